@@ -79,7 +79,9 @@ def test_a_name_is_no_path_and_no_pattern(run, store, name) -> None:
 def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
     real = linked(run.path, tmp_path / "disk")
     before = sorted(real.rglob("*"))
-    with pytest.raises(FolderError, match="links among runs are not followed"):
+    with pytest.raises(
+        FolderError, match="links in folders of runs, stores and plans are not followed"
+    ):
         make(store=store, execution=ExecutionOptions(fresh=fresh))
     assert sorted(real.rglob("*")) == before
     assert next(iter(store)).state == "damaged"
@@ -131,7 +133,9 @@ def test_a_link_at_work(store, tmp_path, fresh) -> None:
     (disk / "precious").write_text("mine")
     folder.work.parent.mkdir(parents=True)
     folder.work.symlink_to(disk)
-    with pytest.raises(RunError, match="links among runs are not followed"):
+    with pytest.raises(
+        RunError, match="links in folders of runs, stores and plans are not followed"
+    ):
         make(store=store, execution=ExecutionOptions(fresh=fresh))
     assert sorted(p.name for p in disk.iterdir()) == ["manifest.json", "precious"]
     assert [f.path for f in store] == []  # a link to no run is no run

@@ -287,9 +287,9 @@ def test_what_cannot_train_is_refused_with_what_is_expected(
         ),
         (
             lambda: Phase(loss=partial(own.focal, torch.zeros(1))),
-            "keyword arguments alone",
+            "bind only keyword arguments",
         ),
-        (lambda: Phase(loss=len), "a function or a class is needed"),
+        (lambda: Phase(loss=len), "expected a function or a class"),
     ],
 )
 def test_what_no_phase_can_hold_is_refused(make: Any, message: str) -> None:

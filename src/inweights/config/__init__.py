@@ -1,9 +1,9 @@
 """Frozen, strict configs: decoded from TOML, changed by ``key=value``, hashed canonically.
 
-:class:`Config` is the base of every config of worlds, models, learners and recipes;
-:func:`decode` and :func:`load_toml` read one, :func:`apply_overrides` and
-:func:`replace_at` change it, and :func:`identity` with :func:`digest` make the key of a
-run of it. Every package may import this one.
+:class:`Config` is the base of every config of worlds, models, learners and recipes.
+:func:`decode` and :func:`load_toml` read a config, :func:`apply_overrides` and
+:func:`replace_at` change it, and :func:`identity` with :func:`digest` compute the key
+of a run from it. Every package may import this one.
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ __all__ = [
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every config: immutable, keyword-only, and strict about unknown keys.
 
-    A config that is chosen by name among several carries a tag (``kind``), given when
-    its class is made: ``class Ring(Config, tag_field="kind", tag="ring")``.
+    A config that is chosen by name among several has a tag (``kind``), which is given
+    in the definition of its class: ``class Ring(Config, tag_field="kind",
+    tag="ring")``.
 
     Attributes:
-        later: Options that were added when runs existed, each with the value that means
-            what was done before. With that value they are left out of a run's identity,
-            so that a new option does not change the key of earlier runs. Entries must
-            never change.
-        newer: Those of ``later`` that were added after version 0.1.0.
+        later: Options that were added when runs already existed, each with the value
+            that means the earlier behaviour. Options with that value are not part of a
+            run's identity, so that a new option does not change the key of earlier
+            runs. Entries must never change.
+        newer: Names of the options in ``later`` that were added after version 0.1.0.
     """
 
     later: ClassVar[Mapping[str, Any]] = {}
@@ -66,15 +67,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of later options without an effect given the others; also left out."""
+        """Names of later options that have no effect beside the others; also left out."""
         return ()
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """Hashes of what the config reads from outside, by name; they are part of a run's key.
+        """Hashes of the files that the config reads, by name; they are part of a run's key.
 
-        :func:`inweights.support.keys.content.fingerprint` makes the hash of a file or
-        folder.
+        :func:`inweights.support.keys.content.fingerprint` computes the hash of a file
+        or folder.
         """
         return {}
 
@@ -95,11 +96,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         check_types(self)
 
     def named(self) -> Self:
-        """Return the config whose fields make its identity, by default itself."""
+        """Return the config whose fields form its identity; by default itself."""
         return self
 
     def _take(self) -> None:
-        """Turn what a caller may give, such as a function, into what is stored."""
+        """Convert arguments of other types, such as functions, to the types that are stored."""
 
 
 C = TypeVar("C", bound=msgspec.Struct)
@@ -115,15 +116,15 @@ def __getattr__(name: str) -> Any:
 
 
 def decode(kind: type[C], values: Mapping[str, Any]) -> C:
-    """Build a config from plain values, with an error for whatever does not fit.
+    """Build a config from plain values, with an error for every invalid value.
 
     Args:
         kind: Class of the config.
         values: Fields by name; nested configs as mappings.
 
     Raises:
-        ConfigError: A key is unknown (names the nearest), or a value has the wrong type
-            or range.
+        ConfigError: A key is unknown (the message names the nearest), or a value has
+            the wrong type or range.
 
     Example:
         >>> class Ring(Config):
@@ -142,17 +143,16 @@ def decode(kind: type[C], values: Mapping[str, Any]) -> C:
 
 
 def apply_overrides(config: C, overrides: Iterable[str]) -> C:
-    """Return ``config`` with ``key.path=value`` changes; a value is written as in TOML.
+    """Return ``config`` with changes of the form ``key.path=value``, where values are TOML.
 
     Args:
-        config: The config to start from.
-        overrides: Such as ``model.width=128`` or ``complexities=[1, 2]``. A value that
-            is no TOML value is taken as a string. A list may be written
-            ``complexities=1,2``, too.
+        config: The original config.
+        overrides: Changes such as ``model.width=128`` or ``complexities=[1, 2]``. A
+            value that is not valid TOML is a string. A list may also be written
+            ``complexities=1,2``.
 
     Raises:
-        ConfigError: An override has no ``=``, a key is unknown, or a value does not
-            fit.
+        ConfigError: An override has no ``=``, a key is unknown, or a value is invalid.
 
     Example:
         >>> class Ring(Config):
@@ -179,7 +179,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
 
 
 def _with_path(table: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """A table by path with another value; a path that is written as nested tables is kept so."""
+    """Return a table by path with another value; a path given as nested tables remains nested."""
     first, _, rest = path.partition(".")
     if path not in table and rest and isinstance(table.get(first), dict):
         return {**table, first: _with_path(table[first], rest, value)}
@@ -193,8 +193,8 @@ def as_overrides(
 
     Args:
         config: The config that is changed.
-        changes: Values by dotted path; or texts ``key=value``, which are returned as
-            they are.
+        changes: Values by dotted path; or strings ``key=value``, which are returned
+            unchanged.
 
     Example:
         >>> class Ring(Config):
@@ -224,11 +224,12 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
     """Return a config with other values at dotted paths; list items are given by index.
 
     Args:
-        config: The config to start from.
+        config: The original config.
         values: New values by dotted path, such as ``model.width`` or ``sizes.1``.
 
     Raises:
-        ConfigError: A path leads nowhere (names the nearest), or a value does not fit.
+        ConfigError: A path does not exist (the message names the nearest), or a value
+            is invalid.
 
     Example:
         >>> class Ring(Config):
@@ -245,7 +246,7 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
 def _with(
     values: dict[str, Any], key: str, value: Any, *, listed: bool = False
 ) -> dict[str, Any]:
-    """Plain values with another one at a dotted path; a list from the command line may be text."""
+    """Return plain values with another value at a dotted path; a ``listed`` value may be text."""
     changed: dict[str, Any] = _replaced(values, key, 0, value, listed)
     return changed
 
@@ -260,7 +261,7 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
         if not step.isdigit() or int(step) >= len(now):
             items = plural(len(now), "item")
             raise ConfigError(
-                f"key '{key}': '{where}' has {items}, from 0; there is no {step}"
+                f"key '{key}': '{where}' has {items}, counted from 0, but no item {step}"
             )
         changed = list(now)
         changed[int(step)] = _replaced(now[int(step)], key, depth + 1, value, listed)
@@ -270,18 +271,19 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
             prefix = f"{where}." if where else ""
             raise unknown_name("key", key, [f"{prefix}{name}" for name in now])
         return {**now, step: _replaced(now.get(step), key, depth + 1, value, listed)}
-    raise ConfigError(f"key '{key}': '{where}' is a value and has no keys")
+    raise ConfigError(f"key '{key}': '{where}' is a single value without keys")
 
 
 def _as_listed(now: Any, value: Any) -> Any:
-    """A value for the place of a list, which may be given as ``3,4``, or as one item."""
+    """Return a value for a field of lists, which may be given as ``3,4``, or as one item."""
     if not isinstance(now, list) or not isinstance(value, str | int | float):
         return value
     if any(isinstance(one, dict) for one in now):
         return value
     if isinstance(value, str) and value[:1] in ("[", "{"):
         raise ConfigError(
-            f"{value} is a list neither of TOML, [1, inf, {{a = 2}}], nor of JSON, [1, null]"
+            f"a list must be written as in TOML, [1, inf, {{a = 2}}], or JSON, [1, null], got "
+            f"{value}"
         )
     words = value.split(",") if isinstance(value, str) else [value]
     return [parse_value(str(word).strip()) for word in words if str(word).strip()]

@@ -1,8 +1,9 @@
-"""Turn numbers, rows and series of NumPy, polars, pandas and PyTorch into Python values.
+"""Convert numbers, arrays and series of NumPy, polars, pandas and PyTorch to Python values.
 
-It is done once, where a value enters the library: a number becomes the Python number of
-the same value (:func:`as_python`), a row of values a list (:func:`as_list`). An array
-that is a value itself, such as an option of a factory, stays an array.
+Conversion takes place once, where a value enters the library: a number becomes the
+Python number of the same value (:func:`as_python`), a sequence of values a list
+(:func:`as_list`). An array that is itself a value, such as an option of a factory, is
+not converted.
 """
 
 import sys
@@ -16,7 +17,7 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 
 
 def as_python(value: Any) -> Any:
-    """Return a value whose NumPy numbers, truth values and texts are Python values.
+    """Return a value in which NumPy numbers, booleans and strings are Python values.
 
     Example:
         >>> import numpy as np
@@ -30,7 +31,7 @@ def as_python(value: Any) -> Any:
 
 
 def as_number(value: Any) -> Any:
-    """Return the number in an array or tensor without axes; others as :func:`as_python`.
+    """Return the number in a 0-dimensional array or tensor; convert others as :func:`as_python`.
 
     Example:
         >>> import numpy as np
@@ -67,12 +68,12 @@ def _python(value: Any) -> Any:
 
 
 def as_list(values: Any) -> Any:
-    """Return a row of values as a list of Python values; return other values unchanged.
+    """Return a sequence of values as a list of Python values; return other values unchanged.
 
-    NumPy arrays, series of polars and pandas, tensors and ranges are rows.
+    NumPy arrays, series of polars and pandas, tensors and ranges are converted.
 
     Raises:
-        ConfigError: Dates and times are finer than those of Python.
+        ConfigError: Dates or times have a finer resolution than those of Python.
 
     Example:
         >>> import numpy as np
@@ -94,7 +95,7 @@ def as_list(values: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return the values of another library's config: tables have texts as keys, rows are lists.
+    """Return the values of another library's config, with string keys, and lists for sequences.
 
     Example:
         >>> as_json({"labels": {0: "no"}, "limit": (0.0, float("inf"))})
@@ -106,10 +107,12 @@ def as_json(value: Any) -> Any:
 
 
 def as_lists(value: Any) -> Any:
-    """Return a value for a field of lists, numbers or texts: rows within rows, and paths, too.
+    """Return a value for a field of lists, numbers or strings; nested sequences become lists.
+
+    Paths become strings.
 
     Raises:
-        ConfigError: Dates and times are finer than those of Python.
+        ConfigError: Dates or times have a finer resolution than those of Python.
 
     Example:
         >>> import numpy as np

@@ -1,7 +1,7 @@
-"""Encode values that JSON cannot express as a table with a key such as ``$tuple``.
+"""Encode values that JSON cannot express as an object with a key such as ``$tuple``.
 
-Each :class:`Form` takes a value apart into simpler ones and puts it together again.
-:mod:`inweights.config.values` walks through nested values with them.
+Each :class:`Form` decomposes a value into simpler ones and restores it.
+:mod:`inweights.config.values` applies them to nested values.
 """
 
 import base64
@@ -26,12 +26,12 @@ _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 @dataclass(frozen=True)
 class Form:
-    """How values of one kind are written.
+    """Encoding of values of one kind.
 
     Attributes:
-        name: Key of the table that represents the value.
-        write: Takes the value apart into simpler ones.
-        read: Makes the value of them again.
+        name: Key of the JSON object that represents the value.
+        write: Function that decomposes the value into simpler ones.
+        read: Function that restores the value from them.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Return the form in which a value is written; ``None`` if there is none."""
+    """Return the form in which a value is encoded; ``None`` if there is none."""
     if (found := FORMS.get(type(value))) is not None:
         return found
     if isinstance(value, Path):
@@ -50,7 +50,7 @@ def form_of(value: Any) -> Form | None:
 
 
 def reader_of(name: str) -> Callable[[Any], Any] | None:
-    """Return the function that makes a value of the data under a key; None for an unknown key."""
+    """Return the function that restores values with a key; ``None`` for an unknown key."""
     return next((form.read for form in known_forms() if form.name == name), None)
 
 
@@ -60,17 +60,17 @@ def known_forms() -> list[Form]:
 
 
 def write_number(value: float) -> dict[str, str]:
-    """Return the code of a number that is not finite, such as ``{"$float": "inf"}``."""
+    """Return the encoding of a number that is not finite, such as ``{"$float": "inf"}``."""
     return {_FLOAT.name: str(value)}
 
 
 def write_text(value: str) -> dict[str, str]:
-    """Return the code of a text with half of a surrogate pair, such as a broken file name."""
+    """Return the encoding of a string that is not valid Unicode, such as a broken file name."""
     return {_TEXT.name: value.encode("utf-8", "surrogatepass").hex()}
 
 
 def _moment(value: datetime | time) -> Any:
-    """A date with its time, or a time; with its zone, and which of two equal hours it is."""
+    """Return the encoding of a date with time, or of a time, with its time zone and ``fold``."""
     zone: tzinfo | None = value.tzinfo
     bare = value.replace(tzinfo=None, fold=0).isoformat()
     if zone is None:

@@ -1,4 +1,4 @@
-"""Look up config classes by the name of their kind, for files; a user's own classes can join them.
+"""Look up config classes by the name of their kind, for files; users can register their own.
 
 :class:`Kinds` is the registry behind worlds, models and learners.
 """
@@ -17,7 +17,7 @@ class Kinds(dict[str, type[Any]]):
             ``learner``.
         known: The library's own classes.
         members: Members that a registered class must have besides a tag, each with its
-            name in messages.
+            description in messages.
     """
 
     def __init__(
@@ -35,17 +35,17 @@ class Kinds(dict[str, type[Any]]):
         self._members = members
 
     def find(self, name: str) -> type[Any]:
-        """Return the class of a kind.
+        """Return the class with a tag.
 
         Raises:
-            ConfigError: There is no class of this kind; the message names the nearest.
+            ConfigError: There is no such class; the message names the nearest tag.
         """
         hint = f"A {self._what} of one's own is added by register_{self._what}(its config class)."
         check_names(self._what, [name], self, hint=hint)
         return self[name]
 
     def add(self, kind: type[Any]) -> type[Any]:
-        """Add a class under its tag, as a decorator does.
+        """Register a class under its tag; usable as a decorator.
 
         Returns:
             The class.

@@ -1,4 +1,4 @@
-"""Name a file, folder or model in an option so that its content is part of a run's key."""
+"""Refer to a file, folder or model in an option, so that its content is part of a run's key."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from inweights.support.keys.content import contents_of
 
 
 class Outside(Config):
-    """A file, a folder or a model that an option names.
+    """A file, a folder or a model to which an option refers.
 
-    Its content is part of a run's key: if the content changes, it is another run. A
-    function that opens it takes it like a path, ``open(option)``; its ``name`` is the
-    text. As a path it is its name, even for a model of the hub, which is not a local
-    folder.
+    Its content is part of a run's key: if the content changes, the key changes. A
+    function can open it like a path, ``open(option)``; its ``name`` is the original
+    string. As a path it is its name, even for a model of the Hugging Face hub, which is
+    not a local folder.
 
     Attributes:
-        name: A path, or a model of the hub; what begins with ``@`` comes with a
-            package.
+        name: A path, or the name of a model on the hub; a name that begins with ``@``
+            belongs to an installed package.
 
     Example:
         >>> import tempfile

@@ -1,10 +1,10 @@
-"""Turn configs into plain data: for a key, for a file, and to change a value at a path.
+"""Convert configs to plain data: for a key, for a file, and to change a value at a path.
 
-:func:`to_plain` writes all fields, :func:`identity` what a run is named by. Information
-that follows from a field's type is left out: a field of dates is written as texts, a
-field of tuples as lists. A field that takes anything (``Any``, ``dict[str, Any]``)
-keeps its values as they are, since nothing else would distinguish ``(1, 2)`` from
-``[1, 2]``; :func:`inweights.config.values.encode` writes them.
+:func:`to_plain` returns all fields, :func:`identity` those that determine a run's key.
+Information that follows from a field's type is left out: dates are written as strings,
+tuples as lists. A field that accepts anything (``Any``, ``dict[str, Any]``) keeps its
+values unchanged, since otherwise ``(1, 2)`` and ``[1, 2]`` could not be distinguished;
+:func:`inweights.config.values.encode` encodes these values.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _WRITTEN = ("datetime", "decimal", "uuid", "enum")
 
 
 def to_plain(config: msgspec.Struct) -> dict[str, Any]:
-    """Return a config as dictionaries, lists, texts and numbers.
+    """Return a config as dictionaries, lists, strings and numbers.
 
-    Values of a field that takes anything, such as the options of a factory, are
-    unchanged; :func:`inweights.config.values.encode` makes JSON data of them.
+    Values of a field that accepts anything, such as the options of a factory, are
+    unchanged; :func:`inweights.config.values.encode` converts them to JSON data.
 
     Example:
         >>> class Ring(msgspec.Struct):
@@ -44,11 +44,11 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
 
 
 def identity(value: Any, *, newer: bool = False) -> Any:
-    """Return the plain values that make a run's key, without later options that have no effect.
+    """Return the plain values that form a run's key, without later options that have no effect.
 
     Args:
-        value: Configs, also within lists and dictionaries.
-        newer: Whether only what was added after version 0.1.0 is left out.
+        value: A config, or configs within lists and dictionaries.
+        newer: If true, only options that were added after version 0.1.0 are left out.
 
     Returns:
         JSON data, as returned by :func:`inweights.config.values.encode`.
@@ -66,17 +66,17 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 
 
 def named(value: Any, *, newer: bool = False) -> Any:
-    """Return the values that :func:`identity` encodes; values of open fields are unchanged.
+    """Return the values that :func:`identity` encodes, with values of any type unchanged.
 
     Args:
-        value: Configs, also within lists and dictionaries.
-        newer: Whether only what was added after version 0.1.0 is left out.
+        value: A config, or configs within lists and dictionaries.
+        newer: If true, only options that were added after version 0.1.0 are left out.
     """
     return _plain(value, open_=False, leave_out=_newer if newer else _later)
 
 
 def plain_values(value: Any) -> Any:
-    """Return a value with its configs as dictionaries, and other values unchanged.
+    """Return a value in which configs are dictionaries, and other values unchanged.
 
     Example:
         >>> from inweights.config import Config
@@ -93,7 +93,7 @@ def _nothing(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
 
 
 def _later(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
-    """Return the config that makes the identity, and its fields without an effect."""
+    """Return the config that forms the identity, and the names of its fields without effect."""
     config = _by_name(config)
     usual = _usual(config, getattr(config, "later", {}))
     return config, usual.union(getattr(config, "idle", ()))
@@ -106,7 +106,7 @@ def _newer(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
 
 
 def _usual(config: Any, later: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of later options that have the value of what was done before."""
+    """Return the names of later options whose values mean the earlier behaviour."""
     usual = set()
     for name, value in later.items():
         if not _differs(getattr(config, name), value):
@@ -151,7 +151,7 @@ def _plain(value: Any, *, open_: bool, leave_out: Any) -> Any:
 
 
 def _fields(config: msgspec.Struct, leave_out: Any) -> Any:
-    """The fields of a config by name, and its kind."""
+    """Return the fields of a config by name, with its kind."""
     about = type(config).__struct_config__
     if about.array_like or about.omit_defaults:
         return msgspec.to_builtins(config, str_keys=True)
@@ -170,7 +170,7 @@ def _fields(config: msgspec.Struct, leave_out: Any) -> Any:
 
 
 def _is_written(value: Any) -> bool:
-    """Whether msgspec writes a value that is neither a list nor a table."""
+    """Return whether msgspec writes a value that is neither a list nor a dictionary."""
     if isinstance(value, set | frozenset | bytes | bytearray | memoryview):
         return True
     return any(base.__module__ in _WRITTEN for base in type(value).__mro__)
@@ -178,7 +178,7 @@ def _is_written(value: Any) -> bool:
 
 @functools.cache
 def _forms(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, str], ...]:
-    """Of each field its name, its name in files, and whether its type says what its values are."""
+    """Return each field's name, its name in files, and whether its type determines its values."""
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError:  # of a name that only a type checker imports
@@ -196,7 +196,7 @@ def _form(hint: Any) -> str:
 
 
 def is_open(hint: Any) -> bool:
-    """Return whether values of several types, which JSON would write alike, fit a type.
+    """Return whether values of several types that have the same JSON fit a type.
 
     Example:
         >>> from datetime import date

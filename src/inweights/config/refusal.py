@@ -1,7 +1,7 @@
-"""Check the values of a config, and say in a line what is wrong: path, value, nearest name.
+"""Check the values of a config; errors state the path, the value and the nearest valid name.
 
-:func:`check_types` runs when a config is made, :func:`refusal` when one is read from
-plain values.
+:func:`check_types` is called when a config is made, :func:`refusal` when one is read
+from plain values.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def refusal(
     kind: type[msgspec.Struct],
     values: Mapping[str, Any],
 ) -> Exception:
-    """Return the error that says which value does not fit, where it is, and the nearest valid name.
+    """Return an error that states which value is invalid, its path, and the nearest valid name.
 
     Args:
         error: The error of msgspec.
@@ -81,7 +81,7 @@ def refusal(
 
 
 def _with_key(text: str, kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """The message with the key of a table in place of ``[...]``: the first that does not fit."""
+    """Return the message with the first invalid key of a dictionary in place of ``[...]``."""
     if found := re.search(r"`\$\.(\w+)\[\.\.\.\]", text):
         for key, value in values[found[1]].items():
             try:
@@ -93,7 +93,7 @@ def _with_key(text: str, kind: type[msgspec.Struct], values: Mapping[str, Any]) 
 
 
 def _at(values: Any, path: str) -> Any:
-    """The value that stands at a path of an error message, ``gpt.sizes[1]``; ``None`` without."""
+    """Return the value at a path of an error message, ``gpt.sizes[1]``; ``None`` without a path."""
     for key, place in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
         if key and isinstance(values, Mapping):
             values = values.get(key)
@@ -105,7 +105,7 @@ def _at(values: Any, path: str) -> Any:
 
 
 def _names_of(hint: Any) -> tuple[str, ...]:
-    """The names that a type allows: those of a ``Literal``, also within a list or a choice."""
+    """Return the names that a type allows, those of a ``Literal``, also within a list or union."""
     if get_origin(hint) is Literal:
         return tuple(name for name in get_args(hint) if isinstance(name, str))
     names: list[str] = []
@@ -117,7 +117,7 @@ def _names_of(hint: Any) -> tuple[str, ...]:
 def _struct_at(
     kind: type[msgspec.Struct], path: list[str]
 ) -> type[msgspec.Struct] | None:
-    """Return the struct class found by following ``path``, or ``None`` where it is not one."""
+    """Return the struct class found by following ``path``; ``None`` if it is not one."""
     for step in path:
         hint = get_type_hints(kind).get(step.split("[")[0])
         found = next((c for c in _candidates(hint)), None)
@@ -137,11 +137,11 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 def check_types(config: msgspec.Struct) -> None:
     """Raise an error for values that do not fit their types, as reading from a file does.
 
-    NumPy numbers become plain ones, arrays and lists become tuples, and paths texts,
-    where the type says so, in place: so that a config can be hashed and written.
+    Where the type requires it, NumPy numbers are replaced by Python numbers, arrays and
+    lists by tuples, and paths by strings, so that a config can be hashed and written.
 
     Raises:
-        ConfigError: A value does not fit; names the field.
+        ConfigError: A value does not fit its type; the message names the field.
     """
     for name, (kind, quick) in _types(type(config)).items():
         value = getattr(config, name)
@@ -157,7 +157,7 @@ def check_types(config: msgspec.Struct) -> None:
 def _converted(
     config: msgspec.Struct, name: str, kind: Any, value: Any
 ) -> tuple[Any, Any]:
-    """A Python value for a field, and what a file would make of it."""
+    """Return a Python value for a field, and the value that reading from a file would give."""
     plain = as_python(value) if kind is Any else as_number(value)
     why: Exception
     try:
@@ -181,7 +181,7 @@ def _converted(
 
 @functools.cache
 def _types(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, frozenset[type]]]:
-    """Type of each field that can be checked, and which plain types fit without a closer look."""
+    """Return each field's type, if it can be checked, and the plain types that always fit."""
     try:
         hints = get_type_hints(kind)
     except NameError:  # of a name that only a type checker imports

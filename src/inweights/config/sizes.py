@@ -1,4 +1,4 @@
-"""Check that the numbers of configs are in range, and that no setting is given in vain."""
+"""Check that the numbers of configs are in range, and that every given setting has an effect."""
 
 from collections.abc import Mapping
 
@@ -24,10 +24,9 @@ def check_size(
         value: The number.
         least: Smallest valid number.
         most: Largest valid number.
-        above: Limit that the number must exceed, in place of ``least``; None for no
-            such limit.
-        below: Limit that the number must not reach, besides ``least``; None for no such
-            limit.
+        above: Limit that the number must exceed, which replaces ``least``; ``None`` for
+            no such limit.
+        below: Limit that the number must not reach; ``None`` for no such limit.
 
     Raises:
         ConfigError: The number is out of range.
@@ -57,9 +56,9 @@ def refuse_idle(
 
     Args:
         owner: Name of the config, for the message.
-        given: The settings; a value that counts as false, such as 0, was not given.
-        has_effect: Whether they have an effect; if so, nothing is refused.
-        where: The setting that makes them ineffective, in words.
+        given: The settings; a value that is false, such as 0, counts as not given.
+        has_effect: Whether they have an effect; if so, no error is raised.
+        where: The setting that makes them ineffective, as text.
 
     Raises:
         ConfigError: A given setting has no effect.

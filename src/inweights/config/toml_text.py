@@ -1,8 +1,8 @@
-"""Parse TOML after measuring it: a long dotted key takes the square of its parts in memory.
+"""Parse TOML after checking its size, since long dotted keys need quadratic memory.
 
-:func:`parse_toml` reads files, :func:`parse_value` and :func:`value_text` single values
-of the command line. The check before parsing considers only strings, comments, brackets
-and dots.
+:func:`parse_toml` parses the text of files, :func:`parse_value` and :func:`value_text`
+convert single values of the command line. The check before parsing considers only
+strings, comments, brackets and dots.
 """
 
 import re
@@ -42,11 +42,11 @@ _TOKEN = re.compile(
 def parse_toml(text: str) -> dict[str, Any]:
     r"""Return the tables of a TOML text.
 
-    Values that TOML cannot express are tables, as in :mod:`inweights.config.values`:
-    ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
+    Values that TOML cannot express are written as tables, as in
+    :mod:`inweights.config.values`: ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
 
     Raises:
-        ValueError: It is too long or too deeply nested, or no TOML.
+        ValueError: The text is too long, too deeply nested, or not valid TOML.
 
     Example:
         >>> parse_toml("[gpt]\nwidth = 9")
@@ -113,8 +113,8 @@ def _measure(text: str) -> None:
 def parse_value(text: str) -> Any:
     """Return the value that a text of the command line represents.
 
-    It is read as TOML, as JSON, or as a list whose quotes a shell removed; otherwise it
-    is the text.
+    The text is parsed as TOML, as JSON, or as a list whose quotes a shell removed;
+    otherwise it is a string.
 
     Raises:
         ValueError: The text is too long or too deeply nested.
@@ -156,8 +156,8 @@ def load_toml(path: Path) -> dict[str, Any]:
         Its tables as nested dictionaries.
 
     Raises:
-        ConfigError: The file is missing, is not TOML, or is larger than settings are;
-            names the line.
+        ConfigError: The file is missing, is not valid TOML, or is too large; the
+            message names the line.
     """
     text = read_text(path, error=ConfigError, most=MAX_TEXT)
     try:
@@ -165,4 +165,4 @@ def load_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     except ValueError as error:
-        raise ConfigError(f"{path} is no file of settings: {error}") from None
+        raise ConfigError(f"{path} is not a file of settings: {error}") from None

@@ -1,4 +1,4 @@
-"""Reject values that cannot be stored exactly, and say what to write instead."""
+"""Reject values that cannot be stored exactly, with a message that states what to write instead."""
 
 import sys
 from dataclasses import is_dataclass
@@ -64,7 +64,7 @@ def refuse(value: Any) -> NoReturn:
     """Raise the error for a value that cannot be stored exactly, with a suggestion.
 
     Raises:
-        ConfigError: Always; the message says what to write instead.
+        ConfigError: Always; the message states what to write instead.
     """
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else _public(kind)
@@ -76,11 +76,11 @@ def refuse(value: Any) -> NoReturn:
 
 
 def check_fine(values: Any, made: Any) -> None:
-    """Raise an error for a polars series whose dates or times are finer than those of Python.
+    """Raise an error for a polars series with finer dates or times than those of Python.
 
     Args:
-        values: The series; anything else is accepted.
-        made: The list of Python values that it became.
+        values: The series; other values are accepted.
+        made: The list of Python values to which it was converted.
 
     Raises:
         ConfigError: Nanoseconds would be lost.
@@ -94,13 +94,13 @@ def check_fine(values: Any, made: Any) -> None:
         return
     if not polars.Series(values.name, made, dtype=values.dtype).equals(values):
         raise ConfigError(
-            f"the series '{values.name}' of {values.dtype} has nanoseconds, which a date of Python "
-            "has not; write values.dt.cast_time_unit('us')"
+            f"the series '{values.name}' of {values.dtype} has nanoseconds, which Python's dates "
+            "cannot express; write values.dt.cast_time_unit('us')"
         )
 
 
 def _public(kind: type) -> str:
-    """The package and the name of a class, without the modules between them."""
+    """Return the package and the name of a class, without the modules between them."""
     home = kind.__module__.partition(".")[0]
     if home in ("pandas", "polars", "numpy", "torch"):
         exact = f"{kind.__module__}.{kind.__qualname__}"

@@ -1,11 +1,11 @@
-"""One canonical encoding of values: what enters a key, a file, a job line or the command line.
+"""A canonical encoding of values, for keys, files, job lines and the command line.
 
-:func:`encode` writes a value as JSON data that tells it from every other value of
-another content or type, and :func:`decode` gives the same value back. Values that JSON
-expresses exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, tables with
-texts as keys) are written unchanged. The rest is a table with one key that begins with
-``$``, such as ``{"$float": "inf"}``. Values without an exact form are rejected with a
-message (:mod:`inweights.config.unfit`). NumPy numbers are first converted to Python
+:func:`encode` converts a value to JSON data that differs from those of all values of
+another content or type, and :func:`decode` restores the value. Values that JSON
+expresses exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, dictionaries
+with string keys) are unchanged. Other values become an object with one key that begins
+with ``$``, such as ``{"$float": "inf"}``. Values without an exact encoding raise an
+error (:mod:`inweights.config.unfit`). NumPy numbers are first converted to Python
 numbers (:mod:`inweights.config.border`).
 """
 
@@ -41,21 +41,22 @@ _DICT = "$dict"
 
 
 def encode(value: Any, hook: Hook | None = None) -> Any:
-    """Return a value as JSON data that no other value has.
+    """Return a value as JSON data that is unique to it.
 
     Args:
-        value: ``None``, a truth value, number, text, path, date or array, or a list,
-            tuple, set or table of them. NumPy numbers are first converted to Python
-            numbers.
-        hook: Called first with values that JSON cannot express; returns JSON data, or
-            ``None`` if it cannot encode the value either.
+        value: ``None``, a boolean, number, string, path, date or array, or a list,
+            tuple, set or dictionary of these. NumPy numbers are first converted to
+            Python numbers.
+        hook: Function that is first called with values that JSON cannot express. It
+            returns JSON data, or ``None`` if it cannot encode the value.
 
     Returns:
-        Lists, tables, texts, truth values, finite numbers and ``None``. Texts and
-        numbers that JSON cannot express are tables with a key such as ``$float``.
+        Lists, dictionaries, strings, booleans, finite numbers and ``None``. Strings and
+        numbers that JSON cannot express are dictionaries with a key such as ``$float``.
 
     Raises:
-        ConfigError: A value has no exact form; says which, and what to write instead.
+        ConfigError: A value has no exact encoding; the message names it, and states
+            what to write instead.
 
     Example:
         >>> encode([1, 1.0, True, None, "1"])
@@ -72,12 +73,12 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
     """Return the value that :func:`encode` encoded as ``data``.
 
     Args:
-        data: As read from JSON or TOML.
-        hook: Called first with a table that has a key that begins with ``$``; returns
-            the value, or ``None`` where it does not know the key.
+        data: Data as read from JSON or TOML.
+        hook: Function that is first called with a dictionary that has a key beginning
+            with ``$``. It returns the value, or ``None`` if it does not know the key.
 
     Raises:
-        ConfigError: A key such as ``$float`` is unknown, or what it holds is damaged.
+        ConfigError: A key such as ``$float`` is unknown, or its content is damaged.
 
     Example:
         >>> decode({"$decimal": "1.10"})
@@ -101,14 +102,14 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
 
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
-    """Return a value as canonical JSON: equal bytes if, and only if, the values are the same.
+    """Return a value as canonical JSON: equal bytes if, and only if, the values are equal.
 
     Args:
         value: A value that :func:`encode` accepts.
-        hook: As for :func:`encode`.
+        hook: Function for values that JSON cannot express, as in :func:`encode`.
 
     Raises:
-        ConfigError: A value has no exact form.
+        ConfigError: A value has no exact encoding.
 
     Example:
         >>> to_json({"b": 1, "a": None}), to_json({1: "one"})
@@ -118,14 +119,14 @@ def to_json(value: Any, hook: Hook | None = None) -> bytes:
 
 
 def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
-    """Return the value that :func:`to_json` encoded as a text.
+    """Return the value that :func:`to_json` encoded.
 
     Args:
         text: The JSON text.
-        hook: As for :func:`decode`.
+        hook: Function for keys that begin with ``$``, as in :func:`decode`.
 
     Raises:
-        ConfigError: A key such as ``$float`` is unknown, or what it holds is damaged.
+        ConfigError: A key such as ``$float`` is unknown, or its content is damaged.
     """
     return decode(msgspec.json.decode(text), hook)
 
@@ -140,7 +141,8 @@ def _encoded(value: Any, hook: Hook | None, depth: int) -> Any:
         return value if -_LARGEST < value < _LARGEST else refuse(value)
     if depth > MAX_DEPTH:
         raise ConfigError(
-            f"a value is nested in more than {MAX_DEPTH} lists and tables, or contains itself"
+            f"a value may be nested in at most {MAX_DEPTH} lists and tables, and must not "
+            "contain itself"
         )
 
     def inner(one: Any) -> Any:
@@ -163,7 +165,7 @@ def _encoded(value: Any, hook: Hook | None, depth: int) -> Any:
 
 
 def _read(name: str, data: Mapping[str, Any], hook: Hook | None) -> Any:
-    """The value that a table with one key represents."""
+    """Return the value that a dictionary with one key represents."""
     reader = reader_of(name)
     if name != _DICT and reader is None:
         known = [_DICT, *(form.name for form in known_forms())]
@@ -184,11 +186,13 @@ def _read(name: str, data: Mapping[str, Any], hook: Hook | None) -> Any:
         TypeError,
         ValueError,
     ) as error:
-        raise ConfigError(f"{str(data)[:80]} is no value: {error}") from None
+        raise ConfigError(
+            f"cannot decode the value {str(data)[:80]}: {error}"
+        ) from None
 
 
 def _text(value: str) -> Any:
-    """A text, by its bytes if JSON cannot hold it."""
+    """Return a string, encoded by its bytes if JSON cannot express it."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -197,14 +201,14 @@ def _text(value: str) -> Any:
 
 
 def _table(value: Mapping[Any, Any], inner: Hook) -> Any:
-    """Return a table unchanged if its keys are texts; otherwise each key is written as JSON."""
+    """Return a dictionary unchanged if its keys are strings; otherwise keys are written as JSON."""
     plain = all(type(key) is str and not key.startswith("$") for key in value)
     if plain and all(type(_text(key)) is str for key in value):
         return {key: inner(one) for key, one in value.items()}
     found = {_json(inner(key)): inner(one) for key, one in value.items()}
     if len(found) < len(value):
         raise ConfigError(
-            f"two keys of a table are the same number or nan: {[*value]!r}"
+            f"keys of a table must be distinct and not nan, got {[*value]!r}"
         )
     return {_DICT: found}
 
@@ -217,12 +221,12 @@ def _in_order(members: Any, inner: Hook) -> list[Any]:
     """Return members of a set in an order that does not depend on the set's own order."""
     known = {_json(inner(one)): one for one in members}
     if len(known) < len(members):
-        raise ConfigError(f"two members of a set are nan: {members!r}")
+        raise ConfigError(f"a set may contain nan only once, got {members!r}")
     return [known[text] for text in sorted(known)]
 
 
 def digest(values: Any, length: int = 12) -> str:
-    """Return the SHA-256 hash of plain values; the order of keys does not matter.
+    """Return the SHA-256 hash of plain values; the order of keys has no effect.
 
     Args:
         values: JSON data, as :func:`inweights.config.values.encode` and

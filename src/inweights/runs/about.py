@@ -1,8 +1,8 @@
 """Read what a run folder records about its run, for lists of runs.
 
 :func:`about` returns the overrides, plugins and duration; :func:`when` and
-:func:`written` format times and seeds. Nothing here verifies a result: for that see
-:meth:`.RunFolder.verify`.
+:func:`written` format times and seeds. Nothing here verifies a result; use
+:meth:`.RunFolder.verify` for that.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def about(folder: RunFolder) -> About:
 
 
 def remembered(folder: RunFolder) -> tuple[str, ...]:
-    """Return the import names of the plugins that a run was made with, without importing them.
+    """Return the import names of the plugins that a run used, without importing them.
 
     Args:
         folder: Folder of a run, complete or not.
@@ -65,13 +65,13 @@ def remembered(folder: RunFolder) -> tuple[str, ...]:
 
 
 def when(folder: RunFolder) -> str:
-    """Return when a run was last changed, in local time, as ``2024-05-31 14:02``.
+    """Return the time at which a run was last changed, in local time, as ``2024-05-31 14:02``.
 
     Args:
         folder: Folder of a run, complete or not.
 
     Returns:
-        The time to the minute; an empty text if it is unknown.
+        The time to the minute; an empty string if it is unknown.
 
     Example:
         >>> from inweights.runs import RunStore
@@ -87,7 +87,7 @@ def when(folder: RunFolder) -> str:
 
 
 def written(seeds: Sequence[Any]) -> str:
-    """Return seeds in the form in which the command line takes them.
+    """Return seeds in the form that the command line accepts.
 
     Args:
         seeds: Root seeds, in order.

@@ -1,4 +1,4 @@
-"""Record where a run was made: versions, commits and machine.
+"""Record the software and the machine of a run: versions, commits and processor.
 
 :func:`environment` is stored with every run; :func:`repositories` and :func:`file_at`
 read git.
@@ -22,19 +22,21 @@ _LIBRARY = Path(__file__).resolve().parents[1]
 
 
 def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what a run was made with: versions, commits, processor, linear algebra and threads.
+    """Return versions, commits, processor, linear algebra libraries and threads of this process.
 
-    The record names no user, host or path. Of torch and of libraries of linear algebra
-    it describes what is loaded in this process, and loads nothing.
+    The record contains no name of a user, host or path. For torch and libraries of
+    linear algebra, it describes what is loaded in this process; nothing is imported.
 
     Args:
-        commits: Commits to record, as from :func:`repositories`, which is called by
-            default.
+        commits: Commits to record, as returned by :func:`repositories`, which is called
+            by default.
 
     Returns:
-        ``python``, ``packages`` (version by name), ``repositories``, ``system``,
-        ``machine``, ``processor``, ``cores``, ``blas`` (one entry per loaded library)
-        and ``torch`` (empty where torch is not loaded).
+        Dictionary with the keys ``python`` (version), ``packages`` (version by name),
+        ``repositories`` (commits), ``system``, ``machine`` (architecture),
+        ``processor``, ``cores``, ``blas`` (one entry per loaded library of linear
+        algebra) and ``torch`` (instruction set, threads and linear algebra; empty if
+        torch is not loaded).
 
     Example:
         >>> sorted(environment({}))[:4]
@@ -67,7 +69,7 @@ def version_of(package: str) -> str:
     """Return the installed version of a package, or ``not installed``.
 
     Args:
-        package: Name of the distribution, as ``pip`` takes it.
+        package: Name of the distribution, as ``pip`` accepts it.
 
     Example:
         >>> version_of("no-such-package")
@@ -83,10 +85,10 @@ def repositories() -> dict[str, dict[str, Any]]:
     """Return commits of the library's checkout and of the current folder's repository.
 
     Returns:
-        ``inweights`` where the library runs from a checkout, ``current folder`` where
-        that is in another repository; none without git. Each has its ``commit``, and
-        ``clean``: whether all tracked files are as committed, or None where that cannot
-        be told.
+        Entries ``inweights``, if the library runs from a checkout, and ``current
+        folder``, if that is in another repository; empty without git. Each entry
+        contains ``commit``, and ``clean``: whether all tracked files are as committed,
+        or ``None`` if that is unknown.
     """
     found: dict[str, dict[str, Any]] = {}
     own = _top(_LIBRARY)
@@ -100,15 +102,15 @@ def repositories() -> dict[str, dict[str, Any]]:
 
 
 def file_at(commit: str, path: Path) -> bytes | None:
-    """Return the content of a file as of a commit of its repository.
+    """Return the content of a file at a commit of its repository.
 
     Args:
         commit: Hash of a commit (7 to 64 hexadecimal digits), or ``HEAD``.
         path: The file, in the working tree.
 
     Returns:
-        Its bytes; ``None`` without git, outside a repository, or where the commit has
-        no such file.
+        Its bytes; ``None`` without git, outside a repository, or if the commit does not
+        contain the file.
 
     Example:
         >>> file_at("not-a-commit", Path("README.md")) is None
@@ -122,13 +124,13 @@ def file_at(commit: str, path: Path) -> bytes | None:
 
 
 def _top(folder: Path) -> Path | None:
-    """The top folder of a folder's git repository; None outside of one."""
+    """Return the top folder of a folder's git repository; ``None`` outside of one."""
     answer = _git(folder, "rev-parse", "--show-toplevel")
     return Path(answer).resolve() if answer else None
 
 
 def _state(top: Path) -> dict[str, Any]:
-    """Commit of a repository, and whether its tracked files are as committed."""
+    """Return the commit of a repository, and whether its tracked files are as committed."""
     # A repository of somebody else may name programs that 'status' would run.
     filters = _git(
         top, "config", "--show-scope", "--name-only", "--get-regexp", r"^filter\."
@@ -155,7 +157,7 @@ def _state(top: Path) -> dict[str, Any]:
 
 
 def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
-    """Return what git prints; None where git is missing, fails or takes long."""
+    """Return the output of git; ``None`` if git is missing, fails or takes too long."""
     program = shutil.which("git")
     if program is None:
         return None
@@ -184,10 +186,10 @@ def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
 
 @lru_cache(maxsize=1)
 def _packages() -> tuple[tuple[str, str], ...]:
-    """Return versions of all installed packages that the library needs, directly or through others.
+    """Return versions of all installed packages that the library needs, directly or indirectly.
 
-    Its optional parts count where they are installed, except for what builds and tests
-    it.
+    Installed optional packages are included, except those for building and testing the
+    library.
     """
     found: dict[str, str] = {}
     pending = ["inweights"]
@@ -218,7 +220,7 @@ def _packages() -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=1)
 def _processor() -> str:
-    """Name of the processor; its architecture where the system gives no name."""
+    """Return the name of the processor, or its architecture if the system has no name for it."""
     try:
         about = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -229,7 +231,7 @@ def _processor() -> str:
 
 
 def _torch() -> dict[str, Any]:
-    """Return instruction set, threads and linear algebra of torch, where it is loaded."""
+    """Return instruction set, threads and linear algebra of torch, if torch is loaded."""
     torch = sys.modules.get("torch")
     if torch is None:
         return {}

@@ -1,7 +1,7 @@
 """Read and write JSON files and folders of tables; each is written completely or not at all.
 
 :class:`~inweights.runs.RunFolder` stores everything through these functions, which turn
-errors of the system into one clear line.
+errors of the system into one-line messages.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Return a context manager that turns errors of the system while writing into a WriteError.
+    """Return a context manager that converts errors of the system while writing to a WriteError.
 
     Args:
-        path: What is written, for the message.
+        path: The file or folder that is written, for the message.
 
     Raises:
         WriteError: The block raised an OSError or an error of polars. The message says
@@ -54,7 +54,7 @@ def explained_writes(path: Path) -> Iterator[None]:
 
 
 def _write_errors() -> tuple[type[Exception], ...]:
-    """Return what writing may raise; errors of polars only where polars is loaded."""
+    """Return the errors that writing may raise, including those of polars if it is loaded."""
     polars = sys.modules.get("polars")
     return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
@@ -63,10 +63,10 @@ def hash_of(path: Path) -> str:
     """Return the SHA-256 of a file, as hexadecimal digits.
 
     Args:
-        path: A regular file; links, pipes and devices are refused.
+        path: A regular file.
 
     Raises:
-        OSError: The file cannot be read, or is not a regular file.
+        OSError: The file cannot be read, or is a link, pipe or device.
 
     Example:
         >>> import tempfile
@@ -83,8 +83,8 @@ def write_json(path: Path, value: Any) -> None:
     """Write a value as a JSON file, completely or not at all.
 
     Args:
-        path: The file; replaced if it exists.
-        value: Anything that msgspec encodes; keys are sorted.
+        path: The file; an existing file is replaced.
+        value: Any value that msgspec encodes; keys are sorted.
 
     Raises:
         WriteError: The file cannot be written.
@@ -106,15 +106,15 @@ def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file and check its type.
 
     Args:
-        path: The file; a link is refused.
+        path: The file; a link is an error.
         kind: Expected type, such as ``dict[str, int]`` or a ``msgspec.Struct``.
 
     Returns:
         A value of this type.
 
     Raises:
-        FolderError: The file is a link, is missing, cannot be read, or holds something
-            else.
+        FolderError: The file is a link, is missing, cannot be read, or has content of
+            another type.
     """
     refuse_link(path)
     try:
@@ -127,8 +127,8 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     """Write tables as a folder of Parquet files, all of them or none.
 
     Args:
-        folder: The folder; replaced if it exists.
-        tables: Table by name; ``name.parquet`` becomes its file.
+        folder: The folder; an existing folder is replaced.
+        tables: Tables by name; the file of a table is ``name.parquet``.
 
     Raises:
         WriteError: The folder cannot be written.
@@ -157,10 +157,10 @@ def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
         folder: The folder; it and its files must not be links.
 
     Returns:
-        Table by name, in the order of the names; empty where there is no such folder.
+        Tables by name, in alphabetical order; empty if the folder does not exist.
 
     Raises:
-        FolderError: A link stands in the place, or a file cannot be read.
+        FolderError: The folder or a file is a link, or a file cannot be read.
     """
     refuse_link(folder)
     return {file.stem: _read_table(file) for file in sorted(folder.glob("*.parquet"))}

@@ -1,23 +1,23 @@
-"""Run folders: named by the hash of their config, whole or not there, and safe to resume.
+"""Run folders: named by the hash of their config, complete or absent, and safe to resume.
 
-Beside the folder ``<hash>`` of a complete run two others may stand for a while:
+Beside the folder ``<hash>`` of a complete run, two other folders may exist for a while:
 
-- ``<hash>.work``: a run at work, or a complete one that is judged and drawn again;
-- ``<hash>.old``: the complete run that a newer one is about to replace.
+- ``<hash>.work``: a run in progress, or a complete one that is judged and drawn again;
+- ``<hash>.old``: a complete run that is about to be replaced by a newer one.
 
-Publishing is manifest → rename → remove. The manifest, with the hash of every file, is
-written in ``.work``; the folder is renamed, an earlier one to ``.old`` first; and only
-then is anything removed. So the result is on the disk at every moment, whole under one
-of the three names, and
-:meth:`RunFolder.recover` gives it its own name again if the process was killed in
-between.
+Publishing has the steps manifest → rename → remove. The manifest, with the hash of
+every file, is written in ``.work``; the folder is renamed, after an earlier one was
+renamed to ``.old``; and only then is anything removed. Therefore the complete result is
+on the disk at every moment under one of the three names, and :meth:`RunFolder.recover`
+restores its own name if the process was killed in between.
 
-One process at a time works on a run: it holds a lock, a file in ``.locks`` at the root
-of the store, which no renaming and no removing of run folders touches. The system frees
-the lock when the process ends, in whatever way.
+Only one process at a time works on a run: it holds a lock, a file in ``.locks`` at the
+root of the store, which is never renamed or removed together with run folders. The
+system releases the lock when the process ends, for any reason.
 
-A run may come from elsewhere. Its manifest names every file, and none outside; links
-are refused, also where something is removed. Only the root of the store may be a link.
+A run may come from another machine. Its manifest lists every file, and none outside the
+folder; links raise an error, also when something is removed. Only the root of the store
+may be a link.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RunFolder(StoredRun):
     """Folder of one run on disk, complete or in progress.
 
     Methods that write or remove raise a :class:`~inweights.errors.WriteError` (a
-    ``RunError``) where the system refuses.
+    ``RunError``) for errors of the system.
 
     Args:
         root: Root of the store.
@@ -68,13 +68,13 @@ class RunFolder(StoredRun):
         self._begun: tuple[int, int] | None = None
 
     def recover(self) -> None:
-        """Finish a publication that was cut short, and remove what is stale.
+        """Finish an interrupted publication, and remove folders that are no longer needed.
 
-        A whole ``.work`` or ``.old`` takes the place of a missing complete run.
+        A complete ``.work`` or ``.old`` folder replaces a missing complete run.
         Finished parts of an interrupted run are kept.
 
         Raises:
-            FolderError: A link stands in the run's place, or on the way there.
+            FolderError: The run's path contains a link.
             WriteError: A file cannot be renamed or removed.
         """
         with self.held(), explained_writes(self.path):
@@ -92,20 +92,20 @@ class RunFolder(StoredRun):
                 (self.work / MANIFEST).unlink(missing_ok=True)
 
     def settle(self) -> None:
-        """Recover the run if a process was killed while it published it; otherwise do nothing.
+        """Recover the run if a process was killed while publishing it; otherwise do nothing.
 
         Raises:
-            FolderError: As for :meth:`recover`.
-            WriteError: As for :meth:`recover`.
+            FolderError: The run's path contains a link.
+            WriteError: A file cannot be renamed or removed.
         """
         if not self.complete and ((self.work / MANIFEST).exists() or self.old.exists()):
             self.recover()
 
     def begin(self) -> Path:
-        """Make the folder to work in; what an interrupted run left there is kept.
+        """Make the folder of the run in progress; files of an interrupted run in it are kept.
 
         Returns:
-            The folder :attr:`work`, with the config in it.
+            The folder :attr:`work`, which contains the config.
 
         Raises:
             FolderError: A link is in the folder.
@@ -120,7 +120,7 @@ class RunFolder(StoredRun):
         return self.work
 
     def reopen(self) -> Path:
-        """Copy the complete run to work on the copy; the run itself stays until :meth:`seal`.
+        """Copy the complete run to the folder in progress; the run is kept until :meth:`seal`.
 
         Returns:
             The folder :attr:`work`.
@@ -139,11 +139,11 @@ class RunFolder(StoredRun):
         return self.work
 
     def check(self) -> None:
-        """Check that the folder in progress is the one that was begun.
+        """Check that the folder in progress is the one that :meth:`begin` or :meth:`reopen` made.
 
         Raises:
-            RunError: It was removed or replaced since :meth:`begin` or :meth:`reopen`,
-                or neither was called.
+            RunError: It was removed or replaced since then, or neither method was
+                called.
         """
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
@@ -155,8 +155,8 @@ class RunFolder(StoredRun):
         """Remove the run, complete or in progress.
 
         Raises:
-            FolderError: A link stands in the run's place, or on the way there.
-            WriteError: Something cannot be removed.
+            FolderError: The run's path contains a link.
+            WriteError: A file cannot be removed.
         """
         with self.held(), explained_writes(self.path):
             remove(self.work)
@@ -166,15 +166,15 @@ class RunFolder(StoredRun):
             remove(self.path)
 
     def seal(self) -> None:
-        """Publish the folder in progress: write its manifest and give it the run's name.
+        """Publish the folder in progress: write its manifest and rename it to the run's name.
 
-        Only sealed folders count as complete.
+        Only sealed folders are complete runs.
 
         Raises:
             RunError: The folder was removed or replaced in the meantime; see
                 :meth:`check`.
             FolderError: A link is in the folder.
-            WriteError: Something cannot be written.
+            WriteError: A file cannot be written.
 
         Example:
             >>> import tempfile
@@ -197,7 +197,7 @@ class RunFolder(StoredRun):
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """Return what distinguishes a file from another one put in its place; None if there is none."""
+    """Return device and inode of a file, which distinguish it from a replacement, or ``None``."""
     try:
         found = file.stat()
     except OSError:

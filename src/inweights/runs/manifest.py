@@ -1,6 +1,6 @@
 """Verify complete runs against their manifest, which lists every file with its hash.
 
-:func:`verify` and :func:`is_whole` notice any change;
+:func:`verify` and :func:`is_whole` detect any change;
 :class:`~inweights.runs.RunFolder` writes the manifest.
 """
 
@@ -19,8 +19,8 @@ class Manifest(msgspec.Struct):
     """Content of the manifest.
 
     Attributes:
-        files: SHA-256 of every file of the run but the manifest, by its path within the
-            folder.
+        files: SHA-256 of every file of the run except the manifest, by its path within
+            the folder.
     """
 
     files: dict[str, str]
@@ -33,8 +33,8 @@ def verify(path: Path) -> None:
         path: Folder of the run.
 
     Raises:
-        FolderError: A file is, one is a link, or the manifest cannot be read. The
-            message names the file.
+        FolderError: A file is missing, was changed, was added or is a link, or the
+            manifest cannot be read. The message names the file.
         OSError: A file cannot be read.
 
     Example:
@@ -62,13 +62,13 @@ def verify(path: Path) -> None:
 
 
 def files_of(path: Path) -> list[str]:
-    """Return the paths of all files of a run folder but its manifest, in order.
+    """Return the paths of all files of a run folder except its manifest, in order.
 
     Args:
         path: Folder of the run.
 
     Returns:
-        Paths within the folder, with ``/`` between their parts.
+        Paths relative to the folder, with ``/`` between their parts.
 
     Raises:
         FolderError: A link is in the folder.

@@ -25,10 +25,10 @@ def default_root() -> Path:
 
 
 class RunStore:
-    """Store of all runs below one folder. Iterating yields every run, newest first.
+    """Store of all runs below one folder; iterating yields every run, newest first.
 
     Args:
-        root: The folder; :func:`default_root` by default. It need not exist.
+        root: The folder, which need not exist; by default :func:`default_root`.
 
     Example:
         >>> store = RunStore("/tmp/inweights-doctest")
@@ -41,24 +41,24 @@ class RunStore:
         self.root = default_root() if root is None else Path(root)
 
     def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
-        """Return the run folder of a config: the same config always has the same folder.
+        """Return the run folder of a config; the same config always has the same folder.
 
-        A publication that was cut short is finished first.
+        An interrupted publication is finished first.
 
         Args:
             name: Name of a recipe, ``<paper>/<recipe>``.
             config: Config of the run.
 
         Raises:
-            FolderError: A link stands in the run's place, or on the way there.
-            WriteError: A publication that was cut short cannot be finished.
+            FolderError: The run's path contains a link.
+            WriteError: An interrupted publication cannot be finished.
         """
         folder = RunFolder(self.root, f"{name}/{digest(config)}", config)
         folder.settle()
         return folder
 
     def has(self, name: str) -> bool:
-        """Return whether there is a folder with runs of a recipe, whatever their state.
+        """Return whether there is a folder with runs of a recipe, in any state.
 
         Args:
             name: Name of the recipe, ``<paper>/<recipe>``.
@@ -66,15 +66,15 @@ class RunStore:
         return (self.root / name).is_dir()
 
     def of(self, name: str) -> Iterator[RunFolder]:
-        """Yield all runs of one recipe, newest first, without reading folders of others.
+        """Yield all runs of one recipe, newest first, without reading folders of other recipes.
 
         Args:
-            name: Name of the recipe, ``<paper>/<recipe>``. Any other value, such as a
-                path, has no runs.
+            name: Name of the recipe, ``<paper>/<recipe>``. For any other value, such as
+                a path, there are no runs.
 
         Raises:
-            FolderError: The store cannot be read, or a link stands in the recipe's
-                place.
+            FolderError: The store cannot be read, or the path of the recipe's folder
+                contains a link.
         """
         parts = name.split("/")
         if len(parts) == 2 and "\0" not in name and not {"", ".", ".."} & set(parts):
@@ -120,20 +120,21 @@ def _folders(home: Path) -> list[Path]:
     found = _names(home)
     for link in filter(Path.is_symlink, found):
         warnings.warn(
-            f"{link} is a link, which is not followed: it is left out", stacklevel=2
+            f"{link} is a link, which is not followed and therefore left out",
+            stacklevel=2,
         )
     return [place for place in found if place.is_dir() and not place.is_symlink()]
 
 
 def _names(home: Path) -> list[Path]:
-    """Return what is in a folder, in order; nothing where there can be no such folder."""
+    """Return the entries of a folder, in order; empty if the folder does not exist."""
     with suppress(OSError, ValueError):
         return sorted(home.iterdir())
     return []
 
 
 def _changed(file: Path) -> float:
-    """Return when a file was changed; 0 if it has gone in the meantime."""
+    """Return the time at which a file was changed; 0 if it was removed in the meantime."""
     with suppress(OSError):
         return file.stat().st_mtime
     return 0.0

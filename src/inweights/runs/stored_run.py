@@ -1,7 +1,7 @@
-"""What stands in a run folder: its state, its lock, and the files of a complete run.
+"""Read a run folder: its state, its lock, and the files of a complete run.
 
-:class:`StoredRun` reads and changes nothing; :class:`~inweights.runs.RunFolder` adds
-the steps by which a run is written and published.
+:class:`StoredRun` only reads; :class:`~inweights.runs.RunFolder` adds the steps by
+which a run is written and published.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StoredRun:
-    """One run on disk, complete or in progress, as it stands.
+    """One run on disk, complete or in progress, for reading.
 
     Args:
         root: Root of the store.
@@ -57,9 +57,10 @@ class StoredRun:
     def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
         """State of the run, without reading all of it.
 
-        ``at work``: a process holds the run's lock. ``interrupted``: none does, and the
-        run is not complete. ``damaged``: a link, an unreadable manifest, or a config
-        that does not fit the name.
+        ``at work``: a process holds the run's lock. ``interrupted``: no process holds
+        the lock, and the run is not complete. ``damaged``: there is a link, an
+        unreadable manifest, or a config that does not fit the name. ``complete``:
+        otherwise.
         """
         try:
             self._refuse_links()
@@ -87,32 +88,33 @@ class StoredRun:
 
     @property
     def seeds(self) -> list[Any]:
-        """Root seeds by the run's config; empty where the config is damaged."""
+        """Root seeds in the run's config; empty if the config is damaged."""
         seeds = self.config.get("seeds")
         return seeds if isinstance(seeds, list) else []
 
     @property
     def claims(self) -> list[str]:
-        """Last parts of the names of the recipe's claims that the run judges; empty without any."""
+        """Last parts of the names of the recipe's claims that the run judges; may be empty."""
         claims = self.config.get("claims")
         return list(map(str, claims)) if isinstance(claims, list) else []
 
     @property
     def leftovers(self) -> bool:
-        """Whether there is a folder in progress, or one that a killed process left behind."""
+        """Whether there is a folder in progress, or a folder that a killed process left behind."""
         return self.work.exists() or self.old.exists()
 
     @contextmanager
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-        """Return a context manager that holds the run's lock, once no other process has it.
+        """Return a context manager that holds the run's lock, after waiting until it is free.
 
-        The process that holds the lock may take it again.
+        The process that holds the lock may acquire it again.
 
         Args:
-            waiting: Called once if the lock is not free, before the wait.
+            waiting: Function that is called once before waiting, if the lock is not
+                free.
 
         Raises:
-            FolderError: A link stands in the run's place, or on the way there.
+            FolderError: The run's path contains a link.
             WriteError: The lock file cannot be written.
         """
         self._refuse_links()
@@ -152,13 +154,13 @@ class StoredRun:
         return read_json(self.path / name, object)
 
     def tables(self, part: str = "tables") -> dict[str, pl.DataFrame]:
-        """Read every table of the complete run, or of another part of it.
+        """Read every table of the complete run, or of another folder in it.
 
         Args:
-            part: Folder of the tables, within the run's folder.
+            part: Name of the folder of tables, within the run's folder.
 
         Returns:
-            Table by name; empty where there is no such folder.
+            Tables by name; empty if the folder does not exist.
 
         Raises:
             FolderError: A table is damaged or a link.
@@ -167,6 +169,6 @@ class StoredRun:
         return read_tables(self.path / part)
 
     def _refuse_links(self) -> None:
-        """Raise a FolderError if a link stands where the run keeps its files."""
+        """Raise a FolderError if one of the run's folders is a link."""
         for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):
             within(self.root, place.relative_to(self.root).as_posix())

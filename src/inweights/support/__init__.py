@@ -1,1 +1,1 @@
-"""Tools that every package may use and that know nothing of worlds, models or experiments."""
+"""Utilities that every package may use, and that do not depend on worlds, models or experiments."""

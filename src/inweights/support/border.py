@@ -1,10 +1,10 @@
-"""Name the argument that a public function cannot work with.
+"""Errors that state which argument a public function cannot use.
 
-Functions trust each other's arguments, and check what only they know. Where one of
-Python's own errors comes out of a public function all the same, such as ``'NoneType'
-object has no attribute 'facts'``, :func:`guarded` says which argument did not fit, and
-keeps that error as the cause. It does nothing while no error is raised. Public packages
-apply it (:mod:`inweights.support.lazy`).
+Functions trust each other's arguments, and each function checks only what is specific
+to it. If one of Python's own errors leaves a public function, such as ``'NoneType'
+object has no attribute 'facts'``, :func:`guarded` converts it to an error that states
+which argument did not fit, with the original error as its cause. Without an error, it
+has no effect. Public packages apply it (:mod:`inweights.support.lazy`).
 """
 
 import inspect
@@ -80,12 +80,12 @@ def at_the_border(thing: Any) -> Any:
 
 @cache
 def _guarded_once(function: FunctionType) -> Any:
-    """The same for every package that makes a function public."""
+    """Return the guarded form, which is the same for every package that exports the function."""
     return guarded(function)
 
 
 def guard_names(package: str, names: Sequence[str]) -> None:
-    """Replace public functions of a package by their guarded form, where it imports them eagerly.
+    """Replace public functions of a package that it imports eagerly by their guarded forms.
 
     Args:
         package: ``__name__`` of the package.
@@ -96,7 +96,7 @@ def guard_names(package: str, names: Sequence[str]) -> None:
 
 
 def guarded(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function whose errors name the argument that it could not work with.
+    """Return a function whose errors state the argument that it cannot use.
 
     Errors of a user's own code, such as a function that is passed in, are not changed,
     and neither is Python's error for a missing argument.
@@ -105,8 +105,8 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
         function: A public function, or a method.
 
     Raises:
-        DataError: When the result is called: with the argument, what was expected and
-            what was given.
+        DataError: When the result is called; the message states the argument, the
+            expected type and the given value.
 
     Example:
         >>> import inweights as iw
@@ -137,7 +137,7 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _may_be_led_to(error: Exception) -> bool:
-    """Whether an argument of the wrong kind or shape can be the cause of an error."""
+    """Return whether an argument of the wrong type or shape can be the cause of an error."""
     of_tables = type(error).__module__.startswith("polars")  # which need not be loaded
     return isinstance(error, _LED_TO) or of_tables
 
@@ -187,7 +187,7 @@ def _explained(
 
 
 def _is_of_others(trace: TracebackType | None) -> bool:
-    """Whether an error was raised in a user's code, or in a package that this code called."""
+    """Return whether an error was raised in a user's code, or in a package called by it."""
     others = False
     while trace:
         file = trace.tb_frame.f_code.co_filename
@@ -200,7 +200,7 @@ def _is_of_others(trace: TracebackType | None) -> bool:
 
 
 def _expected(kind: Any) -> str:
-    """The type of a parameter in words, as its annotation says it."""
+    """Return the type of a parameter as text, from its annotation."""
     if kind is inspect.Parameter.empty:
         return ""
     text = kind if isinstance(kind, str) else inspect.formatannotation(kind)
@@ -208,7 +208,7 @@ def _expected(kind: Any) -> str:
 
 
 def _fits(value: Any, expected: str) -> bool:
-    """Whether a value is of a type that an annotation names."""
+    """Return whether a value is of a type that an annotation names."""
     words = {*re.findall(r"[A-Za-z_]\w*", _outermost(expected))}
     words = words.union(*(_ALIASES.get(word, ()) for word in words))
     if not words or words & {"Any", "object"}:
@@ -224,14 +224,14 @@ def _fits(value: Any, expected: str) -> bool:
 
 
 def _outermost(expected: str) -> str:
-    """Return an annotation without what types hold: ``Sequence`` of ``Sequence[int]``."""
+    """Return an annotation without element types: ``Sequence`` for ``Sequence[int]``."""
     while (shorter := re.sub(r"\[[^\[\]]*\]", "", expected)) != expected:
         expected = shorter
     return expected
 
 
 def _shown(value: Any) -> str:
-    """A value in a few words."""
+    """Return a short text for a value."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"{type(value).__name__} of shape {list(shape)}"

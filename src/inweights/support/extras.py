@@ -1,6 +1,7 @@
 """Import packages that only parts of the library need, with an error that names the extra.
 
-:data:`EXTRAS` lists them; :func:`optional` imports one, :func:`installed` only asks.
+:data:`EXTRAS` lists the extras; :func:`optional` imports a package, :func:`installed`
+only checks whether it is installed.
 """
 
 import sys
@@ -12,7 +13,7 @@ from inweights.errors import ConfigError, check_names
 
 
 class Extra(NamedTuple):
-    """An extra of the package: what it is for, and the module that shows whether it is installed.
+    """An extra of the package, with its purpose and the module that shows whether it is installed.
 
     Attributes:
         module: Name of its main module.
@@ -44,8 +45,8 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
 
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
-        purpose: What needs it, for the message.
-        module: Name of the module; the extra's main module if empty.
+        purpose: Feature that requires it, for the message.
+        module: Name of the module; by default the extra's main module.
 
     Returns:
         The module.
@@ -75,7 +76,7 @@ def check_extra(extra: str, purpose: str) -> None:
 
     Args:
         extra: Name of the extra.
-        purpose: What needs it, for the message.
+        purpose: Feature that requires it, for the message.
 
     Raises:
         ConfigError: The extra is not installed, or does not exist.

@@ -1,8 +1,9 @@
-"""Load the public names of a package when they are first used.
+"""Import the public names of a package when they are first used.
 
-So ``import inweights`` and ``inweights --help`` load no torch, and no more than a
-command needs. A package names each once, below ``if TYPE_CHECKING``, where type
-checkers and editors read it, too; :func:`lazily` reads the names from there.
+Therefore ``import inweights`` and ``inweights --help`` do not import torch, nor
+anything else that a command does not need. A package lists each public name once, below
+``if TYPE_CHECKING``, where type checkers and editors also find it; :func:`lazily` reads
+the names from there.
 """
 
 import ast
@@ -19,14 +20,15 @@ from inweights.support.border import at_the_border
 def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) -> None:
     """Make public what a package imports below ``if TYPE_CHECKING`` as ``import name as name``.
 
-    Gives it ``__getattr__``, ``__dir__`` and ``__all__``. Functions come guarded: an
-    argument that they cannot work with is named (:mod:`inweights.support.border`).
+    The package gets ``__getattr__``, ``__dir__`` and ``__all__``. Functions are
+    guarded: errors state which argument they cannot use
+    (:mod:`inweights.support.border`).
 
     Args:
-        package: Its ``__name__``.
-        own: Public names that it defines itself.
-        renamed: Former public names with those of today: they still work, with a
-            warning.
+        package: ``__name__`` of the package.
+        own: Public names that the package defines itself.
+        renamed: Former public names, each with the present name; they still work, with
+            a warning.
 
     Example:
         >>> import inweights.training
@@ -56,12 +58,12 @@ def forward(name: str, former: str, present: str) -> Any:
     """Return a public name of a package under the package's former name, with a warning.
 
     Args:
-        name: The public name that is asked for.
-        former: What the package was called, such as ``inweights.lab``.
-        present: What it is called now.
+        name: The requested public name.
+        former: Former name of the package, such as ``inweights.lab``.
+        present: Present name of the package.
 
     Raises:
-        AttributeError: If the package has no such public name.
+        AttributeError: The package has no such public name.
     """
     package = import_module(present)
     if name.startswith("__") or name not in package.__all__:
@@ -72,7 +74,7 @@ def forward(name: str, former: str, present: str) -> Any:
 
 
 def _homes(source: bytes) -> dict[str, str]:
-    """Modules by the names that are imported from them for type checkers, and made public."""
+    """Return modules by the names that are imported from them for type checkers and made public."""
     homes: dict[str, str] = {}
     for block in ast.parse(source).body:
         if not (isinstance(block, ast.If) and _is_for_type_checkers(block.test)):

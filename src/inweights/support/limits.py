@@ -1,8 +1,8 @@
-"""Limit memory and cores, and read only files that end; too much is rejected before it is made.
+"""Limit memory and cores, and read only regular files; sizes are checked before allocation.
 
-A size is estimated before anything of it is made. The limit is
-``$INWEIGHTS_MAX_MEMORY``, which ``--max-memory`` sets, or else :data:`SHARE` of the
-memory that this process may have. Processes that train inherit it.
+Sizes are estimated before anything is allocated. The limit is
+``$INWEIGHTS_MAX_MEMORY``, which ``--max-memory`` sets, or otherwise :data:`SHARE` of
+the memory that is available to this process. Processes that train inherit it.
 """
 
 import errno
@@ -18,7 +18,7 @@ from inweights.errors import ConfigError, DataError, InweightsError
 
 #: The environment variable with the limit, such as ``8GB``.
 MAX_MEMORY = "INWEIGHTS_MAX_MEMORY"
-#: Share of the memory that is taken at most, where no limit is given.
+#: Largest share of the memory that is used if no limit is given.
 SHARE = 0.75
 #: Rows that a file of facts, edges or statements may have: a minute of reading.
 MAX_ROWS = 3_000_000
@@ -37,7 +37,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_bytes(text: str) -> int:
-    """Return the number of bytes that a text gives, with or without a unit.
+    """Return the number of bytes that a text states, with or without a unit.
 
     Raises:
         ConfigError: The text is not a size, or is 0.
@@ -55,7 +55,7 @@ def parse_bytes(text: str) -> int:
 
 
 def written(size: float) -> str:
-    """Return a number of bytes in words.
+    """Return a number of bytes as text.
 
     Example:
         >>> written(812_000_000), written(6.4e17), written(10)
@@ -72,14 +72,14 @@ def memory_limit() -> int:
     """Return the number of bytes of memory that may be used.
 
     Raises:
-        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is no size.
+        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     given = os.environ.get(MAX_MEMORY, "")
     return parse_bytes(given) if given else int(SHARE * _machine())
 
 
 def _machine() -> int:
-    """Bytes of memory for this process: the machine's, or a lower limit of its control group."""
+    """Return this process's memory in bytes: the machine's, or its control group's limit."""
     known = []
     with suppress(AttributeError, OSError, ValueError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -97,7 +97,7 @@ def usable_cores() -> int:
 
 @contextmanager
 def at_most(size: str) -> Iterator[None]:
-    """Limit the memory of this process, and of those that it starts, within a block.
+    """Limit the memory of this process, and of those that it starts, within a ``with`` block.
 
     Args:
         size: The limit, such as ``8GB``.
@@ -106,7 +106,7 @@ def at_most(size: str) -> Iterator[None]:
         Nothing; processes read the limit from the environment.
 
     Raises:
-        ConfigError: It is no size.
+        ConfigError: ``size`` is not a size.
     """
     parse_bytes(size)
     before = os.environ.get(MAX_MEMORY)
@@ -127,16 +127,17 @@ def check_memory(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> None:
-    """Raise an error if something would take more memory than the limit.
+    """Raise an error if something would use more memory than the limit.
 
     Args:
-        what: What takes the memory, for the message.
+        what: Subject of the message, such as the name of a table.
         needed: Estimated number of bytes.
         error: Class of the error.
-        hint: What to do about it, for the message.
+        hint: Advice for the message.
 
     Raises:
-        InweightsError: It would, of the class ``error``.
+        InweightsError: The limit would be exceeded; the error is of the class
+            ``error``.
     """
     limit = memory_limit()
     if needed > limit:
@@ -151,10 +152,10 @@ def check_name(name: str, where: str) -> None:
 
     Args:
         name: The name.
-        where: Where it stands, such as a file and line.
+        where: Position of the name, such as a file and line, for the message.
 
     Raises:
-        DataError: It is too long.
+        DataError: The name is too long.
     """
     if len(name) > MAX_NAME:
         raise DataError(
@@ -171,11 +172,11 @@ def check_file(
     Args:
         path: The path.
         error: Class of the error.
-        factor: Bytes of memory that reading takes for each byte of the file.
+        factor: Bytes of memory that reading needs per byte of the file.
 
     Raises:
-        InweightsError: It is missing, a folder, pipe or device, or too large; of the
-            class ``error``.
+        InweightsError: The path is missing, a folder, pipe or device, or too large; of
+            the class ``error``.
     """
     try:
         found = path.stat()
@@ -187,8 +188,7 @@ def check_file(
         raise error(_no_file(path, found))
     if not found.st_size and _has_something(path):
         raise error(
-            f"cannot read {path}: it is a system file without a size; copy its content to an "
-            "ordinary file"
+            f"cannot read {path}: it is a system file without a size; copy it to an ordinary file"
         )
     check_memory(
         f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts"
@@ -204,11 +204,11 @@ def _no_file(path: str | Path, found: os.stat_result) -> str:
 
 
 def missing_file(path: str | Path, hint: str) -> DataError:
-    """Return the error for a path without a regular file.
+    """Return the error for a path that is not a regular file.
 
     Args:
         path: The path.
-        hint: What is expected there.
+        hint: Description of the expected file.
     """
     try:
         return DataError(_no_file(path, Path(path).stat()))
@@ -217,7 +217,7 @@ def missing_file(path: str | Path, hint: str) -> DataError:
 
 
 def _has_something(path: Path) -> bool:
-    """Whether a file without size has something to read, as those of a kernel do."""
+    """Return whether a file of size 0 has content, as special files of the kernel do."""
     try:
         with open_file(path) as file:
             return bool(os.read(file.fileno(), 1))
@@ -233,7 +233,7 @@ def open_file(path: Path, *, links: bool = True) -> io.BufferedReader:
         links: Whether the path may be a link.
 
     Raises:
-        OSError: It cannot be opened, or is no regular file.
+        OSError: The path cannot be opened, or is not a regular file.
     """
     more = getattr(os, "O_NONBLOCK", 0) | (0 if links else getattr(os, "O_NOFOLLOW", 0))
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | more))  # noqa: SIM115
@@ -251,7 +251,7 @@ def read_bytes(path: Path, *, links: bool = True) -> bytes:
         links: Whether the path may be a link.
 
     Raises:
-        OSError: It cannot be opened, or is no regular file.
+        OSError: The path cannot be opened, or is not a regular file.
     """
     with open_file(path, links=links) as file:
         return file.read()
@@ -265,11 +265,11 @@ def read_text(
     Args:
         path: The file.
         error: Class of the error.
-        most: Largest size in bytes; None for the memory limit alone.
+        most: Largest size in bytes; by default only the memory limit applies.
 
     Raises:
-        InweightsError: The file cannot be read, is too large, or is not text; of the
-        class ``error``.
+        InweightsError: The file cannot be read, is too large, or is not text; the error
+            is of the class ``error``.
     """
     check_file(path, error=error)
     try:

@@ -1,9 +1,9 @@
 """Find files below a folder without following ``..`` or links.
 
-Stores, plans and run folders may come from elsewhere. Only the folder that a user named
-may be a link itself. Every step below it is checked before it is used; a link that
-somebody puts there between the two is not noticed, and the last step alone is opened
-without following links.
+Stores, plans and run folders may come from other machines. Only the folder that a user
+named may itself be a link. Every component below it is checked before it is used. A
+link that is created between the check and the use is not detected, except for the last
+component, which is opened without following links.
 """
 
 import os
@@ -22,7 +22,8 @@ def within(root: str | Path, name: str) -> Path:
         name: Relative name with ``/`` between its parts; empty for the folder itself.
 
     Raises:
-        FolderError: A part of the name is ``..`` or the like, or a step is a link.
+        FolderError: A part of the name is ``..`` or another invalid part, or a folder
+            on the path is a link.
 
     Example:
         >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
@@ -32,7 +33,9 @@ def within(root: str | Path, name: str) -> Path:
     place = str(root)
     for part in name.split("/") if name else ():
         if part in ("", ".", "..") or os.path.split(part) != ("", part):
-            raise FolderError(f"'{name}' is not a name of a file within {root}")
+            raise FolderError(
+                f"the name '{name}' does not refer to a file below {root}"
+            )
         place = os.path.join(place, part)  # noqa: PTH118
         refuse_link(place)
     return Path(place)
@@ -42,12 +45,12 @@ def refuse_link(place: str | Path) -> None:
     """Raise an error if a path is a link.
 
     Raises:
-        FolderError: It is one.
+        FolderError: The path is a link.
     """
     if os.path.islink(place):  # noqa: PTH114
         raise FolderError(
-            f"{place} is a link, and links among runs are not followed; nor are they in stores and "
-            "plans: replace it by its target, or remove it"
+            f"{place} is a link, and links in folders of runs, stores and plans are not followed; "
+            "replace it by its target, or remove it"
         )
 
 

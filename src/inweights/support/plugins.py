@@ -1,8 +1,8 @@
-"""Import modules of users that add worlds, models, probes, drawings or recipes.
+"""Import users' modules that add worlds, models, probes, drawings or recipes.
 
-A plugin is a module that can be imported, a file or package in the current folder, or a
-path. Its code runs when somebody names it in this call, or has installed it as an entry
-point; never because a file, such as that of a finished run, says so.
+A plugin is an importable module, a file or package in the current folder, or a path.
+Its code is run only if the user names it in the call, or has installed it as an entry
+point; never because a file, such as that of a finished run, names it.
 """
 
 import importlib
@@ -21,13 +21,13 @@ from inweights.errors import ConfigError, nearest
 def load_plugins(modules: Sequence[str] = ()) -> None:
     """Import the named modules, and those of the entry points ``inweights.plugins``.
 
-    An installed plugin that fails raises no error; a warning names it.
+    An installed plugin that fails does not raise an error; a warning names it.
 
     Args:
         modules: Names (``my_lab``), or paths (``./my_lab.py``, ``labs/rings``).
 
     Raises:
-        ConfigError: A named module is not there, or its code fails.
+        ConfigError: A named module does not exist, or its code fails.
     """
     for entry in entry_points(group="inweights.plugins"):
         with _tried(f"the installed plugin '{entry.name}' ({entry.value})", warn=True):
@@ -35,7 +35,7 @@ def load_plugins(modules: Sequence[str] = ()) -> None:
     for module in modules:
         if not module.strip():
             raise ConfigError(
-                "a plugin is a module or a file, such as my_lab or ./my_lab.py"
+                "a plugin must be a module or a file, such as my_lab or ./my_lab.py"
             )
         with _tried(f"the plugin '{module}'"):
             _load(module)
@@ -81,7 +81,8 @@ def _load(plugin: str) -> ModuleType:
         if missing and beside.is_file():
             named = beside if _is_path(plugin) else missing
             raise ConfigError(
-                f"it imports {beside.name}, which lies beside it and was not named; name it first: "
+                f"it imports {beside.name} from the same folder, which was not given; give it "
+                "first: "
                 f"--plugin {named} --plugin {plugin}"
             ) from error
         raise

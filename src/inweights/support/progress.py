@@ -1,9 +1,8 @@
-"""Report the progress of long work, and write times and numbers for people.
+"""Report the progress of long work, and format times and numbers for people.
 
 :data:`Progress` and :data:`SolverProgress` are the types of callbacks that the library
-calls;
-:func:`shown` shows them in one line. An :class:`Activity` is a description that knows how
-long the rest of the work takes.
+calls; :func:`shown` provides a callback that shows one line. An :class:`Activity` is a
+description of the current work that also estimates how long the rest of it takes.
 """
 
 import sys
@@ -87,15 +86,15 @@ def time_left(what: str, seconds: float | None) -> str:
 def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     """Provide the progress callback of a program that calls the library.
 
-    The line has an estimate. A notebook's cell and a terminal show one line that
-    changes; a log gets a line each half minute.
+    The line contains an estimate of the remaining time. In a notebook or a terminal,
+    one line is updated; a log gets one line every half minute.
 
     Args:
-        progress: A callback of the caller's own; True for one line; None or False for
-            none.
+        progress: The caller's own callback; ``True`` for one line; ``None`` or
+            ``False`` for no display.
 
     Yields:
-        The callback, or None.
+        The callback, or ``None``.
     """
     if progress is not True:
         yield progress or None
@@ -155,7 +154,7 @@ def _line() -> tuple[Callable[[str], None], float]:
 
 
 def duration(seconds: float) -> str:
-    """Return a number of seconds in words.
+    """Return a number of seconds as text.
 
     Example:
         >>> duration(7.4), duration(61), duration(7260)
@@ -172,8 +171,8 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
     Args:
         count: The number.
-        noun: The noun for one.
-        nouns: The noun for several; ``noun`` with an s if empty.
+        noun: The singular of the noun.
+        nouns: The plural; by default, ``noun`` with an s.
 
     Example:
         >>> plural(1, "figure"), plural(2000, "figure"), plural(0, "query", "queries")
@@ -183,7 +182,7 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 def roughly(seconds: float) -> str:
-    """Return a number of seconds in words, to the precision of an estimate.
+    """Return a number of seconds as text, to the precision of an estimate.
 
     Example:
         >>> roughly(24.1), roughly(740), roughly(9000)

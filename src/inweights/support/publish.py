@@ -1,4 +1,4 @@
-"""Write files and folders atomically: beside their place first, then renamed."""
+"""Write files and folders atomically: under a temporary name first, then renamed."""
 
 import os
 import secrets
@@ -17,11 +17,11 @@ def publish_file(
 
     Args:
         path: The file; its folder is made if needed.
-        content: What it holds.
-        new: Whether an existing file is kept, so that one of several writers succeeds;
-            by default it is replaced.
-        sync: Whether the content is on the disk before the file has its name. Only a
-            caller who checks what is read can do without.
+        content: Bytes of the file.
+        new: If true, an existing file is an error, so that exactly one of several
+            writers succeeds; by default it is replaced.
+        sync: Whether the content is written to the disk before the file gets its name.
+            Only a caller that checks the content when reading can do without.
 
     Raises:
         FileExistsError: ``new`` is set and the file exists.
@@ -47,13 +47,13 @@ def publish_file(
 
 
 def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
-    """Give a complete folder its final name, after all of it is on the disk.
+    """Rename a complete folder to its final name, after all of it was written to the disk.
 
     Args:
         made: The folder.
         path: Its final name.
-        replace: Whether an existing folder is replaced: it is ``<path>.old`` until the
-            new one has its name, and then removed.
+        replace: Whether an existing folder is replaced. It is renamed to ``<path>.old``
+            until the new one has its name, and is then removed.
     """
     for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
         with file.open("rb") as opened:  # which Windows does not sync

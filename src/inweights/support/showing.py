@@ -1,6 +1,6 @@
-"""Show an object: a few lines in a terminal, a small table in a notebook.
+"""Display an object: a few lines in a terminal, a small table in a notebook.
 
-A class that inherits from :class:`Carded` provides a :class:`Card`, which shows its
+A class that inherits from :class:`Carded` provides a :class:`Card`, which displays its
 instances as text and as HTML.
 """
 
@@ -20,9 +20,9 @@ class Card:
 
     Attributes:
         title: First line.
-        about: Names and values below the title.
+        about: Values below the title, by name.
         columns: Names of the columns of a table.
-        rows: Rows of the table; the first ten are shown.
+        rows: Rows of the table; the first ten are displayed.
         picture: A figure as SVG, for notebooks; empty for none.
     """
 
@@ -46,7 +46,7 @@ class Card:
 
     @property
     def html(self) -> str:
-        """The card as HTML; nothing of the object can be read as markup."""
+        """The card as HTML; all values are escaped."""
         about = " · ".join(
             f"{_safe(name)} {_safe(value)}" for name, value in self.about.items()
         )
@@ -77,7 +77,7 @@ class Card:
 
 
 class Carded:
-    """Base of classes that show themselves by a card: as text, and in notebooks as HTML."""
+    """Base of classes whose instances are displayed by a card, as text and in notebooks as HTML."""
 
     def _card(self) -> Card:
         raise NotImplementedError
@@ -90,7 +90,7 @@ class Carded:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines whose columns begin at the same place."""
+    """Return rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -105,7 +105,7 @@ def _html_row(row: Sequence[Any]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return a value on one line, without what a terminal acts on."""
+    """Return a value on one line, without control characters."""
     text = "–" if value is None else str(value)
     if isinstance(value, float):
         text = f"{value:.3g}"

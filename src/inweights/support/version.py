@@ -1,4 +1,4 @@
-"""The version of the installed package, looked up when ``inweights.__version__`` is first used."""
+"""The version of the installed package, read when ``inweights.__version__`` is first used."""
 
 from importlib.metadata import PackageNotFoundError, version
 

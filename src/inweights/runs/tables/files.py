@@ -2,7 +2,7 @@
 
 :func:`open_files` returns a :class:`Folder` or an
 :class:`~inweights.runs.tables.object_store.ObjectStore`, which have the same methods;
-:class:`~inweights.runs.tables.store.Store` keeps its tables in one of them.
+:class:`~inweights.runs.tables.store.Store` stores its tables in one of them.
 """
 
 import shutil
@@ -21,13 +21,13 @@ from inweights.support.publish import PARTIAL, publish_file
 class Folder:
     """Files in a folder on a disk, of this machine or shared by several machines.
 
-    Names of files have ``/`` between their parts. The folder may be a link; nothing
-    below it may. Methods raise a :class:`~inweights.errors.FolderError` for a name that
-    leads out of the folder or to a link. A shared disk that is away is tried again for
-    ten minutes.
+    Names of files have ``/`` between their parts. The folder itself may be a link, but
+    nothing below it. Methods raise a :class:`~inweights.errors.FolderError` for a name
+    that leads out of the folder or to a link. If a shared disk is not available,
+    operations are repeated for ten minutes.
 
     Args:
-        root: The folder; made when something is written.
+        root: The folder; it is made when something is written.
 
     Example:
         >>> import tempfile
@@ -42,10 +42,10 @@ class Folder:
         self.root = Path(root)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; ``None`` where it does not exist or cannot be read.
+        """Return the content of a file; ``None`` if it does not exist or cannot be read.
 
         Args:
-            name: Name of the file, below the root.
+            name: Name of the file, relative to the root.
         """
         path = within(self.root, name)
         with suppress(OSError):
@@ -53,10 +53,10 @@ class Folder:
         return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, completely or not at all; replace it if it exists.
+        """Write a file, completely or not at all; an existing file is replaced.
 
         Args:
-            name: Name of the file, below the root.
+            name: Name of the file, relative to the root.
             content: Its bytes.
 
         Raises:
@@ -65,10 +65,10 @@ class Folder:
         self._publish(name, content, new=False)
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file if there is none of this name; of several writers one succeeds.
+        """Write a file unless one of this name exists; of several writers, exactly one succeeds.
 
         Args:
-            name: Name of the file, below the root.
+            name: Name of the file, relative to the root.
             content: Its bytes.
 
         Returns:
@@ -83,7 +83,7 @@ class Folder:
         """Return the names of all files below a folder, in order.
 
         Args:
-            folder: Folder below the root; an empty text is the root itself.
+            folder: Folder relative to the root; an empty string is the root itself.
         """
         start = f"{folder}/" if folder else ""
         found = files_below(within(self.root, folder))
@@ -93,7 +93,7 @@ class Folder:
         """Remove a file, if it exists.
 
         Args:
-            name: Name of the file, below the root.
+            name: Name of the file, relative to the root.
 
         Raises:
             OSError: The file cannot be removed.
@@ -104,10 +104,10 @@ class Folder:
         """Remove everything below a folder, if it exists.
 
         Args:
-            folder: Folder below the root.
+            folder: Folder relative to the root.
 
         Raises:
-            OSError: Something cannot be removed.
+            OSError: A file cannot be removed.
         """
         path = within(self.root, folder)
         # Another process may be removing it, too.
@@ -117,19 +117,19 @@ class Folder:
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Provide a file on a disk of this machine for a block that reads and changes it.
+        """Provide a file on a local disk for a ``with`` block that reads and changes it.
 
         Args:
-            name: Name of the file, below the root.
+            name: Name of the file, relative to the root.
 
         Yields:
-            The path of the local file, and a function to call whenever the file was
-            changed, which stores it.
+            The path of the local file, and a function that stores it, which the block
+            calls whenever it changed the file.
         """
         yield within(self.root, name), lambda: None  # the file is in its place
 
     def _publish(self, name: str, content: bytes, *, new: bool) -> bool:
-        """Write a file; return False where it should be new and exists."""
+        """Write a file; return ``False`` if it must be ``new`` but exists."""
         path = within(self.root, name)
         with explained_writes(path):
             try:
@@ -148,10 +148,10 @@ Files = Folder | ObjectStore
 
 
 def open_files(place: str | Path) -> Files:
-    """Open the files of a store, at a folder or an address.
+    """Open the files of a store, in a folder or at an address.
 
     Args:
-        place: Path of a folder; or an address with ``://``.
+        place: Path of a folder, or an address with ``://``.
 
     Returns:
         A :class:`Folder` or an

@@ -1,17 +1,17 @@
-"""Decide which process works on a task where no machine can see another one's processes: leases.
+"""Leases: decide which process works on a task, if machines cannot see each other's processes.
 
-:class:`Leases` are the leases of one store; :meth:`Leases.hold` takes one for a block
-and gives a :class:`Hold`. :class:`~inweights.runs.tables.store.Store` uses them on
-shared disks and object stores.
+:class:`Leases` are the leases of one store; :meth:`Leases.hold` acquires one for a
+``with`` block and yields a :class:`Hold`. :class:`~inweights.runs.tables.store.Store`
+uses them on shared disks and object stores.
 
-A holder writes a new beat into its lease every so often. A process that waits looks at
-the lease, and takes it over once it has seen **the same beat for the lease's duration,
-by its own clock**. No time of one machine is ever compared with that of another, so
-that their clocks may differ.
+The holder regularly writes a new beat into its lease. A process that waits reads the
+lease, and takes it over once it has seen **the same beat for the lease's duration, by
+its own clock**. Times of different machines are never compared, so that their clocks
+may differ.
 
-A lease is a file ``leases/<task>/<generation>``. To take over is to create the next
-generation, which only one of several machines can. A process that has lost its lease
-finds a later generation and stops.
+A lease is a file ``leases/<task>/<generation>``. To take it over, a process creates the
+next generation, which only one of several machines can do. A process that has lost its
+lease finds a later generation and stops.
 """
 
 import platform
@@ -32,7 +32,7 @@ _BEATS = 4
 
 
 class LostError(RunError):
-    """Another process has taken over the task that this one worked on."""
+    """Another process has taken over the task on which this process worked."""
 
 
 class Lease(msgspec.Struct, kw_only=True):
@@ -41,7 +41,7 @@ class Lease(msgspec.Struct, kw_only=True):
     Attributes:
         owner: Key of the process that hands out tasks.
         host: Name of the holder's machine.
-        beat: Random text, new with every beat.
+        beat: Random text that changes with every beat.
     """
 
     owner: str
@@ -50,16 +50,16 @@ class Lease(msgspec.Struct, kw_only=True):
 
 
 class Hold:
-    """Task that this process holds.
+    """A task that this process holds.
 
     Attributes:
-        lost: Whether another process has taken the task over.
+        lost: Whether another process has taken over the task.
     """
 
     lost = False
 
     def check(self) -> None:
-        """Check that the task is still held by this process.
+        """Raise an error unless this process still holds the task.
 
         Raises:
             LostError: Another process took it over.
@@ -78,9 +78,10 @@ class Leases:
 
     Args:
         files: Files of the store.
-        seconds: Duration of a lease: without a beat for so long it is taken over.
-        owner: Key of the process that hands out the tasks; it takes over its own leases
-            at once, as it knows that the process that held them is gone.
+        seconds: Duration of a lease; a lease without a beat for this time is taken
+            over.
+        owner: Key of the process that hands out the tasks. A process takes over leases
+            of its own key at once, since it knows that their holders have ended.
 
     Example:
         >>> import tempfile
@@ -101,14 +102,14 @@ class Leases:
 
     @contextmanager
     def hold(self, task: str) -> Iterator[Hold | None]:
-        """Hold a task while a block runs.
+        """Hold a task during a ``with`` block.
 
         Args:
             task: Key of the task.
 
         Yields:
-            The hold, whose :meth:`Hold.check` raises once the task is lost; ``None``
-            where another process holds it.
+            The hold, whose :meth:`Hold.check` raises an error once the task is lost;
+            ``None`` if another process holds the task.
         """
         older, name = self._take(task)
         if name is None:
@@ -131,7 +132,7 @@ class Leases:
                     self.files.remove(mine)
 
     def live(self) -> dict[str, Lease]:
-        """Return the leases that exist, by task; some may have expired."""
+        """Return the existing leases, by task; some may have expired."""
         newest = {name.split("/")[1]: name for name in self.files.names(_FOLDER)}
         found = {}
         for task, name in newest.items():
@@ -142,34 +143,34 @@ class Leases:
         return found
 
     def free(self, task: str) -> bool:
-        """Return whether a process of this owner could hold a task that another one held earlier.
+        """Return whether a process of this owner can now hold a task that another one held.
 
-        Processes that hand out tasks call this repeatedly. A lease without a beat for
-        its duration is taken over here, and is then free for this owner's processes,
-        each of which tries once.
+        Processes that hand out tasks call this method repeatedly. It takes over a lease
+        without a beat for its duration; the task is then free for this owner's
+        processes, each of which tries once.
 
         Args:
             task: Key of the task.
 
         Returns:
-            False also while the store does not answer.
+            Whether the task is free; false also while the store does not respond.
         """
         with suppress(InweightsError, OSError):  # the store is away: ask again
             return not self._generations(task) or self._take(task)[1] is not None
         return False
 
     def give_back(self) -> None:
-        """Free what processes of this owner held, once all of them have ended."""
+        """Release the tasks that processes of this owner held, after all of them have ended."""
         for task, lease in self.live().items():
             if lease.owner == self.owner:
                 self.files.remove_folder(f"{_FOLDER}/{task}")
 
     def _take(self, task: str) -> tuple[list[str], str | None]:
-        """Try to take a lease.
+        """Try to acquire a lease.
 
         Returns:
-            Names of earlier generations, and of the new one; the latter is None if
-            another process holds the task.
+            Names of earlier generations, and the name of the new one, which is ``None``
+            if another process holds the task.
         """
         generations = self._generations(task)
         number = 1
@@ -194,8 +195,8 @@ class Leases:
     def _expired(self, task: str, content: bytes) -> bool:
         """Return whether the same beat was seen for the lease's duration.
 
-        A long gap between two looks starts the time anew: in it the store may have been
-        away, so that the holder could not beat.
+        A long gap between two reads restarts the time, since the store may have been
+        unavailable, so that the holder could not write a beat.
         """
         now = time.monotonic()
         before, since, last = self._seen.get(task, (b"", now, now))

@@ -1,8 +1,8 @@
-"""Name the stored parts of a run: ``<part>-<hash of its bytes>.<ending>``.
+"""Name the stored parts of a run: ``<part>-<hash of its bytes>.<suffix>``.
 
-As the name has the hash of the content, :class:`~inweights.runs.tables.store.Store`
-needs no list of what is whole: a file whose bytes do not fit its name counts as
-missing.
+Since the name contains the hash of the content,
+:class:`~inweights.runs.tables.store.Store` needs no list of complete files: a file
+whose bytes do not match its name is treated as missing.
 """
 
 import hashlib
@@ -14,10 +14,10 @@ HASH = 16
 
 
 def name_of(part: str, content: bytes) -> str:
-    """Return the name of the file that has a part of a run, without its folder.
+    """Return the name of the file of a part of a run, without its folder.
 
     Args:
-        part: Name of the table; :data:`MODEL_PART` for the weights.
+        part: Name of the table, or :data:`MODEL_PART` for the weights.
         content: Bytes of the file.
 
     Example:
@@ -29,9 +29,9 @@ def name_of(part: str, content: bytes) -> str:
 
 
 def ending(part: str) -> str:
-    """Return how the file's name ends: tables are Parquet files, weights are safetensors.
+    """Return the suffix of a part's file: tables are Parquet files, weights are safetensors.
 
     Args:
-        part: Name of the table, or :data:`MODEL_PART` for weights.
+        part: Name of the table, or :data:`MODEL_PART` for the weights.
     """
     return ".safetensors" if part == MODEL_PART else ".parquet"

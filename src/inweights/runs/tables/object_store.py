@@ -1,7 +1,7 @@
 """Read and write small files by name in an object store; each write is atomic.
 
 :class:`ObjectStore` has the methods of :class:`~inweights.runs.tables.files.Folder`, so
-that :class:`~inweights.runs.tables.store.Store` can keep its tables in either.
+that :class:`~inweights.runs.tables.store.Store` can store its tables in either.
 """
 
 import os
@@ -21,10 +21,10 @@ class ObjectStore:
     """Files below an address such as ``s3://bucket/folder``.
 
     The methods are those of :class:`~inweights.runs.tables.files.Folder`. Access is
-    configured by the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``,
-    ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere. A store that does not answer is tried
-    again for ten minutes, with growing pauses; after that, and where it refuses,
-    methods raise a :class:`~inweights.errors.WriteError`.
+    configured by the usual environment variables (``AWS_ACCESS_KEY_ID``,
+    ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …). If a store does not respond,
+    operations are repeated for ten minutes, with growing pauses. After that, and if the
+    store denies access, methods raise a :class:`~inweights.errors.WriteError`.
 
     Args:
         address: Address with ``://``.
@@ -62,7 +62,7 @@ class ObjectStore:
             ) from None
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of an object; ``None`` where there is none.
+        """Return the content of an object; ``None`` if it does not exist.
 
         Args:
             name: Name of the object, relative to the store's address.
@@ -72,7 +72,7 @@ class ObjectStore:
         return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write an object; replace it if it exists.
+        """Write an object; an existing object is replaced.
 
         Args:
             name: Name of the object, relative to the store's address.
@@ -81,7 +81,7 @@ class ObjectStore:
         self._put(name, content, "overwrite")
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write an object if there is none of this name; of several writers one succeeds.
+        """Write an object unless one of this name exists; of several writers, exactly one succeeds.
 
         Args:
             name: Name of the object, relative to the store's address.
@@ -103,7 +103,8 @@ class ObjectStore:
         """Return the names of all objects below a folder, in order.
 
         Args:
-            folder: Folder, relative to the store's address; an empty text is the whole store.
+            folder: Folder, relative to the store's address; an empty string is the
+                whole store.
         """
         with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
@@ -130,14 +131,14 @@ class ObjectStore:
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Provide a temporary local copy of an object for a block that reads and changes it.
+        """Provide a temporary local copy of an object for a ``with`` block that changes it.
 
         Args:
             name: Name of the object, relative to the store's address.
 
         Yields:
-            The path of the local file, and a function to call whenever the file was
-            changed, which uploads it.
+            The path of the local file, and a function that uploads it, which the block
+            calls whenever it changed the file.
         """
         with tempfile.TemporaryDirectory(prefix="inweights-") as folder:
             path = Path(folder) / "state"
@@ -154,12 +155,12 @@ class ObjectStore:
             )
 
     def _silent(self, error: Exception) -> bool:
-        """Return whether a store gave no answer, rather than a refusal."""
+        """Return whether an error means that the store did not respond, and not a denial."""
         return isinstance(error.__cause__, self._errors.GenericError)
 
     @contextmanager
     def _reaching(self, name: str, *expected: type[Exception]) -> Iterator[None]:
-        """Turn errors of a store into a WriteError of one line, except for expected ones."""
+        """Convert errors of a store to a WriteError with one line, except for expected errors."""
         try:
             yield
         except expected:

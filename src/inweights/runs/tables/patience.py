@@ -1,6 +1,6 @@
-"""Try again while the machine or store with the files is away.
+"""Repeat an operation while the machine or store with the files is unavailable.
 
-:func:`patiently` is what folders and object stores call for each of their operations.
+Folders and object stores call :func:`patiently` for each of their operations.
 """
 
 import errno
@@ -27,20 +27,23 @@ T = TypeVar("T")
 
 
 def is_gone(error: Exception) -> bool:
-    """Return whether an error says that the machine with the folder is away."""
+    """Return whether an error means that the machine with the folder is unavailable."""
     return isinstance(error, OSError) and error.errno in _AWAY
 
 
 def patiently(work: Callable[[], T], away: Callable[[Exception], bool] = is_gone) -> T:
-    """Return what some work returns; try again, with growing pauses, while its files are away.
+    """Call a function, and repeat it with growing pauses while its files are unavailable.
 
     Args:
-        work: Reads or writes a file. It may be done twice.
-        away: Says of an error whether the files are away for a while; by default that
-            the machine with the folder is.
+        work: Function that reads or writes a file. It may be called several times.
+        away: Function that returns whether an error means that the files are
+            temporarily unavailable; by default :func:`is_gone`.
+
+    Returns:
+        The result of ``work``.
 
     Raises:
-        Exception: The last error of the work, after :data:`PATIENCE` seconds; any other
+        Exception: The last error of ``work``, after :data:`PATIENCE` seconds; any other
             error at once.
     """
     pause = 0.5

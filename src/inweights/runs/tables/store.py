@@ -1,12 +1,12 @@
 """Store tables by run and measure; each is written atomically, and checked when it is read.
 
 :class:`Store` is opened at :func:`store_below` by every run, sweep and cluster job. A
-table is one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run; so
-are the weights of a run, where they are stored (``model-<hash>.safetensors``). A file
-is written under another name and then renamed, which is all of publishing: there is no
-list to keep in step, any number of processes may fill one store, and nothing is ever
-deleted to make room for something new. A file whose bytes do not have the hash in its
-name counts as missing, and is computed again.
+table is one file, ``<part>-<hash of its bytes>.parquet``, in the folder of its run; the
+weights of a run, if stored, are another (``model-<hash>.safetensors``). Publishing a
+file means writing it under another name and renaming it. There is no index that could
+become inconsistent, any number of processes may write to one store, and nothing is ever
+deleted to make room. A file whose bytes do not have the hash in its name is treated as
+missing, and is computed again.
 """
 
 import secrets
@@ -39,13 +39,13 @@ _Wanted = Annotated[list[tuple[_Name, _Name]], msgspec.Meta(min_length=1)]
 
 
 def store_below(place: str | Path) -> str:
-    """Return the place of the store that belongs to a plan or to all runs.
+    """Return the path or address of the store that belongs to a plan or to all runs.
 
     Args:
         place: Folder, or address with ``://``, of the plan or the runs.
 
     Raises:
-        FolderError: There is a link in place of the store.
+        FolderError: The store's folder is a link.
 
     Example:
         >>> store_below("s3://bucket/runs")
@@ -58,14 +58,13 @@ class Store:
     """Store of tables of single runs, below one folder or address.
 
     Args:
-        root: The folder, made when something is written; or an address such as
+        root: The folder, which is made when something is written; or an address such as
             ``s3://bucket/folder``.
-        lease: Seconds without a sign of life after which a task is taken over from its
-            holder. With 0, the default, tasks are held by locks of files, which the
-            system frees; they suffice on one machine. An object store always has
-            leases.
+        lease: Seconds after which the task of an unresponsive process is taken over.
+            With 0, the default, tasks are held by file locks, which the system
+            releases; these suffice on one machine. An object store always has leases.
         owner: Key of the process that hands out tasks; see
-            :class:`~inweights.runs.tables.lease.Leases`. Random by default.
+            :class:`~inweights.runs.tables.lease.Leases`. By default random.
 
     Example:
         >>> import tempfile
@@ -89,7 +88,7 @@ class Store:
         )
 
     def folder(self, owner: str) -> str:
-        """Return the folder of a run or computation, below the root.
+        """Return the folder of a run or computation, relative to the root.
 
         Args:
             owner: Key (hash) of the run or computation.
@@ -101,7 +100,7 @@ class Store:
 
         Args:
             owner: Key (hash) of the run or computation.
-            part: Name of the table; :data:`MODEL_PART` for the weights.
+            part: Name of the table, or :data:`MODEL_PART` for the weights.
         """
         return self._bytes(owner, part) is not None
 
@@ -145,12 +144,12 @@ class Store:
             owner: Key (hash) of the run.
 
         Raises:
-            FolderError: They were not stored, or were changed.
+            FolderError: The weights were not stored, or were changed.
         """
         if (content := self._bytes(owner, MODEL_PART)) is not None:
             return content
         raise FolderError(
-            f"the weights of {self.root}/{self.folder(owner)} were not kept, or are "
+            f"the weights of {self.root}/{self.folder(owner)} were not stored, or are "
             "damaged; run it again with --keep-models (in Python, keep_models=True)"
         )
 
@@ -162,19 +161,19 @@ class Store:
             content: Bytes of a safetensors file.
 
         Raises:
-            WriteError: They cannot be written.
+            WriteError: The weights cannot be written.
         """
         self.files.write(self._name(owner, MODEL_PART, content), content)
 
     def describe(self, owner: str, about: Mapping[str, Any]) -> None:
-        """Store a description beside the tables, for people: nothing reads it back.
+        """Store a description beside the tables, for human readers; no function reads it.
 
         Args:
             owner: Key (hash) of the run or computation.
-            about: Environment and settings of the run; written once, as JSON.
+            about: Environment and settings of the run, which are written once, as JSON.
 
         Raises:
-            WriteError: It cannot be written.
+            WriteError: The description cannot be written.
         """
         name = f"{self.folder(owner)}/run.json"
         if self.files.read(name) is None:
@@ -193,7 +192,7 @@ class Store:
             self.files.remove(name)
 
     def listed(self) -> set[tuple[str, str]]:
-        """Return owner and part of all stored files, by their names alone: quick, and unchecked."""
+        """Return pairs (owner, part) of all stored files, from their names, without a check."""
         found = set()
         for name in self.files.names(""):
             file = name.rpartition("/")[2]
@@ -205,18 +204,18 @@ class Store:
     def unfinished(
         self, key: str, wanted: Sequence[tuple[str, str]]
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Provide the checkpoint file of a training for a block; remove it when the block ends.
+        """Provide the checkpoint file of a training for a ``with`` block; remove it afterwards.
 
-        An error in the block leaves the checkpoint, from which the training can
+        After an error in the block, the checkpoint is kept, so that the training can
         continue.
 
         Args:
             key: Key that distinguishes the training from others.
-            wanted: Owner and part of the tables that it makes.
+            wanted: Owner and part of the tables that the training computes.
 
         Yields:
-            The path of the local file, and a function to call whenever the file was
-            written.
+            The path of the local file, and a function that stores it, which the block
+            calls whenever it wrote the file.
 
         Raises:
             WriteError: The checkpoint cannot be stored.
@@ -228,7 +227,7 @@ class Store:
         self._remove_unfinished(folder)
 
     def tidy(self) -> None:
-        """Remove checkpoints of trainings whose tables are all stored, left by a killed process."""
+        """Remove checkpoints left by killed processes, if all their tables are stored."""
         for name in self.files.names(_UNFINISHED):
             folder, _, file = name.rpartition("/")
             if file == _LIST and folder.count("/") == 1:
@@ -241,21 +240,21 @@ class Store:
                         self._remove_unfinished(folder)
 
     def _remove_unfinished(self, folder: str) -> None:
-        """Remove a checkpoint, its list of tables last, so that :meth:`tidy` can finish the job."""
+        """Remove a checkpoint, and finally its list of tables, so that :meth:`tidy` can finish."""
         with suppress(OSError):
             self.files.remove(f"{folder}/state")
             self.files.remove_folder(folder)
 
     @contextmanager
     def lock(self, task: str) -> Iterator[Hold | None]:
-        """Hold a task while a block runs, so that no other process works on it.
+        """Hold a task during a ``with`` block, so that no other process works on it.
 
         Args:
             task: Key of the task.
 
         Yields:
-            The hold; ``None``, at once, where another process holds the task. It is
-            free when its holder has ended.
+            The hold; ``None``, immediately, if another process holds the task. A task
+            is free once its holder has ended.
 
         Raises:
             WriteError: A lock file cannot be written.
@@ -276,7 +275,7 @@ class Store:
             lock.release()
 
     def _candidates(self, owner: str, part: str) -> list[str]:
-        """Return the files that may be the part: several, if its content changed meanwhile."""
+        """Return the files that may be the part; several if its content changed in the meantime."""
         folder = self.folder(owner)
         start = f"{folder}/{part}-"
         end = ending(part)

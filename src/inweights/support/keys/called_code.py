@@ -1,7 +1,7 @@
 """Hash the parsed source of a function and of all functions that it calls.
 
 :func:`hash_of_calls` is for code whose results are stored. Formatting, comments,
-docstrings and type hints do not count, and neither do names and modules of the
+docstrings and type hints have no effect, and neither have names and modules of the
 functions that are followed.
 """
 
@@ -28,12 +28,12 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 def hash_of_calls(function: Callable[..., Any], within: str) -> str:
     """Return a hash of a function's code, or "" if its source is not available.
 
-    Functions and classes of the package ``within`` are followed, wherever a name leads
-    to them, and other values of its modules are read where they are assigned. All else
-    counts by its name.
+    Functions and classes of the package ``within`` are followed, wherever a name refers
+    to them, and other values of its modules are read from their assignments. Everything
+    else is identified by its name.
 
     Args:
-        function: A function of a module, or a partial of one.
+        function: A function of a module, or a ``functools.partial`` of one.
         within: Dotted name of the package whose functions are followed, such as
             ``inweights.recipes``.
 
@@ -55,7 +55,7 @@ def hash_of_calls(function: Callable[..., Any], within: str) -> str:
 
 
 class _Calls:
-    """Reads functions, each once, and says what they compute."""
+    """Reads each function once, and describes what it computes."""
 
     def __init__(self, within: str) -> None:
         self.within = within
@@ -63,7 +63,7 @@ class _Calls:
         self._open: list[object] = []
 
     def meaning(self, value: Any) -> str:
-        """Return what a value is, in words that change when what it computes changes."""
+        """Return a description of a value that changes if what it computes changes."""
         if isinstance(value, partial):
             given = {
                 name: self.meaning(one) for name, one in sorted(value.keywords.items())
@@ -102,7 +102,7 @@ class _Calls:
     def _said(
         self, node: ast.AST, names: Mapping[str, Any], module: types.ModuleType
     ) -> str:
-        """Return the parsed source of a piece of code, and the meanings of what it names."""
+        """Return the parsed source of a piece of code, and the meanings of the names in it."""
         bound = _bound(node)
         names = {**names, **_imported(node, module)}
         read = [
@@ -135,7 +135,7 @@ class _Calls:
         return f"{self.meaning(value)}{rest}"
 
     def _assigned(self, module: types.ModuleType, name: str) -> str:
-        """Return the meaning of a value of a module that is neither code nor plain data."""
+        """Return the meaning of a module's value that is neither code nor plain data."""
         key = (module.__name__, name)
         if key in self._open:
             return "itself"
@@ -152,7 +152,7 @@ class _Calls:
 
 
 class _Bare(ast.NodeTransformer):
-    """Leaves out of code what computes nothing, and the names whose meanings stand beside it."""
+    """Removes from code what computes nothing, and names whose meanings are hashed separately."""
 
     def __init__(self, read: frozenset[tuple[str, ...]]) -> None:
         self.read = read
@@ -195,7 +195,7 @@ def _definition(thing: types.FunctionType | type) -> ast.AST:
 
 
 def _bound(node: ast.AST) -> set[str]:
-    """Return the names that a piece of code gives values to: they are its own."""
+    """Return the names to which a piece of code assigns values, which are its own."""
     if not isinstance(node, _Function | ast.ClassDef):
         return set()
     inner = [*ast.walk(node)]
@@ -256,7 +256,7 @@ def _imported_module(
 
 
 def _assignments(module: types.ModuleType, name: str) -> list[ast.AST]:
-    """Return the statements of a module that give a name its value."""
+    """Return the statements of a module that assign a name."""
     return [node for node in _tree(module).body if name in _targets(node)]
 
 
@@ -266,7 +266,7 @@ def _tree(module: types.ModuleType) -> ast.Module:
 
 
 def _targets(node: ast.stmt) -> set[str]:
-    """Return the names that a statement gives values to, also a part of one: ``a["b"] = 1``."""
+    """Return the names to which a statement assigns values, also to a part: ``a["b"] = 1``."""
     stored = [
         one for one in ast.walk(node) if isinstance(one, ast.Name) and not _is_read(one)
     ]
@@ -279,7 +279,7 @@ def _targets(node: ast.stmt) -> set[str]:
 
 
 def _is_data(value: Any) -> bool:
-    """Whether a value is plain data, which can be written out."""
+    """Return whether a value is plain data, which can be written as text."""
     if isinstance(value, dict):
         return all(map(_is_data, value)) and all(map(_is_data, value.values()))
     if isinstance(value, tuple | list | set | frozenset):
@@ -288,7 +288,7 @@ def _is_data(value: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """Return plain data as text; a set in an order that does not change."""
+    """Return plain data as text, with sets in a fixed order."""
     if isinstance(value, dict):
         return (
             "{"

@@ -1,7 +1,8 @@
-"""Say whether files or code have changed since work was planned, and refuse what has.
+"""Detect whether files or code have changed since work was planned.
 
 :func:`check_sources` compares the hashes of
-:func:`~inweights.support.keys.sources.sources_of` then and now.
+:func:`~inweights.support.keys.sources.sources_of` at the time of planning with the
+current ones.
 """
 
 import dis
@@ -34,7 +35,7 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
         value: The configs and functions of the work.
 
     Raises:
-        ConfigError: One has changed.
+        ConfigError: A file or module has changed; the message names it.
     """
     now = sources_of(value)
     # What an option names and was not there when it was planned, the work itself has
@@ -58,7 +59,7 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
 
 
 def _changeable(name: str) -> list[str]:
-    """Names that a function of a script or notebook uses, and whose values it can change."""
+    """Return the names that a function of a script or notebook uses, and can change."""
     home, _, path = name.partition(":")
     found: Any = sys.modules.get(home)
     for step in path.split("."):
@@ -77,7 +78,7 @@ def _changeable(name: str) -> list[str]:
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Return the names whose content is not the same in two tables of hashes.
+    """Return the names with different hashes, or with a hash in only one of two dictionaries.
 
     Args:
         one: Hashes by name.

@@ -1,9 +1,9 @@
-"""Hold a user's own function or class in a config: its address and the hash of its source.
+"""Refer to a user's own function or class in a config: its address and the hash of its source.
 
-:func:`code_of` makes a :class:`Code` of one. A config is plain data, so that it can be
-stored, hashed and sent. What it names is found again by its address in a module that is
-loaded; nothing is imported because a file says so, and no function is called whose
-first argument is not the one that is expected.
+:func:`code_of` makes a :class:`Code` from one. A config is plain data, so that it can
+be stored, hashed and sent. The function is found again by its address in a module that
+is already imported. Nothing is imported because a file names it, and no function is
+called whose first argument does not have an expected name.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _CHECKED: dict[tuple[str, str], Any] = {}
 
 
 class Code(Config):
-    """A function or class by its address.
+    """Reference to a function or class by its address.
 
     Attributes:
-        at: ``module:name``.
-        source: Hash of its source and of what it uses of its own folder; unchecked if
-            empty.
+        at: Address, ``module:name``.
+        source: Hash of its source and of what it uses from its own folder; not checked
+            if empty.
         options: Keyword arguments that are bound to it, as by ``functools.partial``.
     """
 
@@ -72,26 +72,25 @@ class Code(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the current source, and of the files that its options name."""
+        """Hashes of the current source, and of the files to which its options refer."""
         found = _GIVEN.get((self.at, self.source)) or _loaded(self.at)
         source = self.source if found is None else _source(found)
         return {self.at: source, **files_of(self.options)}
 
     @property
     def name(self) -> str:
-        """The name alone, for people."""
+        """The name without its module, for people."""
         return self.at.rpartition(":")[2]
 
     def load(self, *first: str) -> Callable[..., Any]:
         """Return the function or class, with its options bound.
 
         Args:
-            *first: Names of which its first argument must have one; any name if none is
-                given.
+            *first: Valid names of its first argument; without them, any name is valid.
 
         Raises:
-            ConfigError: It is not loaded, its first argument has another name, or its
-                source has changed.
+            ConfigError: Its module is not imported, its first argument has another
+                name, or its source has changed.
         """
         given = _GIVEN.get((self.at, self.source))
         if given is not None:
@@ -110,27 +109,27 @@ class Code(Config):
         known = _CHECKED.get((self.at, self.source)) is found
         if self.source and not known and _source(found) != self.source:
             raise ConfigError(
-                f"the source of {self.at} has changed since this was written; restore it, or "
-                "create this again with the new one"
+                f"the source of {self.at} has changed since it was stored; restore the source, or "
+                "create the config again"
             )
         _CHECKED[self.at, self.source] = found
         return partial(found, **self.options) if self.options else found
 
 
 def code_of(thing: Any) -> Code:
-    """Return a function, a class or a partial of one as a config, to be loaded in this process.
+    """Return a reference to a function, a class or a partial of one, to be loaded in this process.
 
     Raises:
-        ConfigError: It is none of these, binds positional arguments, or an option
-            cannot be stored.
+        ConfigError: The argument is none of these, binds positional arguments, or has
+            an option that cannot be stored.
     """
     options: dict[str, Any] = {}
     if isinstance(thing, partial):
         if thing.args:
-            raise ConfigError("a partial must bind keyword arguments alone")
+            raise ConfigError("a functools.partial may bind only keyword arguments")
         thing, options = thing.func, given_options(thing.keywords)
     if not isinstance(thing, types.FunctionType | type):
-        raise ConfigError(f"a function or a class is needed here, got {thing!r}")
+        raise ConfigError(f"expected a function or a class, got {thing!r}")
     code = Code(at=f"{thing.__module__}:{thing.__qualname__}", source=_source(thing))
     _GIVEN[code.at, code.source] = thing
     return Code(at=code.at, source=code.source, options=options)
@@ -142,10 +141,12 @@ def as_code(value: Any, *first: str) -> Any:
     Args:
         value: A function, a class, a :class:`Code` without source (as read from a
             file), or another value.
-        *first: Names of which its first argument must have one.
+        *first: Valid names of the function's first argument; without them, any name is
+            valid.
 
     Raises:
-        ConfigError: As :meth:`Code.load`.
+        ConfigError: The function cannot be loaded or stored; see :meth:`Code.load` and
+            :func:`code_of`.
     """
     if isinstance(value, Code) and not value.source:
         value = value.load(*first)
@@ -163,11 +164,11 @@ def first_argument(thing: Callable[..., Any]) -> str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a user's own function, as they arrive after storing.
+    """Return the keyword arguments of a user's own function, as they are after being stored.
 
     Raises:
-        ConfigError: An option cannot be stored and restored exactly; the message says
-        what to write instead.
+        ConfigError: An option cannot be stored and restored exactly; the message states
+            what to write instead.
 
     Example:
         >>> given_options({"cap": float("inf"), "shape": (2, 3)})
@@ -187,7 +188,7 @@ def _source(thing: Any) -> str:
 
 
 def _loaded(at: str) -> Any:
-    """What an address names in a module that is loaded, if it is that module's own."""
+    """Return the object at an address in an imported module, if it is defined in that module."""
     module, _, path = at.partition(":")
     torch = module == "torch.optim"  # which is torch's own, wherever torch keeps it
     found: Any = import_module(module) if torch else sys.modules.get(module)

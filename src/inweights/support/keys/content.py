@@ -1,7 +1,7 @@
-"""Hash the content of files and folders, so that an edited file gives another key.
+"""Hash the content of files and folders, so that an edited file has another key.
 
-:func:`fingerprint` hashes one path, :func:`contents_of` what names of files, folders or
-hub models stand for.
+:func:`fingerprint` hashes one path; :func:`contents_of` hashes files, folders and
+models of the Hugging Face hub by name.
 """
 
 import hashlib
@@ -21,10 +21,10 @@ _known: dict[tuple[str, int, int, int], str] = {}
 def fingerprint(path: str | Path) -> str:
     """Return the hash of a file's bytes, or of the names and bytes of all files below a folder.
 
-    A large file is read once as long as it does not change.
+    A large file is read only once while it does not change.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: The file or folder cannot be read.
     """
     path = Path(path)
     try:
@@ -40,10 +40,10 @@ def fingerprint(path: str | Path) -> str:
 
 
 def contents_of(*names: str) -> dict[str, str]:
-    """Return a hash of each file, folder or hub model that is named.
+    """Return a hash for each name of a file, a folder or a model of the Hugging Face hub.
 
-    A model of the hub counts with the revision in the local cache; without one it is
-    left out. Names that begin with ``@`` come with a package and are left out, too.
+    A model of the hub is identified by its revision in the local cache; without one it
+    is left out. Names that begin with ``@`` belong to a package and are also left out.
 
     Args:
         *names: Paths, and names of models.
@@ -63,7 +63,7 @@ def contents_of(*names: str) -> dict[str, str]:
 
 
 def _revision(name: str) -> str:
-    """Revision of a hub's model in the local cache; empty if there is none."""
+    """Return the revision of a hub's model in the local cache; empty if there is none."""
     try:
         from huggingface_hub import try_to_load_from_cache
         from huggingface_hub.errors import HFValidationError

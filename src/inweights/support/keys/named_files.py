@@ -1,10 +1,10 @@
-"""Find the files that options name as texts or paths, since they count with their content.
+"""Find the files to which options refer by strings or paths, since their content is hashed.
 
-A text is taken for the name of a file if it looks like one (it has an ending such as
-``.pt``, or a separator) and the file exists. So ``path="bag.pt"`` is another run once
-the file has changed, and ``mode="train"`` never looks for a file ``train``. A folder
-may be read or written to, and nothing tells which: it counts with its name alone, and a
-warning says so.
+A string is taken for the name of a file if it looks like one (it has a suffix such as
+``.pt``, or a separator) and the file exists. Therefore ``path="bag.pt"`` has another
+key after the file changed, and ``mode="train"`` never refers to a file ``train``. A
+folder may be read or written, which cannot be distinguished; it is identified only by
+its name, with a warning.
 """
 
 import os
@@ -24,17 +24,17 @@ _MAX_NAME = 1_000
 
 
 def files_of(options: Any) -> dict[str, str]:
-    """Return the hash of each file that options name, by its name and :data:`MARK`.
+    """Return the hash of each file to which options refer, by its name and :data:`MARK`.
 
     Args:
-        options: Keyword arguments of a user's function, or any value; lists and tables
-            are searched.
+        options: Keyword arguments of a user's function, or any value; lists and
+            dictionaries are searched.
 
     Raises:
         DataError: A file cannot be read.
 
     Warns:
-        CautionWarning: An option names a folder, whose content does not count.
+        CautionWarning: An option names a folder, whose content is not hashed.
 
     Example:
         >>> import tempfile
@@ -47,7 +47,7 @@ def files_of(options: Any) -> dict[str, str]:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Names of files that are there."""
+    """Yield the names of existing files."""
     if isinstance(value, str | Path):
         if _is_a_file(value):
             yield str(value)
@@ -81,7 +81,7 @@ def _is_a_file(name: str | Path) -> bool:
 
 @cache
 def _caution(folder: str) -> None:
-    """Say once of a folder that its content does not count."""
+    """Warn once about a folder whose content is not hashed."""
     warnings.warn(
         f"the option {folder!r} names a folder; its name is part of a run's key and its content is "
         f"not. If the code reads it, write Outside(name={folder!r}) (from inweights.experiments)",

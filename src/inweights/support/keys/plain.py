@@ -1,7 +1,7 @@
-"""Make the plain data of which keys are hashed: settings, the files that they name, a user's code.
+"""Plain data from which keys are hashed: settings, files that they name, and a user's code.
 
-:func:`plain` makes it of a value, :func:`plain_call` of a call. What a value depends on
-besides itself is found by :mod:`inweights.support.keys.sources`.
+:func:`plain` returns it for a value, :func:`plain_call` for a call.
+:mod:`inweights.support.keys.sources` finds what else a value depends on.
 """
 
 import types
@@ -32,13 +32,13 @@ from inweights.support.keys.sources import (
 def plain(value: Any) -> Any:
     """Return the JSON data from which a value's key is computed: names and contents.
 
-    A function of the library is its name, as a changed one raises the version. The data
-    contain the source of a user's code, and the bytes of a file that a config names.
-    Lists and tuples are the same here; :func:`plain_call` distinguishes them for a
-    function that sees the difference.
+    A function of the library is identified by its name, as a change of it raises the
+    version. The data contain the source of a user's code, and the bytes of a file that
+    a config names. Lists and tuples are not distinguished; :func:`plain_call`
+    distinguishes them for a function that could.
 
     Raises:
-        ConfigError: A value has no exact form.
+        ConfigError: A value has no exact encoding.
     """
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
@@ -52,16 +52,16 @@ def plain(value: Any) -> Any:
 def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
     """Return the JSON data of a call's key: function and keyword arguments.
 
-    For code that is not the library's, values are distinguished that the code could
-    distinguish, such as ``(1, 2)`` and ``[1, 2]``, and a text or path that names a file
-    counts with its content.
+    For code that is not the library's, values that the code could distinguish are
+    distinguished, such as ``(1, 2)`` and ``[1, 2]``, and a string or path that names a
+    file is identified by the file's content.
 
     Args:
         function: The function.
         options: Its keyword arguments.
 
     Raises:
-        ConfigError: An argument has no exact form.
+        ConfigError: An argument has no exact encoding.
 
     Example:
         >>> plain_call(plain, {"sizes": (1, 2), "most": float("inf")})
@@ -76,7 +76,7 @@ def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
 
 
 def _named(value: Any) -> Any:
-    """What a key has of a thing that has a name and a source; nothing of any other value."""
+    """Return the part of a key for an object with a name and a source; nothing for other values."""
     if isinstance(value, Outside):
         return [value.name, *_contents(value)] if value.contents else None
     if isinstance(value, msgspec.Struct):
@@ -125,6 +125,6 @@ def _function(value: types.FunctionType) -> Any:
 
 
 def _contents(value: Any) -> list[list[str]]:
-    """Hashes of the files and code that a value depends on; most values have none."""
+    """Return hashes of the files and code on which a value depends; empty for most values."""
     hashes = sorted(sources_of(value).values())
     return [hashes] if hashes else []

@@ -1,7 +1,7 @@
 """Hash a user's modules as parsed source, so that an edited constant, helper or import is noticed.
 
-:func:`module_sources` is the main function; comments, docstrings and formatting do not
-count.
+:func:`module_sources` is the main function; comments, docstrings and formatting have no
+effect.
 """
 
 import ast
@@ -25,10 +25,10 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def file_of(module: str) -> Path | None:
-    """Return the source file of a loaded module; None if it has none, as in a notebook.
+    """Return the source file of an imported module; ``None`` if it has none, as in a notebook.
 
     Raises:
-        ConfigError: The module is a user's own and its file was edited after it was
+        ConfigError: The module is a user's own, and its file was edited after it was
             imported.
     """
     loaded = sys.modules.get(module)
@@ -48,7 +48,7 @@ def file_of(module: str) -> Path | None:
 
 
 def is_own(module: str, file: Path) -> bool:
-    """Return whether a module is a user's own: neither installed, nor Python's, nor the library's.
+    """Return whether a module is a user's own: not installed, not Python's, and not the library's.
 
     Args:
         module: Name of the module.
@@ -64,7 +64,7 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
 
     Args:
         file: Source file of the module.
-        module: Its name, which says where its folder begins.
+        module: Its name, from which its top folder follows.
 
     Example:
         >>> import tempfile
@@ -98,7 +98,7 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
 def _parsed(
     path: str, content: str
 ) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
-    """The hash of a file's parsed source, and what it imports: level and parts of each name."""
+    """Return the hash of a file's parsed source, and its imports: level and parts of each name."""
     del content  # with which the file is another one
     tree = ast.parse(Path(path).read_bytes(), path)
     imports: list[tuple[int, tuple[str, ...]]] = []
@@ -113,7 +113,7 @@ def _parsed(
 
 
 def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """The files of a dotted name: its packages on the way, and the module itself."""
+    """Yield the files of a dotted name: its parent packages, and the module itself."""
     place = base
     for part in parts:
         place = place / part
@@ -140,7 +140,7 @@ def dumped(node: Any) -> str:
 
 
 def _check_loaded(module: types.ModuleType, file: Path) -> None:
-    """Refuse a module whose file was edited after its import: it runs what it no longer says."""
+    """Raise an error for a module whose file was edited after it was imported."""
     content = fingerprint(file)
     if _checked.get(module.__name__) == content:
         return
@@ -171,7 +171,7 @@ _checked: dict[str, str] = {}
 
 
 def _functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
-    """Functions of a module and methods of its classes, below their decorators."""
+    """Yield functions of a module and methods of its classes, without their decorators."""
     own = [
         one
         for one in vars(module).values()
@@ -202,7 +202,7 @@ def _codes(code: types.CodeType) -> dict[str, types.CodeType]:
 
 
 def bytecode(code: types.CodeType) -> list[Any]:
-    """Return what compiled code does, not where it stands: operations, names and constants."""
+    """Return what compiled code does, independent of its position: operations, names, constants."""
     constants = [
         bytecode(c) if isinstance(c, types.CodeType) else _constant(c)
         for c in code.co_consts

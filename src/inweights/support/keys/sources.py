@@ -1,11 +1,11 @@
-"""Find the files and code that a value depends on, each with the hash of its content.
+"""Find the files and code on which a value depends, each with the hash of its content.
 
 :func:`sources_of` lists them; :mod:`inweights.support.keys.plain` builds the data of a
 key from them. Files and code are identified by their content: a file by its bytes, a
 user's function or config by the parsed source of its module and of every module that
-this module imports from the same folder. Comments, docstrings and formatting do not
-matter. The library's own code is left out: a change that alters its results raises a
-version instead.
+this module imports from the same folder. Comments, docstrings and formatting have no
+effect. The library's own code is left out, since a change that alters its results
+raises a version instead.
 """
 
 import sys
@@ -66,7 +66,7 @@ def has_own_code(value: Any) -> bool:
 
 
 def defaults_of(value: types.FunctionType) -> list[Any]:
-    """Return the defaults of a function: those by position, and those by name."""
+    """Return the default values of a function: positional ones, then keyword-only ones."""
     return [[*(value.__defaults__ or ())], value.__kwdefaults__ or {}]
 
 
@@ -110,7 +110,7 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
-    """The source behind a function or a class that is not the library's."""
+    """Yield the sources of a function or a class that is not the library's."""
     home = thing.__module__
     # versions, not sources.
     if home.partition(".")[0] in (
@@ -129,11 +129,11 @@ def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
-    """Return what a function or class without a source file consists of: code and globals.
+    """Return the parts of a function or class without a source file: its code and its globals.
 
     Args:
         thing: The function or class.
-        seen: Names that were visited already.
+        seen: Names that were already visited.
 
     Raises:
         ConfigError: A global cannot be identified by its content.
@@ -156,13 +156,13 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """Return what a function uses of its module, by name."""
+    """Return the values of its module that a function uses, by name."""
     known = function.__globals__
     return {name: known[name] for name in _names(function.__code__) if name in known}
 
 
 def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
-    """What a global is, as plain values."""
+    """Return a global as plain values."""
     if isinstance(value, PLAIN):
         return repr(value)
     if isinstance(value, types.ModuleType):
@@ -202,13 +202,13 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
     ):
         return [value.__module__, value.__name__]  # a built-in function
     raise ConfigError(
-        f"{what}, a {type(value).__name__}, whose content cannot be identified, so that changes "
-        "would not be noticed. Pass it as an option, or move both into a module"
+        f"{what}, a {type(value).__name__}, whose content cannot be hashed, so that changes would "
+        "not be noticed. Pass it as an option, or move both into a module"
     )
 
 
 def _of_own(file: Path, module: str) -> list[str]:
-    """Hashes of a user's module and of the modules that it imports; none for other modules."""
+    """Return hashes of a user's module and of its imports; empty for other modules."""
     if not is_own(module, file):
         return []
     return [

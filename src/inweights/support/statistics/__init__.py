@@ -1,1 +1,1 @@
-"""Statistics in plain Python, which verdicts and tables share: intervals and their quantiles."""
+"""Statistics in plain Python, shared by verdicts and tables: intervals and quantiles."""

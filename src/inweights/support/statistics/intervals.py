@@ -1,10 +1,10 @@
-"""Intervals of medians, shares and means, in plain Python: verdicts need no statistics library.
+"""Confidence intervals of medians, shares and means in plain Python, without a statistics library.
 
-The interval of a median lies between two values of the ordered sample, that of a share
-is Clopper and Pearson's; both are exact whatever the distribution. That of a mean is
-Student's (:mod:`~inweights.support.statistics.student`), for a bounded score with one made-up
-value at each bound.
-``benchmarks/coverage.py`` measures what they cover.
+The interval of a median lies between two values of the ordered sample, and that of a
+share is Clopper and Pearson's; both are exact for every distribution. The interval of a
+mean is Student's (:mod:`~inweights.support.statistics.student`), for a bounded score
+with one additional value at each bound. ``benchmarks/coverage.py`` measures their
+coverage.
 """
 
 import math
@@ -23,16 +23,17 @@ ALPHA = 0.05
 def interval(
     values: Any, alpha: float = ALPHA, bounds: tuple[float, float] | None = None
 ) -> tuple[float, float, float]:
-    """Return mean, low and high of the Student interval of the mean of ``values``.
+    """Return mean, low and high of Student's confidence interval of the mean of ``values``.
 
-    With ``bounds`` the interval is cut to them. The true mean of a share lies in [0,
-    1], so cutting drops no value that it could have: the coverage does not change.
+    With ``bounds``, the interval is cut to them. For example, the true mean of a share
+    lies in [0, 1], so that cutting does not remove possible values and the coverage
+    does not change.
 
     Args:
-        values: One number for each replicate; with fewer than two, the interval is the
-            mean alone.
-        alpha: Share of true means that the interval may miss.
-        bounds: Least and largest value that a mean can have; None for no bounds.
+        values: One number per replicate; for fewer than two, the interval is only the
+            mean.
+        alpha: Error probability: the share of true means that the interval may miss.
+        bounds: Smallest and largest possible mean; ``None`` for no bounds.
 
     Example:
         >>> mean, low, high = interval([1.0, 2.0, 3.0])
@@ -66,13 +67,14 @@ def bounded_interval(
 ) -> tuple[float, float, float]:
     """Return mean, low and high of an interval of a bounded mean that also covers rare failures.
 
-    It is Student's interval of the sample and one value at each bound, so that a sample
-    without a failure has a width, too. The mean is that of the sample.
+    It is Student's interval of the sample with one additional value at each bound, so
+    that the interval of a sample without failures also has a width. The mean is that of
+    the sample.
 
     Args:
-        values: One number for each replicate.
-        alpha: Share of true means that the interval may miss.
-        bounds: Least and largest value that a number can have.
+        values: One number per replicate.
+        alpha: Error probability: the share of true means that the interval may miss.
+        bounds: Smallest and largest possible value.
 
     Example:
         >>> [round(end, 2) for end in bounded_interval([1.0] * 8, 0.05, (0.0, 1.0))]
@@ -88,15 +90,15 @@ def median_interval(
 ) -> tuple[float, float, float]:
     """Return median, low and high: two values of the ordered sample, exact for any distribution.
 
-    Fewer than ``k`` of ``n`` values lie below the true median with at most the
-    probability that a fair coin shows fewer than ``k`` heads; ``k`` is the largest for
-    which that is at most ``alpha / 2`` (Conover, *Practical nonparametric statistics*,
-    3.2). Infinite where even the extremes miss it more often: a sample of fewer than
-    six at 95%.
+    The probability that fewer than ``k`` of ``n`` values lie below the true median is
+    at most the probability that a fair coin shows fewer than ``k`` heads. ``k`` is the
+    largest number for which the latter is at most ``alpha / 2`` (Conover, *Practical
+    nonparametric statistics*, 3.2). The ends are infinite if even the extremes miss the
+    median more often, as for a sample of fewer than six values at 95%.
 
     Args:
-        values: One number for each replicate.
-        alpha: Share of true medians that the interval may miss.
+        values: One number per replicate.
+        alpha: Error probability: the share of true medians that the interval may miss.
 
     Example:
         >>> median_interval([0.1, 0.7, 0.8, 0.8, 0.9, 1.0])
@@ -116,7 +118,7 @@ def median_interval(
 
 @lru_cache(maxsize=4096)
 def _outside_of(count: int, alpha: float) -> int:
-    """How many values lie on each side of a median's interval, its end included."""
+    """Return the number of values on each side of a median's interval, its end included."""
     most = Fraction(alpha) * 2**count / 2
     total = 1
     outside = 0
@@ -132,15 +134,16 @@ def paired_interval(
 ) -> tuple[float, float, float]:
     """Return the difference of two shares of the same questions, and its interval's ends.
 
-    It is Tango's score interval (1998, equations 6 and 7). Unlike Student's it has a
-    width where no question changed, or all did, and stays within [-1, 1]. McNemar's
-    test looks at the same numbers.
+    It is Tango's score interval (1998, equations 6 and 7). Unlike Student's, it has a
+    width if no question changed, or all did, and stays within [-1, 1]. McNemar's test
+    uses the same numbers.
 
     Args:
-        gained: Questions that became right.
-        lost: Questions that became wrong.
-        total: All questions, also those that did not change.
-        alpha: Share of true differences that the interval may miss.
+        gained: Number of questions that became right.
+        lost: Number of questions that became wrong.
+        total: Number of all questions, including those that did not change.
+        alpha: Error probability: the share of true differences that the interval may
+            miss.
 
     Example:
         >>> [round(end, 3) for end in paired_interval(12, 2, 50)]
@@ -152,7 +155,7 @@ def paired_interval(
     critical = NormalDist().inv_cdf(1 - alpha / 2)
 
     def beyond(difference: float) -> bool:
-        """Whether a true difference is one that the interval leaves out."""
+        """Return whether a true difference lies outside of the interval."""
         return abs(_tango_score(gained, lost, total, difference)) > critical
 
     ends = []
@@ -170,10 +173,10 @@ def paired_interval(
 
 
 def _tango_score(gained: int, lost: int, total: int, difference: float) -> float:
-    """Return the score of a paired difference: observed less expected, by its deviation.
+    """Return the score of a paired difference: observed minus expected, divided by its deviation.
 
-    The probability of a loss is the most likely one given the difference (Tango 1998,
-    eq. 7).
+    The probability of a loss is its maximum-likelihood estimate given the difference
+    (Tango 1998, eq. 7).
     """
     a = 2 * total
     b = -gained - lost + (2 * total - gained + lost) * difference
@@ -194,7 +197,7 @@ def share_interval(
     Args:
         hits: Number of successes.
         count: Number of trials, at least 1.
-        alpha: Share of true shares that the interval may miss.
+        alpha: Error probability: the share of true shares that the interval may miss.
 
     Example:
         >>> [round(end, 3) for end in share_interval(16, 16)]
@@ -206,7 +209,7 @@ def share_interval(
 
 
 def fewest_one_sided(share: float, alpha: float) -> int:
-    """Return the fewest seeds that can show a share to be larger, if all are on one side.
+    """Return the smallest number of seeds that can show a share to be larger, if all agree.
 
     Args:
         share: The share.
@@ -221,7 +224,7 @@ def fewest_one_sided(share: float, alpha: float) -> int:
 
 @lru_cache(maxsize=4096)  # a board of 900 claims asks for a few dozen of them
 def _most(hits: int, count: int, tail: float) -> float:
-    """The share at which at most ``hits`` of ``count`` have the probability ``tail``."""
+    """Return the share at which at most ``hits`` of ``count`` have the probability ``tail``."""
     ways = [
         math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
         for k in range(hits + 1)
@@ -242,11 +245,12 @@ def _most(hits: int, count: int, tail: float) -> float:
 def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
     """Return the error probability of an interval, by its seeds and the version of its claim.
 
-    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05.
-    Adding seeds until the interval is on one side would sooner or later decide every
-    claim, so interim analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``. These sum to
-    ``α / 2``, however many there are: a union bound, the simplest way of spending an
-    error over interim analyses (Lan and DeMets, Biometrika 70, 1983).
+    Version ``v`` of a claim has ``.05 / (v (v + 1))``, which sums to .05 over all
+    versions. Adding seeds until the interval is on one side would eventually decide
+    every claim. Therefore interim analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``,
+    which sums to ``α / 2`` over any number of analyses. This is a union bound, the
+    simplest way of spending an error over interim analyses (Lan and DeMets, Biometrika
+    70, 1983).
 
     Args:
         seeds: Number of seeds of this analysis.
@@ -267,5 +271,5 @@ def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
 
 
 def version_alpha(version: int) -> float:
-    """Return the error probability that a version of a claim may spend; all together have .05."""
+    """Return the error probability of a version of a claim; over all versions it sums to .05."""
     return ALPHA / (version * (version + 1))

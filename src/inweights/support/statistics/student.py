@@ -1,8 +1,8 @@
 """Compute quantiles of Student's distribution in plain Python.
 
-The distribution is a finite sum for a whole number of degrees of freedom (Abramowitz
-and Stegun, 26.7.3 and 26.7.4); for many of them its quantile is an expansion about the
-normal one (26.7.5).
+For an integer number of degrees of freedom, the distribution is a finite sum
+(Abramowitz and Stegun, 26.7.3 and 26.7.4); for a large number, its quantile is an
+expansion about the normal quantile (26.7.5).
 """
 
 import math
@@ -50,7 +50,7 @@ def quantile(freedom: int, alpha: float) -> float:
 
 
 def _outside(t: float, freedom: int) -> float:
-    """``P(|T| > t)``."""
+    """Return ``P(|T| > t)``."""
     angle = math.atan2(t, math.sqrt(freedom))
     sine = math.sin(angle)
     cosine = math.cos(angle)
