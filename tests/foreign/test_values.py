@@ -305,7 +305,7 @@ _ITSELF.append(_ITSELF)
         (bytearray(b"x"), r"a bytearray, .* bytes\(value\)"),
         (10**5000, "an int, .* at most 4,000 digits"),
         (object(), "an object, .* make the rest within"),
-        (_ITSELF, f"more than {MAX_DEPTH} lists"),
+        (_ITSELF, f"at most {MAX_DEPTH} lists"),
         ({nan: 1, float("nan"): 2}, "keys of a table must be distinct"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,

@@ -27,16 +27,16 @@ _AS_ESTIMATED = 1.25
 
 
 class Activity(str):
-    """Description of what is being done, with the time that the rest of the work takes.
+    """Description of the current work, with an estimate of the time that the rest of it takes.
 
-    It is text like any other; a display that knows of it shows its time, and not one
-    computed from the share of updates.
+    It is a string. A display that supports it shows its time left, instead of one
+    computed from the share of updates done.
 
     Args:
         text: The description.
-        left: Seconds that are left; ``None`` if that is not known yet.
-        correction: Factor by which the whole takes longer than was estimated before it
-            began; ``None`` without such an estimate.
+        left: Estimated number of seconds left; ``None`` if it is not known yet.
+        correction: Ratio of the total time to the estimate made before the start;
+            ``None`` without such an estimate.
 
     Example:
         >>> Activity("8 × gpt", left=90.0, correction=1.5).time_left
