@@ -118,8 +118,8 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
     Args:
         task: The task.
-        plugins: Modules that the other process may import beside the library; ``None``
-            for any.
+        plugins: Modules that the other process may import in addition to the library;
+            ``None`` for any.
     """
     if isinstance(task, LearnTask) and any(map(_is_only_here, task.runs)):
         return False
@@ -146,7 +146,8 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
 
     Args:
         tasks: The tasks.
-        plugins: Modules that they may name beside the library; ``None`` for any.
+        plugins: Modules that tasks may name in addition to those of the library;
+            ``None`` for any.
 
     Raises:
         ConfigError: A task refers to an object that exists only in this process; see
@@ -203,7 +204,8 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
 
     Args:
         values: The JSON data that :func:`to_wire` returned.
-        plugins: Modules, beside those of the library, in which names may be looked up.
+        plugins: Modules, in addition to those of the library, in which names may be
+            looked up.
 
     Returns:
         A :class:`LearnTask`, or a :class:`ComputeTask` if the data contains the key

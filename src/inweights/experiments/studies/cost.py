@@ -110,17 +110,18 @@ def _is_trained(task: LearnTask, store: Store) -> bool:
 
 
 def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
-    """Estimate how long tasks take on a core of this machine, for the progress display.
+    """Estimate how long tasks take on one core of this machine, for the progress display.
 
-    A few steps of trainings of several sizes are timed if all trainings together take
-    more than about a minute by their size; otherwise updates count as equally long.
+    If the trainings together take more than about a minute, judging by their sizes, a
+    few steps of trainings of several sizes are timed. Otherwise all updates count as
+    equally long.
 
     Args:
         tasks: The tasks.
 
     Returns:
-        The seconds of each task, or its number of updates. An update of a task that is
-        no training is taken to be as long as those of the trainings.
+        The expected seconds of each task, or its number of updates. For tasks other
+        than trainings, an update is assumed to take as long as one of the trainings.
     """
     # What fails here fails in its task, too, which is then set aside; the others go on.
     with suppress(Exception):
@@ -129,7 +130,7 @@ def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
 
 
 def _timed(tasks: Sequence[Task]) -> list[Expected]:
-    """Return what :func:`expected_seconds` does, or raise what a training raises."""
+    """Return the result of :func:`expected_seconds`, or raise an error of a training."""
     learning = [task for task in tasks if isinstance(task, LearnTask) and task.steps]
     descents = [task for task in learning if isinstance(task.learner, Curriculum)]
     found = TimedRuns.untimed(descents)

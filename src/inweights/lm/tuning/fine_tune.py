@@ -47,11 +47,12 @@ class FineTune(Config):
             without Forgetting, arXiv:1606.09282).
         precision: ``fp32``; or ``bf16``, which computes only matrix products in
             bfloat16 (autocast).
-        layout: How a batch is computed: ``padded`` to its longest example; or
-            ``packed``, where examples stand one after another, a beginning that several
-            examples share is computed once, and a linear layer and its adapter are one
-            operation. The loss is the same up to rounding. A model that cannot keep
-            packed examples apart gets them padded, with a warning.
+        layout: How a batch is computed: ``padded``, with each example padded to the
+            longest; or ``packed``, with the examples concatenated. In a packed batch, a
+            beginning that several examples share is computed only once, and a linear
+            layer and its adapter are one operation. The loss is the same up to
+            rounding. If a model cannot treat packed examples separately, they are
+            padded, with a warning.
 
     Raises:
         ConfigError: A setting is out of its range.

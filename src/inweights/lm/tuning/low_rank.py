@@ -1,8 +1,9 @@
 """Compute a frozen linear layer and its adapter as one operation.
 
-:func:`joined_adapters` makes the adapters of ``peft`` use it within a block. Each of
-their products is added to the layer's own result in place, so that no sum of two
-matrices and no scaled copy is written: the numbers are the same up to rounding.
+Within a block, :func:`joined_adapters` makes the adapters of ``peft`` use this
+operation. The product of the adapter is added to the layer's result in place, so that
+neither a sum of two matrices nor a scaled copy is stored. The numbers are the same up
+to rounding.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["adapted_linear", "joined_adapters"]
 
 
 class _AdaptedLinear(torch.autograd.Function):
-    """``x Wᵀ + bias + scale · x Aᵀ Bᵀ`` of a frozen ``W``, for ``x`` of two dimensions."""
+    """Autograd function ``x Wᵀ + bias + scale · x Aᵀ Bᵀ`` with a frozen ``W``, for a matrix."""
 
     @staticmethod
     def forward(
@@ -61,14 +62,14 @@ def adapted_linear(
     up: Tensor,
     scale: float,
 ) -> Tensor:
-    """Return ``x Wᵀ + bias + scale · x Aᵀ Bᵀ``; gradients are of ``x``, ``A`` and ``B`` alone.
+    """Return ``x Wᵀ + bias + scale · x Aᵀ Bᵀ``, with gradients of only ``x``, ``A`` and ``B``.
 
     Args:
         x: Inputs, ``[..., I]``.
         weight: Frozen weight ``W`` of the layer, ``[O, I]``.
-        bias: Its bias, ``[O]``; None for none.
+        bias: Frozen bias of the layer, ``[O]``; ``None`` for none.
         down: Matrix ``A`` of the adapter, ``[rank, I]``.
-        up: Matrix ``B``, ``[O, rank]``.
+        up: Matrix ``B`` of the adapter, ``[O, rank]``.
         scale: Scale of the adapter.
 
     Returns:
@@ -87,10 +88,10 @@ def adapted_linear(
 
 @contextmanager
 def joined_adapters(model: nn.Module) -> Iterator[None]:
-    """Let the adapters of a model use :func:`adapted_linear` within the block.
+    """Make the adapters of a model use :func:`adapted_linear` within a block.
 
-    Adapters of other layers than linear ones, of other variants, or of another type
-    than their layer stay as they are.
+    Adapters of layers that are not linear, of other variants than LoRA, or of another
+    data type than their layer are not changed.
 
     Args:
         model: A model with the adapters of ``peft``.
@@ -106,7 +107,7 @@ def joined_adapters(model: nn.Module) -> Iterator[None]:
 
 
 def _is_plain(module: Any) -> bool:
-    """Return whether a module is a linear layer with one adapter of LoRA and nothing else."""
+    """Return whether a module is a linear layer with exactly one adapter of LoRA."""
     from peft.tuners.lora import Linear
 
     if not isinstance(module, Linear) or type(module.get_base_layer()) is not nn.Linear:
@@ -133,10 +134,10 @@ def _forward(
     *given: Any,
     **options: Any,
 ) -> Tensor:
-    """Compute a layer with its adapter, in place of ``peft``'s ``Linear.forward``.
+    """Compute a layer with its adapter, instead of ``peft``'s ``Linear.forward``.
 
-    ``frozen`` keeps the frozen weight and bias in the type of the products, so that
-    autocast does not convert them in every update.
+    ``frozen`` stores the frozen weight and bias in the data type of the products, so
+    that autocast does not convert them in every update.
     """
     if given or options or module.merged or module.disable_adapters:
         found: Tensor = type(module).forward(module, x, *given, **options)

@@ -1,9 +1,9 @@
-"""Lay examples one after another, without padding, and let a model read each of them alone.
+"""Concatenate the examples of a batch without padding, and run a model on each separately.
 
-:func:`pack` makes a :class:`PackedRows` of the examples of a batch, :class:`PackedReader`
-runs a model on it for :mod:`~.objective`, and :func:`why_padded` tells for which models
-that is not possible. A beginning that several examples share is laid out once, and last
-tokens, from which nothing is predicted, are left out.
+:func:`pack` makes a :class:`PackedRows` from the examples of a batch,
+:class:`PackedReader` runs a model on it for :mod:`~.objective`, and :func:`why_padded`
+says for which models this is not possible. A beginning that several examples share
+occurs only once, and last tokens, after which nothing is predicted, are left out.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ _layout: ContextVar[PackedRows] = ContextVar("packed")
 
 @dataclass(frozen=True)
 class PackedRows:
-    """Examples of a batch as one sequence of ``S`` tokens.
+    """Examples of a batch as one sequence of tokens.
 
-    ``B`` examples, the longest with ``T + 1`` tokens; ``L`` tokens are learnt.
+    Shapes: ``S`` tokens in the sequence, ``B`` examples, of which the longest has ``T +
+    1`` tokens, and ``L`` trained tokens, to which the loss applies.
 
     Attributes:
         ids: Token ids, ``[1, S]``.
-        places: Place of each token in its example, from 0, ``[1, S]``.
-        table: Index of each example's tokens in the sequence, ``[B, T]``; 0 stands for
+        places: Position of each token in its example, from 0, ``[1, S]``.
+        table: Index in the sequence of each token of each example, ``[B, T]``; 0 for
             padding.
-        first: Where each token of the sequence appears first in the flattened table,
-            ``[S]``.
-        learnt: Index of the token that each learnt one follows, ``[L]``.
-        targets: The learnt tokens, ``[L]``, example by example.
-        example: Number of the example of each, ``[L]``.
+        first: Index of each token of the sequence in the flattened ``table``, where it
+            occurs first, ``[S]``.
+        learnt: Index in the sequence of the token before each trained token, ``[L]``.
+        targets: Token ids of the trained tokens, example by example, ``[L]``.
+        example: Index of the example of each trained token, ``[L]``.
     """
 
     ids: Tensor
@@ -65,17 +66,24 @@ class PackedRows:
     example: Tensor
 
     def apart(self, states: Tensor) -> Tensor:
-        """Return the states ``[1, H, S, D]`` of a sequence by example, ``[B, H, T, D]``."""
+        """Return the states of a sequence, ``[1, H, S, D]``, by example: ``[B, H, T, D]``."""
         by_token = states[0].transpose(0, 1)
         by_example = by_token.index_select(0, self.table.flatten())
         return by_example.unflatten(0, self.table.shape).transpose(1, 2)
 
     def together(self, states: Tensor) -> Tensor:
-        """Return states by example, ``[B, T, H, D]``, as those of a sequence, ``[1, S, H, D]``."""
+        """Return states by example, ``[B, T, H, D]``, as those of a sequence: ``[1, S, H, D]``."""
         return states.flatten(0, 1).index_select(0, self.first)[None]
 
     def window(self, size: int | None) -> Tensor | None:
-        """Return a mask ``[1, 1, T, T]`` of attention to the last ``size`` tokens, or None."""
+        """Return a mask of attention to the latest tokens; ``None`` if all are within the window.
+
+        Args:
+            size: Number of tokens in the window; ``None`` for all.
+
+        Returns:
+            A boolean mask ``[1, 1, T, T]``, or ``None``.
+        """
         length = self.table.shape[1]
         if size is None or size >= length:
             return None
@@ -85,11 +93,11 @@ class PackedRows:
 
 
 def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedRows:
-    """Lay examples one after another; a beginning that several share stands there once.
+    """Concatenate examples to one sequence, in which a shared beginning occurs only once.
 
     Args:
         rows: The examples, at least one.
-        device: Device of the tensors.
+        device: Torch device of the tensors.
 
     Returns:
         The examples as one sequence, without the last token of each.
@@ -145,18 +153,18 @@ def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedR
 
 
 class PackedReader:
-    """Runs a model on the examples of a batch, packed; see :func:`~.reading.read_padded`."""
+    """Function that runs a model on packed examples, like :func:`~.reading.read_padded`."""
 
     def __call__(
         self, lm: LanguageModel, net: Any, rows: Sequence[Encoded], device: torch.device
     ) -> Predicted:
-        """Return what the model predicts at the learnt tokens.
+        """Return the model's predictions of the trained tokens.
 
         Args:
             lm: The model, with its tokenizer.
-            net: The model to call, with adapters and what accelerate wraps around it.
+            net: The model to call, with adapters and accelerate's wrapper, if any.
             rows: The examples.
-            device: Device of the model.
+            device: Torch device of the model.
         """
         packed = pack(rows, device)
         read: dict[str, Any] = {"input_ids": packed.ids, "position_ids": packed.places}
@@ -171,14 +179,14 @@ class PackedReader:
 
 
 def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
-    """Return why a model cannot read packed examples; an empty text if it can.
+    """Return why a model cannot read packed examples; empty if it can.
 
-    The model is tried on two short examples: their logits must not depend on what
-    stands before them, and must be those of each example alone.
+    The model is tested on two short examples: its logits must not depend on the tokens
+    of the example before, and must equal those for each example alone.
 
     Args:
         lm: The model.
-        rows: Examples, of which the beginnings of two are read.
+        rows: Examples, of which the beginnings of two are used.
     """
     kinds = set(getattr(lm.model.config, "layer_types", None) or _KINDS)
     if not accepts(lm.model, "position_ids"):
@@ -210,18 +218,18 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
 
 
 def _begin(row: Encoded) -> Encoded:
-    """Return the beginning of an example, all of it learnt."""
+    """Return the beginning of an example, with all of its tokens trained."""
     return Encoded(row.ids[: _TRIED + 1], 1)
 
 
 def _apart(one: Tensor, other: Tensor) -> float:
-    """Return the largest difference of two tensors, by the largest number of the first."""
+    """Return the largest difference of two tensors, relative to the largest number of the first."""
     return float((one - other).abs().max() / one.abs().max())
 
 
 @contextmanager
 def _packed_attention(model: Any, packed: PackedRows) -> Iterator[None]:
-    """Let the attention of a model treat examples apart within the block."""
+    """Restrict the attention of a model to tokens of the same example, within the block."""
     from transformers import AttentionInterface
 
     before = model.config._attn_implementation
@@ -243,10 +251,11 @@ def _attend(
     attention_mask: Tensor | None,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Compute the attention of each example of the packed sequence to itself.
+    """Compute the attention of each example of a packed sequence separately.
 
-    As transformers calls it: ``query``, ``key`` and ``value`` are ``[1, H, S, D]``, the
-    result is ``[1, S, H, D]``. The mask of the model would be that of one long text.
+    The function has the signature that transformers requires: ``query``, ``key`` and
+    ``value`` are ``[1, H, S, D]``, and the result is ``[1, S, H, D]``. The model's own
+    mask is ignored, since it would treat the sequence as one long text.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 

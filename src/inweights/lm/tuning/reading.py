@@ -1,7 +1,8 @@
-"""Run a model on the examples of a batch: what it predicts where a token is learnt.
+"""Run a model on the examples of a batch, to predict the tokens to which the loss applies.
 
-:func:`read_padded` pads examples to one length; :class:`~.packing.PackedReader` lays
-them one after another. :mod:`~.objective` computes losses of the :class:`Predicted`.
+:func:`read_padded` pads the examples to the same length;
+:class:`~.packing.PackedReader` concatenates them. :mod:`~.objective` computes losses
+from the :class:`Predicted`.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ __all__ = ["Predicted", "Reader", "accepts", "read_padded"]
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions of a model for the ``L`` learnt tokens of a batch, example by example.
+    """Predictions of a model for the ``L`` trained tokens of a batch, example by example.
 
     Attributes:
-        logits: Logits of the token at each place, ``[L, V]``.
-        targets: The token that is there, ``[L]``.
-        example: Number of its example in the batch, ``[L]``.
+        logits: Logits of the token at each position, ``[L, V]``, for ``V`` tokens of
+            the vocabulary.
+        targets: Id of the actual token, ``[L]``.
+        example: Index of the token's example in the batch, ``[L]``.
     """
 
     logits: Tensor
@@ -53,16 +55,16 @@ def accepts(model: Any, option: str) -> bool:
 def read_padded(
     lm: LanguageModel, net: Any, rows: Sequence[Encoded], device: torch.device
 ) -> Predicted:
-    """Run a model on examples that are padded on the right, where no real token sees it.
+    """Run a model on examples that are padded on the right, which no real token attends to.
 
     Args:
         lm: The model, with its tokenizer.
-        net: The model to call, with adapters and what accelerate wraps around it.
+        net: The model to call, with adapters and accelerate's wrapper, if any.
         rows: The examples.
-        device: Device of the model.
+        device: Torch device of the model.
 
     Returns:
-        The predictions at the learnt tokens.
+        The predictions of the trained tokens.
     """
     table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
     ids = torch.from_numpy(table).to(device)

@@ -243,7 +243,7 @@ def finetune(
 
 
 def _reader(lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune) -> Reader:
-    """Return how the model is run on a batch, after a trial where it is packed."""
+    """Return the function that runs the model on a batch; packing is tested first."""
     if config.layout == "padded":
         return read_padded
     why = why_padded(lm, encoded)

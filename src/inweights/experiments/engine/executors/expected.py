@@ -1,9 +1,9 @@
-"""Estimate the time that work takes, and correct the estimate by what tasks have taken so far.
+"""Estimate how long work takes, and correct the estimate by the time of tasks so far.
 
-Updates of different models take very different times, so their number says little about
-the time that is left. :class:`ExpectedTime` begins with the seconds that each task is
-expected to take, and corrects them as tasks run; a :class:`~.schedule.Schedule` passes
-the seconds that are left on to the display of progress.
+Updates of different models take very different times, so that the number of updates
+says little about the remaining time. An :class:`ExpectedTime` begins with the expected
+seconds of each task and corrects them as tasks run. A :class:`~.schedule.Schedule`
+passes the remaining seconds to the progress display.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ LEAST = 0.5
 
 
 class Expected(NamedTuple):
-    """How long a task is expected to take.
+    """Expected duration of a task.
 
     Attributes:
-        kind: What tasks have in common whose estimates are wrong by the same factor.
-        seconds: Seconds, or any other unit that all tasks of the work share.
+        kind: Any hashable value that is equal for tasks whose estimates are wrong by
+            the same factor.
+        seconds: Expected seconds, or another unit that is the same for all tasks of the
+            work.
         measured: Whether the seconds were measured on this machine.
     """
 
@@ -38,20 +40,20 @@ Expect = Callable[[Sequence[Task]], Sequence[Expected]]
 
 
 def by_updates(tasks: Sequence[Task]) -> list[Expected]:
-    """Return tasks as expected without any measurement: updates take equally long.
+    """Return the expected duration of tasks if all updates take equally long.
 
     Args:
         tasks: The tasks.
 
     Returns:
-        For each task the number of its updates; tasks of a kind train the same model
-        or compute the same function.
+        For each task the number of its updates. Tasks have the same kind if they train
+        the same model or compute the same function.
     """
     return [Expected(kind_of(task), float(task.steps)) for task in tasks]
 
 
 def kind_of(task: Task) -> Hashable:
-    """Return what tasks have in common whose updates take about equally long.
+    """Return a value that is equal for tasks whose updates take about equally long.
 
     Args:
         task: The task.
@@ -63,7 +65,7 @@ def kind_of(task: Task) -> Hashable:
 
 @dataclass
 class _Part:
-    """What is known of one task."""
+    """Expected and measured time of one task."""
 
     kind: Hashable
     expected: float
@@ -74,19 +76,19 @@ class _Part:
 
     @property
     def measured(self) -> float:
-        """Seconds that the whole task takes, by what it took so far; 0 before that."""
+        """Seconds of the whole task, judging by its time so far; 0 before it has begun."""
         return self.spent / self.share if self.share else 0.0
 
 
 class ExpectedTime:
-    """Seconds that tasks take in all, expected at first and corrected by measurement.
+    """Total time of tasks, estimated in advance and corrected by measurement.
 
-    A task that has run for a while is expected to go on at its pace. One that has not
-    is expected to be off by the same factor as tasks of its kind, and where none of
-    these has run, as all tasks together.
+    A task that has run for a while is expected to continue at the same speed. The
+    estimate of any other task is multiplied by the factor by which those of its kind
+    were wrong or, if none of these has run, by that of all tasks.
 
     Args:
-        clock: Returns seconds; by default those of a clock that is never set back.
+        clock: Function that returns a time in seconds; by default a monotonic clock.
 
     Example:
         >>> now = 0.0
@@ -108,22 +110,21 @@ class ExpectedTime:
     def add(
         self, name: str, *, kind: Hashable, seconds: float, measured: bool = False
     ) -> None:
-        """Add a task.
+        """Add a task to the work.
 
         Args:
-            name: Its name; a task of the same name is replaced.
-            kind: What tasks have in common that take about as long for each update.
-            seconds: How long it is expected to take, in seconds, or in any other unit
-                that all tasks share.
+            name: Name of the task; it replaces a task with the same name.
+            kind: A value that is equal for tasks whose updates take about equally long.
+            seconds: Expected seconds, or another unit that is the same for all tasks.
             measured: Whether the seconds were measured on this machine.
         """
         self._parts[name] = _Part(kind, seconds, measured)
 
     def split(self, name: str, parts: Sequence[str]) -> None:
-        """Replace a task by parts of it that are begun anew.
+        """Replace a task by parts that start from the beginning.
 
         Args:
-            name: Its name.
+            name: Name of the task.
             parts: Names of the parts, which take equally long.
         """
         whole = self._parts.pop(name)
@@ -132,18 +133,18 @@ class ExpectedTime:
             self._parts[part] = _Part(whole.kind, seconds, whole.in_seconds)
 
     def remove(self, name: str) -> None:
-        """Take a task out.
+        """Remove a task from the work.
 
         Args:
-            name: Its name.
+            name: Name of the task.
         """
         self._parts.pop(name, None)
 
     def begin(self, name: str) -> None:
-        """Note that an attempt at a task begins; what an earlier one did is kept.
+        """Record that an attempt at a task begins; the progress of an earlier attempt remains.
 
         Args:
-            name: Its name.
+            name: Name of the task.
         """
         part = self._parts[name]
         now = self._clock()
@@ -152,11 +153,11 @@ class ExpectedTime:
             self._started = now
 
     def report(self, name: str, share: float) -> None:
-        """Note how much of a task is done.
+        """Record which share of a task is done.
 
         Args:
-            name: Its name.
-            share: From 0 to 1.
+            name: Name of the task.
+            share: Share that is done, from 0 to 1.
         """
         part = self._parts[name]
         if part.began is not None:
@@ -165,13 +166,13 @@ class ExpectedTime:
 
     @property
     def seconds(self) -> float:
-        """Seconds of all tasks together, done or not, as they are expected now."""
+        """Expected seconds of all tasks together, whether done or not, after correction."""
         by_kind = self._factors()
         return sum(self._whole(part, by_kind) for part in self._parts.values())
 
     @property
     def correction(self) -> float | None:
-        """Factor by which all tasks take longer than expected; None if that is no measurement."""
+        """Factor by which all tasks take longer than expected; ``None`` if it is unknown."""
         parts = self._parts.values()
         if not parts or not all(part.in_seconds for part in parts):
             return None
@@ -180,9 +181,9 @@ class ExpectedTime:
 
     @property
     def left(self) -> float | None:
-        """Seconds until all tasks are done, if as many run side by side as so far.
+        """Expected seconds until all tasks are done, with as many parallel tasks as so far.
 
-        ``None`` while no task has run for long enough to be measured.
+        It is ``None`` until a task has run for long enough to be measured.
         """
         parts = self._parts.values()
         spent = sum(part.spent for part in parts)
@@ -193,14 +194,14 @@ class ExpectedTime:
         return rest * (self._clock() - self._started) / spent
 
     def _whole(self, part: _Part, factors: dict[Hashable, float]) -> float:
-        """Return the seconds of a whole task, as expected now."""
+        """Return the expected seconds of a whole task, after correction."""
         if _tells(part):
             return part.measured
         everywhere = factors.get(None, 1.0)
         return part.expected * factors.get(part.kind, everywhere)
 
     def _factors(self) -> dict[Hashable, float]:
-        """Return by what factor tasks of each kind take longer than expected; of all for None."""
+        """Return the factor by which tasks take longer than expected, by kind; ``None``: all."""
         spent: dict[Hashable, float] = {}
         expected: dict[Hashable, float] = {}
         for part in self._parts.values():

@@ -73,9 +73,9 @@ class Schedule:
             it.
         more: Further tasks, in lists; each list is read when no other task is waiting.
         on_failure: Called with each task that is set aside; ``None`` for nothing.
-        expect: Estimates how long each of some tasks takes; by default as long as its
-            updates, all alike. The estimate is corrected as tasks run, and the time
-            that is left is part of the description of the current work.
+        expect: Function that estimates how long each of some tasks takes; by default
+            all updates take equally long. The estimate is corrected as tasks run, and
+            the remaining time is part of the description of the current work.
 
     Attributes:
         left: Number of tasks that are neither done nor set aside, plus one as long as
@@ -153,7 +153,7 @@ class Schedule:
         self.left += len(tasks)
 
     def _add_time(self, tasks: Sequence[Task]) -> None:
-        """Note how long tasks are expected to take, where somebody is told."""
+        """Record how long tasks are expected to take, if progress is reported."""
         expected = self._expect(tasks) if self._progress else by_updates(tasks)
         for task, one in zip(tasks, expected, strict=True):
             self._time.add(task.key, **one._asdict())
@@ -261,7 +261,7 @@ class Schedule:
             self._progress(self._done, self._total, self._activity(task))
 
     def _activity(self, task: Task) -> Activity:
-        """Describe what is being done, with the time that is left, estimated now and then."""
+        """Describe the current work with the remaining time, which is updated now and then."""
         now = time.monotonic()
         if now - self._looked >= _LOOK:
             self._looked = now
