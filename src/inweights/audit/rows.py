@@ -169,7 +169,7 @@ def fill(
 
 
 def words_of(texts: Sequence[str]) -> list[int]:
-    """Count the words of each text: the parts between spaces."""
+    """Return the number of words of each text, which are the parts between spaces."""
     return [len(text.split(" ")) for text in texts]
 
 

@@ -176,6 +176,9 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         overrides: Changes of the kind's settings, each as ``key=value``.
         seed: Root seed; has no effect on a stored world.
 
+    Returns:
+        The world, with its facts and queries.
+
     Raises:
         ConfigError: The name is none of these, or a setting does not fit.
         DataError: The folder or file is damaged, or settings were given for a stored

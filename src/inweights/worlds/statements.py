@@ -218,7 +218,7 @@ class Statements:
         return replace(self.take(firsts), further=further)
 
     def take(self, rows: Int[Ids, " m"]) -> Statements:
-        """Return some statements, in the order of ``rows``."""
+        """Return the statements with the given indices, in the order of ``rows``."""
         # Further answers go with their statement, and away with one that is left out.
         place = np.full(len(self), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
@@ -245,7 +245,11 @@ class Statements:
         return np.flatnonzero(self.roles == self.role_names.index(role))
 
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
-        """Return prompts ``[m, T]`` and answers ``[m, A]`` of statements of one shape."""
+        """Return prompts ``[m, T]`` and answers ``[m, A]`` of ``m`` statements, by their indices.
+
+        All must have prompts of the same length ``T`` and answers of the same length
+        ``A``.
+        """
         places = indices.tolist()
         prompts = np.stack(list(map(self.prompt, places)))
         return prompts, np.stack(list(map(self.answer, places)))

@@ -100,7 +100,11 @@ def numbered(stem: str, count: int) -> list[str]:
 
 
 def bridge_levels(count: int) -> tuple[str, ...]:
-    """Return names of the levels inside a chain: ``bridge``, ``second bridge``, …."""
+    """Return names of the levels inside a chain: ``bridge``, ``second bridge``, ….
+
+    Args:
+        count: Number of levels.
+    """
     ordinals = ("", "second ", "third ", *(f"{n}th " for n in range(4, count + 1)))
     return tuple(f"{ordinal}bridge" for ordinal in ordinals[:count])
 

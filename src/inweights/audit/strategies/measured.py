@@ -129,7 +129,14 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 
 
 def evidence(strategy: str) -> str:
-    """Return the measurements of a strategy, in words."""
+    """Return the measurements of a strategy, in words.
+
+    Args:
+        strategy: Name of the strategy.
+
+    Returns:
+        The measured gain for each kind of question, or a note that there are none.
+    """
     rows = (row for row in MEASURED if row.strategy == strategy)
     said = "; ".join(
         f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows

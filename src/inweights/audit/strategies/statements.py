@@ -31,7 +31,11 @@ _DENIES = {
 
 
 def plain(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for every fact in its first wording; these are part of every training set."""
+    """Yield a row for every fact in its first wording; these are part of every training set.
+
+    Args:
+        inputs: The facts, their wordings and the limits.
+    """
     for i in range(len(inputs.facts)):
         yield _row(inputs, i, "fact", inputs.statement(i))
 
@@ -42,6 +46,9 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
     A reworded text is used only if it still states the fact: it is one sentence that
     names the subject and ends with the object, names no other entity, contains a word
     of the relation, and has no negation.
+
+    Args:
+        inputs: The facts and settings, with the function in ``rewrite``, or None.
 
     Raises:
         DataError: The function ``rewrite`` returns fewer or more texts than it was
@@ -68,7 +75,11 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for every fact, worded as a question with its answer."""
+    """Yield a row for every fact, worded as a question with its answer.
+
+    Args:
+        inputs: The facts, their wordings and the limits.
+    """
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)
         yield _row(inputs, i, "qa", (inputs.words.ask([r], s), f" {ended(o)}"))
@@ -78,6 +89,9 @@ def reversals(inputs: StrategyInput) -> Iterator[Row]:
     """Yield rows that state every fact from its object to its subject.
 
     With this strategy, no held-out question asks for a reversal.
+
+    Args:
+        inputs: The facts, their wordings and the limits.
     """
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)

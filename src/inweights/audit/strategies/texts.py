@@ -29,6 +29,9 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
     This strategy improves retrieval across wordings. Questions through bridges whose
     chains are not stated remain at chance (``docs/own-facts-measured.md``);
     ``hold_out`` measures this.
+
+    Args:
+        inputs: The facts, their wordings and the limits.
     """
     facts = inputs.facts
     words = inputs.words
@@ -46,6 +49,9 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
     """Yield a row for each chain of two facts: a question, answered step by step.
 
     The wording of the question is used only here, not in held-out questions.
+
+    Args:
+        inputs: The facts, their wordings and the limits.
     """
     facts = inputs.facts
     words = inputs.words
@@ -64,6 +70,9 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 
     An identity counts as stated if a relation leads from each of its subjects to the
     subject itself (``rome,is,rome``).
+
+    Args:
+        inputs: The facts, their wordings and the limits.
     """
     facts = inputs.facts
     stated = set(facts.triples[identities_of(facts), 0].tolist())
@@ -80,6 +89,9 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
     The text of a bridge contains the facts that lead to it and those that start from
     it. No sentence combines two facts, and no heading names the entity, because that
     would state facts from their object.
+
+    Args:
+        inputs: The facts, their wordings and the limits.
     """
     facts = inputs.facts
     rng = inputs.rng("passages")
@@ -106,6 +118,9 @@ def entities(inputs: StrategyInput) -> Iterator[Row]:
 
     Pairs connected by a held-out bridge are left out, as no strategy states their
     chains.
+
+    Args:
+        inputs: The facts, their wordings and the limits.
     """
     facts = inputs.facts
     about: defaultdict[int, list[int]] = defaultdict(list)
@@ -173,6 +188,9 @@ def _row(
 
 def replay(inputs: StrategyInput) -> Iterator[Row]:
     """Yield the lines of the user's file as separate texts, in random order.
+
+    Args:
+        inputs: The facts and settings, with the file or its lines in ``replay``.
 
     Raises:
         ConfigError: No file is given.

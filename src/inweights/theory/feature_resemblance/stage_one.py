@@ -181,7 +181,7 @@ class StageOneResult:
         rate: float,
         steps: int,
     ) -> StageOneResult:
-        """Train ``W_KQ`` and ``W_V`` in stage 1 by the gradients of lemma 1, and return the result.
+        """Train ``W_KQ`` and ``W_V`` in stage 1 by the gradients of lemma 1.
 
         Args:
             world: Config of a world whose prompts all have the same length.
@@ -191,6 +191,9 @@ class StageOneResult:
                 folded.
             rate: Learning rate ``η``.
             steps: Number ``T1`` of updates.
+
+        Returns:
+            The matrices at the start and the end of stage 1.
 
         Raises:
             DataError: The world lacks a role, or prompts have different lengths.

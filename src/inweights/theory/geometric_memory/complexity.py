@@ -129,6 +129,12 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
 def counted_associations(a: Floats) -> tuple[int, int]:
     """Return the number of nodes and of associations of an adjacency matrix.
 
+    Args:
+        a: 0/1 adjacency, ``[N, N]``.
+
+    Returns:
+        ``N``, and the number of entries that are 1.
+
     Raises:
         DataError: The adjacency is not a square matrix of 0 and 1.
     """

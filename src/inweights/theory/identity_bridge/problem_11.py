@@ -29,7 +29,11 @@ def squares_of_means(p: Parameters, n: int) -> float:
 
 
 def sum_of_squares(p: Parameters) -> float:
-    """Return the sum of the squares of ``a1, b1, c1, d1``, the part of ``M1`` without ``t``."""
+    """Return the sum of the squares of ``a1, b1, c1, d1``, the part of ``M1`` without ``t``.
+
+    Args:
+        p: The parameters.
+    """
     return p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2
 
 

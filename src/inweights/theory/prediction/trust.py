@@ -29,7 +29,11 @@ PHRASED = (0.03, 1.0)
 
 
 def trust(prediction: Prediction) -> str:
-    """Return the expected errors of a prediction, in a few sentences."""
+    """Return the expected errors of a prediction, in a few sentences.
+
+    Args:
+        prediction: Result of :func:`inweights.predict`.
+    """
     near = prediction.nearest
     known = calibration()
     errors = " and ".join(

@@ -49,7 +49,14 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
 
 
 def prompt_groups(statements: Statements) -> Ids:
-    """Return a number for every statement's prompt, equal for prompts with the same tokens."""
+    """Return a number for every statement's prompt, equal for prompts with the same tokens.
+
+    Args:
+        statements: ``Q`` facts or queries.
+
+    Returns:
+        Numbers from 0, ``[Q]``. The order of tokens in a prompt does not matter.
+    """
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
     # Prompts are bags: sorted rows, filled up with -1 in front, are equal for equal bags.

@@ -222,7 +222,10 @@ def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
 
 
 def coupling_of(program: Program) -> float:
-    """Return ``κ``, the weight of ``S = X W`` against ``Z = W``.
+    """Return ``κ``, the weight of the constraint ``S = X W`` relative to ``Z = W``.
+
+    Args:
+        program: The program, whose size determines the weight.
 
     Example:
         >>> from inweights.worlds import TwoHop

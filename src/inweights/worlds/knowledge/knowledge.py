@@ -65,7 +65,7 @@ class Knowledge:
         return len(self.triples)
 
     def names(self, index: int) -> tuple[str, str, str]:
-        """Return subject, relation and object of a triple, by name."""
+        """Return the names of subject, relation and object of the triple with the given index."""
         s, r, o = self.triples[index].tolist()
         return self.entities[s], self.relations[r], self.entities[o]
 

@@ -120,13 +120,16 @@ def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
 
 
 def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
-    """Return features as columns of a linear model, ``[Q, F]``, and their names.
+    """Return features as columns of a linear model.
 
     The margin is divided into pieces at :data:`KNOTS` (a linear spline), so that its
     effect may be steep around 0.
 
     Args:
-        features: Table of :func:`query_features`.
+        features: Table of :func:`query_features`, with ``Q`` rows.
+
+    Returns:
+        Values ``[Q, F]``, and the names of the ``F`` columns.
     """
     margin = features["margin"].to_numpy()
     parts = {}

@@ -155,13 +155,23 @@ def calibration(name: str = "fitted") -> Calibration:
             fitted to worlds of the families of ``beyond/calibrated-predictions``:
             ``fitted`` to those of its final run, ``pilot`` to four other worlds of each
             family.
+
+    Returns:
+        The fit; repeated calls return the same object.
     """
     text = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
 
 
 def outlook(probability: float | None) -> str:
-    """Return ``likely``, ``unlikely`` or ``open``; empty if there is no probability.
+    """Return ``likely``, ``unlikely`` or ``open`` for a probability.
+
+    Args:
+        probability: Probability of a right answer; None if there is none.
+
+    Returns:
+        ``likely`` from :data:`LIKELY` on, ``unlikely`` up to :data:`UNLIKELY`,
+        otherwise ``open``; empty for None.
 
     Example:
         >>> outlook(0.9), outlook(0.5), outlook(0.1)
@@ -198,6 +208,9 @@ def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
     Args:
         probabilities: One probability per query; null if there is none.
         chances: Chance of a guess for each query; null if there is no right answer.
+
+    Returns:
+        The larger of the two for each query.
     """
     both = pl.DataFrame(
         {"probability": probabilities, "chance": chances.fill_null(0.0)}

@@ -93,6 +93,9 @@ def load_world(folder: str | Path) -> World:
     Args:
         folder: Path of its folder.
 
+    Returns:
+        The world, with its settings and seed.
+
     Raises:
         DataError: The folder is not a world, or one of its files is missing or damaged.
     """

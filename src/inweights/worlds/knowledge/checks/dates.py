@@ -92,7 +92,12 @@ def written_date(name: str) -> Written | None:
 
 
 def is_short_date(name: str) -> bool:
-    """Return whether a name is a day and a month without a year, as spreadsheets write ``SEPT2``.
+    """Return whether a name is a day and a month without a year.
+
+    Spreadsheets turn names such as ``SEPT2`` into such dates.
+
+    Args:
+        name: A name or value from a file.
 
     Example:
         >>> [is_short_date(name) for name in ("2-Sep", "Mar-01", "SEPT2")]
@@ -102,7 +107,13 @@ def is_short_date(name: str) -> bool:
 
 
 def serial_day(name: str) -> str:
-    """Return the day that a spreadsheet's number may mean; empty if it cannot be a day.
+    """Return the day that a number stands for as a date of a spreadsheet.
+
+    Args:
+        name: A value from a file.
+
+    Returns:
+        The day as ``YYYY-MM-DD``; empty if the value cannot be such a number.
 
     Example:
         >>> serial_day("43556"), serial_day("144")

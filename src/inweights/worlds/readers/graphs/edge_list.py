@@ -50,6 +50,9 @@ class EdgeList:
             paths: Paths from a root to a leaf, as tuples of labels.
             remarks: Remarks on how the file was read.
 
+        Returns:
+            The edge list; its nodes are in the order of their first occurrence.
+
         Example:
             >>> EdgeList.collect([("b", "a"), ("b", "a"), ("a", "a")], ["z"]).nodes
             ('b', 'a', 'z')

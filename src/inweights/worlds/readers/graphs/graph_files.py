@@ -47,7 +47,13 @@ def own_graphs() -> dict[str, Path]:
 
 
 def read_graph(file: Path) -> Any:
-    """Read a graph with ``networkx``; the extension of the file decides the format.
+    """Read a graph with ``networkx``.
+
+    Args:
+        file: The file; its extension decides the format.
+
+    Returns:
+        A ``networkx`` graph, whose class depends on the file.
 
     Raises:
         DataError: The file is missing, too large, or not of this format.

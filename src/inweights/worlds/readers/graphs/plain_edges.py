@@ -53,6 +53,9 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
         text: Content of the file.
         complete: Whether each step of a path must be one of the listed edges.
 
+    Returns:
+        The edges, nodes and paths of the file.
+
     Raises:
         DataError: A line is damaged, or a step of a path is not an edge.
     """

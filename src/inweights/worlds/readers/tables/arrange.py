@@ -59,6 +59,12 @@ class Arranged(NamedTuple):
 def parse_columns(text: str) -> tuple[str, ...]:
     """Split a text at commas into names or numbers of columns.
 
+    Args:
+        text: Names or numbers, separated by commas; empty for none.
+
+    Returns:
+        The parts without surrounding spaces, in order.
+
     Example:
         >>> parse_columns("head, tail,relation")
         ('head', 'tail', 'relation')

@@ -122,7 +122,11 @@ def _unclear(
 
 
 def called(needed: Sequence[str]) -> str:
-    """Return what a row is called in messages: a fact or an edge."""
+    """Return what a row is called in messages: ``a fact`` or ``an edge``.
+
+    Args:
+        needed: Roles of the columns: ``FACTS`` or ``EDGES``.
+    """
     return "an edge" if tuple(needed) == EDGES else "a fact"
 
 

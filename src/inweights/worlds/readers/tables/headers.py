@@ -133,7 +133,11 @@ def found_roles(names: Sequence[str]) -> dict[str, int]:
 
 
 def has_clear_word(names: Sequence[str]) -> bool:
-    """Return whether a name is a word that can only mean a relation, such as *predicate*."""
+    """Return whether one of the names is a word that can only mean a relation, such as *predicate*.
+
+    Args:
+        names: Cells of a header.
+    """
     clear = {" ".join(_tokens(word)) for word in _table()["relation"]["clear"]}
     return any(" ".join(_tokens(name)) in clear for name in names)
 

@@ -26,6 +26,9 @@ def read_parquet(
         columns: Function that takes the names of all columns and returns those to read;
             by default all are read.
 
+    Returns:
+        The table, with the chosen columns.
+
     Raises:
         DataError: The file is missing, damaged, has too many rows or would need too
             much memory.

@@ -85,7 +85,11 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
 
 
 def usual_width(rows: Sequence[tuple[int, list[str]]]) -> int:
-    """Return the number of cells that most rows have."""
+    """Return the number of cells that most rows have.
+
+    Args:
+        rows: Line and cells of each row.
+    """
     counts = Counter(len(cells) for _, cells in rows)
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
