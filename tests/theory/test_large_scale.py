@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from tests.theory.another_solver import cvxpy, least_norm
 from tests.theory.test_nuclear_norm import check, sampled
 
@@ -18,6 +19,7 @@ from inweights.theory.prediction.whole import solve_whole, whole_fits
 from inweights.theory.programs.large_scale import iteration, solve_large
 from inweights.theory.programs.large_scale.mixture import MOST, Mixture, Part
 from inweights.theory.programs.large_scale.relations import Relations
+from inweights.theory.programs.operators import MarginProjection
 from inweights.theory.programs.splitting import multipliers
 from inweights.worlds import TwoHop, World
 
@@ -117,13 +119,47 @@ def test_parts_of_multipliers_are_multipliers_of_which_the_sum_is_known(
     relations = Relations(small)
     every = slice(0, len(small.right))
     prices = np.random.default_rng(0).normal(size=small.right.shape)
-    near, far = relations.divide(prices, every)
+    parts = relations.divide(sparse.csr_array(prices), every)
+    near, far = (part.toarray() for part in parts)
     np.testing.assert_allclose(near + far, multipliers(-prices, small.right))
     for part in (near, far):
         np.testing.assert_allclose(part.sum(1), 0, atol=1e-12)
         assert (part[small.right] >= 0).all()
         assert (part[~small.right] <= 0).all()
-    assert not far[~relations.beyond(every) & ~small.right].any()
+    within = relations.ranges[relations.place]
+    assert not far[within & ~small.right].any()
+    assert not near[~within].any()
+
+
+def test_the_few_logits_that_are_kept_make_the_same_iterations(
+    small: Program,
+) -> None:
+    """Beside all logits in double precision, with several right answers and with one."""
+    counts, project = small.counts, MarginProjection(small)
+    run = iteration.Iteration(small, tiny=1e-6)
+    before, price = run.v.astype(float), run.prices.toarray()
+    s = np.zeros_like(price)
+    for step in range(12):
+        run.advance()
+        over = iteration.RELAXATION if step else 1.0
+        moved = run.v - (1 - over) * before
+        below = price + (1 - over) * s + counts @ moved
+        before = run.v.astype(float)
+        s = project(below)
+        price = below - s
+        np.testing.assert_allclose(run.prices.toarray(), price, atol=2e-5)
+
+
+def test_of_many_logits_few_are_kept(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    world = company(330, tmp_path_factory)
+    program = Program.of(world, "several")
+    run = iteration.Iteration(program)
+    for _ in range(20):
+        run.advance()
+    kept = sum(len(block.at) for block in run.blocks)
+    assert program.pairs.nnz < kept < 0.2 * program.right.size
 
 
 @pytest.mark.parametrize("dense", [0, 2_000])

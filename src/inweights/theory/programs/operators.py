@@ -78,7 +78,6 @@ class MarginProjection:
     Args:
         program: Program that says which outputs are right for each of the ``M``
             prompts.
-        rows: The prompts whose logits are projected; all by default.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -88,12 +87,12 @@ class MarginProjection:
         np.float64(1.0)
     """
 
-    def __init__(self, program: Program, rows: slice = slice(None)) -> None:
-        single = program.single[rows]
+    def __init__(self, program: Program) -> None:
+        single = program.single
         self._lone = np.flatnonzero(single >= 0)
         self._answer = single[self._lone]
         self._many = np.flatnonzero(single < 0)
-        self._right = program.right[rows][self._many]
+        self._right = program.right[self._many]
         self._level: Floats | None = None
 
     def __call__(self, logits: Float[Floats, "M K"]) -> Float[Floats, "M K"]:
@@ -111,12 +110,11 @@ class MarginProjection:
         raised = logits + 1.0
         raised[rows, self._answer] = -np.inf
         level = answer if self._level is None else np.maximum(self._level, answer)
-        small = 1e-13 if logits.dtype == np.float64 else 1e-6
         for _ in range(100):
             above = raised > level[:, None]
             total = np.where(above, raised, 0.0).sum(1)
             following = np.maximum((answer + total) / (1 + above.sum(1)), answer)
-            done = np.abs(following - level).max(initial=0.0) <= small
+            done = np.abs(following - level).max(initial=0.0) <= 1e-13
             level = following
             if done:
                 break

@@ -56,8 +56,8 @@ class Program:
     Attributes:
         world: The world whose facts are the constraints.
         counts: How often each input occurs in each distinct prompt, sparse ``[M, P]``.
-        stated: How many facts state each output as the answer to each prompt, ``[M,
-            K]``.
+        pairs: How many facts state each output as the answer to each prompt, sparse
+            ``[M, K]``.
         row: Row of ``counts`` of every fact's prompt, ``[facts]``.
 
     Example:
@@ -69,7 +69,7 @@ class Program:
 
     world: World
     counts: sparse.csr_array
-    stated: Float[Floats, "M K"]
+    pairs: sparse.csr_array
     row: Int[Ids, " facts"]
 
     @classmethod
@@ -103,6 +103,8 @@ class Program:
             >>> Program.of(TwoHop(n=3, identity=True).build()).shape
             (8, 6)
         """
+        from scipy.sparse import csr_array
+
         check_names("value of answers", [answers], _ANSWERS)
         facts = world.facts
         check_single_answers(facts, "fact")
@@ -122,16 +124,25 @@ class Program:
         order = np.argsort(firsts)  # prompts in the order of their first fact
         firsts = firsts[order]
         row = np.argsort(order)[place.reshape(-1)]
-        stated = np.zeros((len(firsts), len(world.outputs)))
-        np.add.at(stated, (row, np.searchsorted(world.outputs, facts.answers)), 1.0)
+        answered = np.searchsorted(world.outputs, facts.answers)
+        pairs = csr_array(
+            (np.ones(len(row)), (row, answered)), shape=(len(firsts), outputs)
+        )
+        made = cls(world, counts[firsts], pairs, row)
         if answers != "any":
-            check_facts(world, row, stated > 0, answers)
-        return cls(world, counts[firsts], stated, row)
+            check_facts(world, row, made.right, answers)
+        return made
+
+    @property
+    def stated(self) -> Float[Floats, "M K"]:
+        """The pairs as a dense matrix, ``[M, K]``."""
+        return self.pairs.toarray()
 
     @cached_property
     def right(self) -> Bool[Bools, "M K"]:
         """Mask of the right answers of each prompt, ``[M, K]``."""
-        return self.stated > 0
+        right: Bools = self.pairs.astype(bool).toarray()
+        return right
 
     @cached_property
     def single(self) -> Int[Ids, " M"]:

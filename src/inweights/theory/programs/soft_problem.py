@@ -67,9 +67,10 @@ class Problem:
         self.turned = program.counts.T.tocsr()
         self.shape = program.shape
         self.decay = decay
-        facts = program.stated.sum(1)
+        stated = program.stated
+        facts = stated.sum(1)
         self.weights = facts / facts.sum()
-        self.shares = program.stated / facts[:, None]
+        self.shares = stated / facts[:, None]
 
     def entropy(self, logits: Floats) -> tuple[float, Floats]:
         """Compute the mean cross-entropy of logits.

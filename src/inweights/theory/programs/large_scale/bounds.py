@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from inweights.theory.programs.large_scale.iteration import Iteration
 from inweights.theory.programs.large_scale.mixture import FEW, MOST, Mixture, Part
@@ -24,8 +25,40 @@ from inweights.worlds.arrays import Float, Floats
 REPAIRS = 3
 #: Logits beyond which fewer multipliers of earlier iterations are kept.
 LARGE = 10**7
+#: Prompts whose multipliers are divided at a time.
+GROUP = 2_000
 #: How much larger the norm of a second solution may be.
 NEAR = 1e-2
+
+
+def groups_of(prompts: int) -> list[slice]:
+    """Return the prompts in groups of which multipliers are divided at a time."""
+    starts = range(0, prompts, GROUP)
+    return [slice(start, min(start + GROUP, prompts)) for start in starts]
+
+
+class _Kept:
+    """Multipliers in half precision.
+
+    Args:
+        prices: Sparse ``[M, K]``.
+    """
+
+    def __init__(self, prices: sparse.csr_array) -> None:
+        self._outputs = prices.shape[1]
+        self._starts = prices.indptr
+        self._columns = prices.indices.astype(np.int32)
+        self._data: Any = prices.data.astype(np.float16)
+
+    def prices(self, rows: slice, dtype: Any) -> sparse.csr_array:
+        """Return those of some prompts in another precision, sparse ``[m, K]``."""
+        starts = self._starts[rows.start : rows.stop + 1]
+        inside = slice(starts[0], starts[-1])
+        data = self._data[inside].astype(dtype)
+        shape = rows.stop - rows.start, self._outputs
+        return sparse.csr_array(
+            (data, self._columns[inside], starts - starts[0]), shape=shape
+        )
 
 
 class Bounds:
@@ -58,7 +91,9 @@ class Bounds:
         self.dual: Floats = np.zeros((1, 1), np.float32)
         small = len(run.relations.place) * self._shape[1] <= LARGE
         self._mixture = Mixture(MOST if small else FEW)
-        self._prices: dict[int, Floats] = {}
+        self._turned = run.program.counts.T.tocsc().astype(np.float32)
+        self._groups = groups_of(len(run.relations.place))
+        self._prices: dict[int, _Kept] = {}
         self._number = 0
 
     @property
@@ -87,25 +122,31 @@ class Bounds:
             self.rank = int((values > 1e-4 * values[-1]).sum())
         return optimum
 
-    def take_lower(self, several: Sequence[Floats]) -> None:
+    def take_lower(self, several: Sequence[sparse.csr_array]) -> None:
         """Add multipliers, and combine them with earlier ones into the best bound.
 
         Rivals within the range of a prompt's relation and beyond it have weights of
         their own.
 
         Args:
-            several: Multipliers of any scale, ``[M, K]`` each, as
+            several: Multipliers of any scale, sparse ``[M, K]`` each, as
                 :meth:`~.relations.Relations.divide` takes them.
         """
         mixture = self._mixture
         new = []
         for prices in several:
             # In half precision, before anything is computed of them: they are many.
-            kept: Any = prices.astype(np.float16)
-            near, far, totals = self._slopes(kept)
+            kept = _Kept(prices)
+            slopes: Any = np.zeros((2, *self._shape), np.float32)
+            totals = np.zeros(2)
+            for rows in self._groups:
+                parts = self.relations.divide(kept.prices(rows, np.float32), rows)
+                for place, part in enumerate(parts):
+                    slopes[place] += (self._turned[:, rows] @ part).toarray()
+                    totals[place] += np.maximum(part.data, 0.0).sum(dtype=float)
+            for place, total in enumerate(totals.tolist()):
+                new.append(Part((self._number, place), slopes[place], total))
             self._prices[self._number] = kept
-            new.append(Part((self._number, 0), near, totals[0]))
-            new.append(Part((self._number, 1), far, totals[1]))
             self._number += 1
         mixture.add(new)
         mixture.mix()
@@ -114,27 +155,16 @@ class Bounds:
         needed = {number for number, _ in names}
         self._prices = {n: p for n, p in self._prices.items() if n in needed}
 
-    def _mixed(self, rows: slice) -> Float[Floats, "m K"]:
+    def _mixed(self, rows: slice) -> sparse.csr_array:
         """Return the best mixture of multipliers at some prompts, in double precision."""
-        mixed = np.zeros((rows.stop - rows.start, self._shape[1]))
-        for number, prices in self._prices.items():
-            parts = self.relations.divide(prices[rows].astype(float), rows)
+        mixed = sparse.csr_array((rows.stop - rows.start, self._shape[1]))
+        for number, kept in self._prices.items():
+            parts = self.relations.divide(kept.prices(rows, np.float64), rows)
             for place, part in enumerate(parts):
-                mixed += self._mixture.weights.get((number, place), 0.0) * part
+                weight = self._mixture.weights.get((number, place), 0.0)
+                if weight > 0:
+                    mixed = mixed + weight * part
         return mixed
-
-    def _slopes(self, prices: Floats) -> tuple[Floats, Floats, tuple[float, float]]:
-        """Return ``Xᵀ U`` within ranges and beyond, and the sums of the multipliers."""
-        near: Any = np.zeros(self._shape, np.float32)
-        far: Any = np.zeros_like(near)
-        sums = [0.0, 0.0]
-        for block in self.blocks:
-            some: Any = prices[block.rows].astype(np.float32)
-            parts = self.relations.divide(some, block.rows)
-            for place, (total, part) in enumerate(zip((near, far), parts, strict=True)):
-                block.add_by_input(total, part)
-                sums[place] += float(part[block.right].sum(dtype=float))
-        return near, far, (sums[0], sums[1])
 
     def _repair(self, templates: Floats) -> tuple[Floats, float]:
         """Raise ranges, then right answers, where margins are below 1; return the least one."""
@@ -142,7 +172,7 @@ class Bounds:
         missing = np.zeros(len(self.relations.inputs))
         for block in self.blocks:
             logits = block.logits(templates)
-            found = self.relations.missing(logits, block.rows, 1.0)
+            found = self.relations.missing(logits, block, 1.0)
             np.maximum(missing, found, out=missing)
         for place, relation in enumerate(self.relations.inputs.tolist()):
             raised = np.float32(missing[place]) * self.relations.ranges[place]
@@ -172,11 +202,11 @@ class Bounds:
         slope = np.zeros(self._shape)
         total = 0.0
         self.dual = np.zeros((len(self.relations.place), self._shape[1]), np.float32)
-        for block in self.blocks:
-            dual = self._mixed(block.rows)
-            total += float(dual[block.right].sum())
-            block.add_by_input(slope, dual)
-            self.dual[block.rows] = dual
+        for rows in self._groups:
+            dual = self._mixed(rows)
+            total += float(np.maximum(dual.data, 0.0).sum())
+            slope += (self._turned[:, rows].astype(float) @ dual).toarray()
+            self.dual[rows] = dual.toarray()
         size = operator_norm(slope)
         self.bound = total / size
         self._mixture.bound = self.bound

@@ -40,7 +40,7 @@ def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
     inputs = sparse.csr_array(
         (shares[prompts[own]], (prompts[own], counts.indices[own])), shape=counts.shape
     )
-    rows, outputs = np.nonzero(program.right)
+    rows, outputs = program.pairs.nonzero()
     picked = inputs[rows].tocoo()
     share = (picked.data / counts[rows[picked.row], picked.col]).astype(np.float32)
     return rows[picked.row], picked.col, outputs[picked.row], share
@@ -62,7 +62,7 @@ def start_near(
     start: Any = np.zeros(program.shape, np.float32)
     others = program.counts.tolil(copy=True)
     others[prompts, inputs] = 0.0
-    ranges = (others.tocsr().T @ sparse.csr_array(program.right.astype(float))).tocoo()
+    ranges = (others.tocsr().T @ (program.pairs > 0).astype(float)).tocoo()
     start[ranges.row, ranges.col] = 1.0
     start[inputs, outputs] = share
     return start

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from inweights.theory.programs.large_scale.blocks import Block
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Ids
 
@@ -69,9 +70,15 @@ class Relations:
             (np.ones(len(known)), (self.place[known], known)),
             shape=(size[0], len(self.place)),
         )
-        found: Bools = (member @ self.program.right) > 0
+        found: Bools = (member @ self.program.pairs).toarray() > 0
         found[-1] = True
         return found
+
+    @cached_property
+    def _right_at(self) -> tuple[Ids, Ids]:
+        """Prompts and columns of all right answers, in order."""
+        rows, columns = self.program.pairs.nonzero()
+        return rows, columns
 
     def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "relations K"]:
         """Return which share of the gains of a relation's prompts each output has.
@@ -79,62 +86,62 @@ class Relations:
         Args:
             gains: One number for each prompt; several right answers share it equally.
         """
-        right = self.program.right
-        rows, outputs = np.nonzero(right)
-        each = gains[rows] / right.sum(1)[rows]
+        rows, outputs = self._right_at
+        each = gains[rows] / np.bincount(rows)[rows]
         total: Any = np.zeros(self.ranges.shape, np.float32)
         np.add.at(total, (self.place[rows], outputs), each)
         least = np.finfo(np.float32).tiny
         found: Floats = total / np.maximum(total.sum(1, keepdims=True), least)
         return found
 
-    def beyond(self, rows: slice) -> Bool[Bools, "m K"]:
-        """Return the mask of outputs beyond the range of each prompt's relation.
-
-        Args:
-            rows: Which prompts.
-        """
-        return ~self.ranges[self.place[rows]]
-
     def missing(
-        self, logits: Float[Floats, "m K"], rows: slice, wanted: float
+        self, logits: Float[Floats, "m K"], block: Block, wanted: float
     ) -> Float[Floats, " relations"]:
         """Return by how much each range has to be raised against all outputs beyond it.
 
         Args:
-            logits: Logits of the prompts, ``[m, K]``.
-            rows: Which prompts.
+            logits: Logits of the prompts, ``[m, K]``; changed.
+            block: Which prompts.
             wanted: Margin over outputs beyond the range.
         """
-        right = self.program.right[rows]
-        worst = np.where(right, logits, np.inf).min(1)
-        best = np.where(self.beyond(rows), logits, -np.inf).max(1)
+        worst = block.worst_right(logits)
+        logits[self.ranges[self.place[block.rows]]] = -np.inf
+        best = logits.max(1)
         found = np.zeros(len(self.inputs) + 1)
-        np.maximum.at(found, self.place[rows], wanted - (worst - best))
+        np.maximum.at(found, self.place[block.rows], wanted - (worst - best))
         return found[:-1]
 
     def divide(
-        self, prices: Float[Floats, "m K"], rows: slice
-    ) -> tuple[Float[Floats, "m K"], Float[Floats, "m K"]]:
+        self, prices: sparse.csr_array, rows: slice
+    ) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Return ``U(Λ)`` as a sum: rivals within the range of the relation, and beyond it.
 
         Each part has rows that sum to 0 and the signs of multipliers, so that every
         combination with weights of at least 0 is one.
 
         Args:
-            prices: Multipliers up to signs that are wrong, ``[m, K]``: negative at
-                right answers.
+            prices: Multipliers up to signs that are wrong, sparse ``[m, K]``: negative
+                at right answers.
             rows: Which prompts.
         """
-        right = self.program.right[rows]
-        losses = np.where(right, 0.0, np.maximum(prices, 0.0))
-        gains = np.where(right, np.maximum(-prices, 0.0), 0.0)
-        gains = np.where(gains.sum(1, keepdims=True) > 0, gains, right)
-        gains /= gains.sum(1, keepdims=True)
-        far = np.where(self.beyond(rows), losses, 0.0).astype(prices.dtype)
-        near = losses.astype(prices.dtype) - far
-        gains = gains.astype(prices.dtype)
-        return (
-            gains * near.sum(1, keepdims=True) - near,
-            gains * far.sum(1, keepdims=True) - far,
-        )
+        size = prices.shape[0]
+        prompts, outputs = self._right_at
+        first, last = np.searchsorted(prompts, [rows.start, rows.stop])
+        prompts, outputs = prompts[first:last] - rows.start, outputs[first:last]
+        gains = np.maximum(-prices[prompts, outputs], 0.0)
+        none = np.bincount(prompts, gains, size) == 0
+        gains[none[prompts]] = 1.0
+        gains /= np.bincount(prompts, gains)[prompts].astype(gains.dtype)
+        of = np.repeat(np.arange(size), np.diff(prices.indptr))
+        right = self.program.right[rows][of, prices.indices]
+        losses = np.where(right, 0.0, np.maximum(prices.data, 0.0))
+        near = self.ranges[self.place[rows][of], prices.indices]
+        found = []
+        for kind in (near, ~near):
+            used = kind & (losses > 0)
+            lost, where, what = losses[used], of[used], prices.indices[used]
+            sums = np.bincount(where, lost, size)[prompts]
+            numbers = np.concatenate([gains * sums, -lost]).astype(prices.dtype)
+            places = np.append(prompts, where), np.append(outputs, what)
+            found.append(sparse.csr_array((numbers, places), shape=prices.shape))
+        return found[0], found[1]

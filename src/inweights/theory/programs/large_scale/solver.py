@@ -16,16 +16,19 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from scipy import sparse
 
 from inweights.errors import SolverError
 from inweights.theory.programs.certified import check_limits
-from inweights.theory.programs.large_scale.bounds import Bounds
+from inweights.theory.programs.large_scale.bounds import LARGE, Bounds
 from inweights.theory.programs.large_scale.iteration import Iteration
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.operators import few_threads
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Floats
 
+#: Differences of logits that are dropped, as a share of the gap.
+TINY = 1e-2
 #: Iterations between two evaluations of the bounds.
 EVERY = 10
 #: Without any matrix of positive margins by then the facts are taken to exclude each
@@ -80,14 +83,18 @@ def solve_large(
     check_limits(program, gap, iterations, seconds, None)
     began = time.perf_counter()
     with few_threads((1, 1)):
-        run = Iteration(program)
+        run = Iteration(program, TINY * gap)
         bounds = Bounds(run)
-        means = _Means(run)
+        # Of a large program bounds take as long as several iterations.
+        rarely = 2 if program.right.size > LARGE else 1
+        every = EVERY * rarely
+        means = _Means(run, 2 * EVERY // rarely)
         for step in range(1, iterations + 1):
             run.advance()
-            means.add()
+            if step % rarely == 0:
+                means.add()
             late = seconds is not None and time.perf_counter() - began > seconds
-            if step % EVERY and step < iterations and not late:
+            if step % every and step < iterations and not late:
                 continue
             means.judge(bounds)
             if bounds.gap <= gap:
@@ -128,31 +135,34 @@ def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
 class _Means:
     """Averages over past iterations, which often prove more than the last one."""
 
-    def __init__(self, run: Iteration) -> None:
+    def __init__(self, run: Iteration, window: int) -> None:
         self._run = run
-        self._window = 2 * EVERY
-        self._prices: Floats = np.zeros_like(run.s_price)
+        self._window = window
+        self._prices = sparse.csr_array(
+            (len(run.program.right), run.program.shape[1]), dtype=np.float32
+        )
         self._points: Floats = np.zeros_like(run.z)
         self._before: Floats = run.z
         self._summed = 0
 
     def add(self) -> None:
         """Add the present point to the averages."""
-        self._prices += self._run.s_price
+        self._prices = self._prices + self._run.prices
         self._points += self._run.z
         self._summed += 1
 
     def judge(self, bounds: Bounds) -> None:
         """Evaluate the bounds at the present point and at the averages."""
         run = self._run
-        average = self._points / np.float32(self._summed)
+        summed = np.float32(max(self._summed, 1))
+        average = self._points / summed
         here = bounds.take_upper(run.z)
         there = bounds.take_upper(average)
         bounds.others = [average if here <= there else run.z, self._before]
         self._before = run.z
-        bounds.take_lower([run.s_price, self._prices / np.float32(self._summed)])
+        bounds.take_lower([run.prices, self._prices / summed])
         if self._summed >= 2 * self._window:
             self._window = self._summed
-            self._prices[:] = 0.0
+            self._prices = run.prices * np.float32(0)
             self._points = np.zeros_like(run.z)
             self._summed = 0
