@@ -156,3 +156,62 @@ def test_a_batch_of_other_shapes_is_computed_as_ever(recorders) -> None:
     )
     result = train(model, world, plan, seeds=[0], every=1)
     assert result.losses["loss"].is_finite().all()
+
+
+def test_gradients_are_written_where_they_belong() -> None:
+    """Elementwise results, sums and index_add are not copied."""
+    given, ids = torch.rand(2, 7, 5), torch.tensor([0, 2, 2, 1, 0, 0, 1])
+    gradients = torch.zeros(2, 15 + 5 + 35)
+    rows, bias, states = gradients.split((15, 5, 35), 1)
+    slots = [rows.view(2, 3, 5), bias, states.view(2, 7, 5)]
+
+    def compute() -> torch.Tensor:
+        added = torch.zeros(2, 3, 5).index_add(1, ids, given)
+        torch._foreach_copy_(slots, [added, given.sum(1), given.neg()])
+        return given.sum((1, 2))
+
+    recorded = Kernels(compute)
+    given.mul_(3.0)
+    expected = compute()
+    written = gradients.clone()
+    gradients.zero_()
+    assert torch.equal(recorded(), expected)
+    assert torch.equal(gradients, written)
+    assert len(recorded) == 5, "zeros, index_add, two sums, neg"
+
+
+@pytest.mark.parametrize("sizes", [(32, 30, 15), (7, 251, 39)])
+def test_products_are_transposed_where_that_keeps_their_bits(sizes) -> None:
+    """MKL sums the second product in another order if it is transposed."""
+    rows, inner, columns = sizes
+    shapes = ((2, rows, inner), (2, inner, columns))
+    numbers = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(shape, generator=numbers) for shape in shapes)
+    gradients = torch.zeros(2, columns, rows)
+
+    def compute() -> torch.Tensor:
+        torch._foreach_copy_([gradients], [torch.bmm(left, right).mT])
+        return left.sum((1, 2))
+
+    recorded = Kernels(compute)
+    compute()
+    written = gradients.clone()
+    gradients.zero_()
+    recorded()
+    assert torch.equal(gradients, written)
+    transposed = torch.bmm(right.mT, left.mT)
+    alike = torch.equal(torch.bmm(left, right), transposed.mT)
+    product: Any = recorded._calls[0]
+    assert (product.args[0].shape == right.mT.shape) == alike
+
+
+def test_what_depends_on_the_batch_alone_is_computed_when_it_changes() -> None:
+    weights, values = torch.ones(3), torch.ones(3)
+    kernels = Kernels(lambda: (values * (weights / weights.sum())).sum(0), [weights])
+    values.fill_(6.0)
+    assert kernels().item() == 6.0
+    weights.copy_(torch.tensor([0.0, 0.0, 2.0]))
+    values[2] = 5.0
+    kernels.prepare()
+    assert kernels().item() == 5.0
+    assert len(kernels) == 2

@@ -207,9 +207,10 @@ class Wrapped(ModuleCaller):
             ConfigError: The module returns logits only for the last position, and
                 others are requested.
         """
-        if self._form.last_only and (
-            at is None or not bool(torch.isin(at, batch.last).all())
-        ):
+        positions = at
+        if positions is None:
+            positions = torch.arange(batch.size, device=batch.tokens.device)
+        if self._form.last_only and not bool(torch.isin(positions, batch.last).all()):
             raise ConfigError(
                 "the module returns logits only for the last position; use loss = 'last', and "
                 "answers of one token"

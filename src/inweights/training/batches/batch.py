@@ -35,6 +35,15 @@ class Batch:
     rows: Int[Tensor, "*_ m"] | None = None
 
     @property
+    def selected(self) -> Int[Tensor, " n"] | None:
+        """Labelled positions for :class:`~inweights.models.Model`; ``None`` if they are all.
+
+        Sequences of one token have no other position.
+        """
+        single = all(length == 1 for _, length in self.inputs.shapes)
+        return None if single and len(self.at) == self.inputs.size else self.at
+
+    @property
     def tensors(self) -> list[Tensor]:
         """The batch's tensors, in the order that :meth:`with_tensors` expects."""
         of_inputs = [self.inputs.tokens, self.inputs.positions]

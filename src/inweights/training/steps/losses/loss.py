@@ -64,16 +64,16 @@ class Loss:
         model = self._model
         if self._emulated:
             with RoundedProducts():
-                logits = model(batch.inputs, at=batch.at)
+                logits = model(batch.inputs, at=batch.selected)
             labels, rows, weights = _spread(batch, model.replicas)
             return cross_entropy(_pick(logits, rows), labels, weights)
         with torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16):
             count = len(batch.at) * len(model.candidates) * model.replicas
             if batch.rows is None and count <= MAX_LOGITS:
                 return cross_entropy(
-                    model(batch.inputs, at=batch.at), batch.labels, batch.weights
+                    model(batch.inputs, at=batch.selected), batch.labels, batch.weights
                 )
-            state = model.deepest(batch.inputs, batch.at)
+            state = model.deepest(batch.inputs, batch.selected)
             readout = model.head_matrix if self._head_is_matrix(state) else None
             if readout is None:
                 return _by_checkpoints(model, state, batch)
@@ -87,7 +87,7 @@ class Loss:
             RoundedProducts() if self._emulated else nullcontext(),
             torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16),
         ):
-            logits = in_single_precision(self._model(batch.inputs, at=batch.at))
+            logits = in_single_precision(self._model(batch.inputs, at=batch.selected))
         labels, rows, weights = _spread(batch, self._model.replicas)
         if batch.rows is not None:
             logits = _pick(logits, rows)

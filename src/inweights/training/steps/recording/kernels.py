@@ -6,7 +6,6 @@ uses it for the losses and gradients of a training step.
 """
 
 import inspect
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +26,12 @@ from inweights.training.steps.recording.calls import (
     places_of,
 )
 from inweights.training.steps.recording.memory import Memory
+from inweights.training.steps.recording.rewriting import (
+    copies_at_once,
+    depend_on_batch_alone,
+    into_place,
+    transposed_products,
+)
 
 #: Kernels that are called faster by PyTorch's functions (``torch.add``) than by
 #: ``torch.ops``.
@@ -56,20 +61,35 @@ class Kernels:
         NotRecordable: The computation cannot be repeated by the same kernels.
     """
 
-    def __init__(self, compute: Callable[[], Tensor]) -> None:
+    def __init__(
+        self,
+        compute: Callable[[], Tensor],
+        batch: Sequence[Tensor] = (),
+    ) -> None:
         with _Recorder() as recorder:
             result = compute()
-        calls = _needed(_copies_at_once(recorder.calls), result)
-        memory = Memory(calls, result)
+        calls = _needed(copies_at_once(recorder.calls), result)
+        calls = into_place(transposed_products(calls, result), result)
+        prepared = depend_on_batch_alone(calls, batch, ONES)
+        memory = Memory(calls, result, prepared)
         self.bytes = memory.bytes
         self._result = memory.moved(result)
+        self._preparing: list[Callable[[], object]] = []
         self._calls: list[Callable[[], object]] = []
-        for call in calls:
+        for call, once in zip(calls, prepared, strict=True):
             moved = tree_map_only(Tensor, memory.moved, tuple(call[1:4]))
-            self._calls += _run_again(Call(call.func, *moved))
+            functions = _run_again(Call(call.func, *moved))
+            (self._preparing if once else self._calls).extend(functions)
+        self.prepare()
 
     def __len__(self) -> int:
         return len(self._calls)
+
+    @torch.no_grad()
+    def prepare(self) -> None:
+        """Compute what depends on the batch alone, after its tensors have changed."""
+        for call in self._preparing:
+            call()
 
     @torch.no_grad()
     def __call__(self) -> Tensor:
@@ -108,30 +128,6 @@ class _Recorder(TorchDispatchMode):
 # PyTorch wraps this method to keep its compiler out of it, and would import the
 # compiler for that.
 _Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # type: ignore[method-assign]
-
-
-def _copies_at_once(calls: Sequence[Call]) -> list[Call]:
-    """Copy each gradient to its place as soon as it is computed, while it is in the cache."""
-    ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
-    if not ends:
-        return list(calls)
-    joint = calls[ends[-1]]
-    written: dict[int, int] = {}
-    for at, call in enumerate(calls):
-        changed = places_of(call.given) if call.func._schema.is_mutable else call.fresh
-        written.update(dict.fromkeys(changed, at))
-    after: dict[int, list[Call]] = defaultdict(list)
-    copy = torch.ops.aten.copy_.default
-    for slot, gradient in zip(*joint.args[:2], strict=True):
-        # A write after the joint copy is no longer part of this gradient.
-        ready = min(written.get(place_of(gradient), ends[-1]), ends[-1])
-        after[ready].append(Call(copy, (slot.detach(), gradient.detach()), {}, []))
-    ordered: list[Call] = []
-    for at, call in enumerate(calls):
-        if call is not joint:
-            ordered.append(call)
-        ordered += after[at]
-    return ordered
 
 
 def _needed(calls: Sequence[Call], result: Tensor) -> list[Call]:

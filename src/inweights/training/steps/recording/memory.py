@@ -30,13 +30,20 @@ class Memory:
     Args:
         calls: The recorded calls, in order.
         result: Tensor that is returned after the last call.
+        prepared: For each call whether it does not run every time, so that its result
+            stays as it is.
     """
 
-    def __init__(self, calls: Sequence[Call], result: Tensor) -> None:
+    def __init__(
+        self, calls: Sequence[Call], result: Tensor, prepared: Sequence[bool]
+    ) -> None:
         last: dict[int, int] = {}
+        stays: set[int] = set()
         for at, call in enumerate(calls):
             last.update(dict.fromkeys(call.fresh | places_of(call.given), at))
-        last[place_of(result)] = len(calls)
+            if prepared[at]:
+                stays |= call.fresh
+        last.update(dict.fromkeys({place_of(result), *stays}, len(calls)))
         over: dict[int, int] = {}
         buffers: dict[int, tuple[int, int, int]] = {}
         for at, call in enumerate(calls):
@@ -52,7 +59,7 @@ class Memory:
                         own = over[given]
                         break
                 over[place] = own
-                first = buffers.get(own, (at,))[0]
+                first = 0 if place in stays else buffers.get(own, (at,))[0]
                 buffers[own] = (first, last[place], out.untyped_storage().nbytes())
         starts = pack_buffers(buffers)
         self._starts = {place: starts[own] for place, own in over.items()}

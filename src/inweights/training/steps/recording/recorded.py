@@ -70,6 +70,7 @@ class RecordedLosses:
                 return self._losses(batch)
             for own, part in zip(self._parts, batch.tensors, strict=True):
                 own.copy_(part)
+            self._kernels.prepare()
             self._copied = batch
         if self._done > WARM_UP + COMPARED:
             return self._kernels()
@@ -86,7 +87,8 @@ class RecordedLosses:
         self._shapes = batch.inputs.shapes
         try:
             self._kernels = Kernels(
-                partial(self._losses, batch.with_tensors(self._parts))
+                partial(self._losses, batch.with_tensors(self._parts)),
+                self._parts,
             )
         except NotRecordable:
             self._kernels = None

@@ -1,0 +1,223 @@
+"""Changes of a list of recorded kernels that save passes over memory, with the same numbers.
+
+:func:`copies_at_once` copies gradients while they are in the cache, :func:`into_place`
+lets kernels write them where they belong, and :func:`transposed_products` computes a
+product in the layout in which it is read. ``kernels.py`` applies them to its recording.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from inweights.training.steps.recording.calls import (
+    ZEROS,
+    Call,
+    only_tensors,
+    place_of,
+    places_of,
+)
+
+_COPY = torch.ops.aten.copy_.default
+
+
+def copies_at_once(calls: Sequence[Call]) -> list[Call]:
+    """Copy each gradient to its place when it is computed, while it is in the cache.
+
+    Args:
+        calls: A recording, in which the last ``_foreach_copy_`` copies all gradients.
+    """
+    ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
+    if not ends:
+        return list(calls)
+    joint = calls[ends[-1]]
+    written: dict[int, int] = {}
+    for at, call in enumerate(calls):
+        changed = places_of(call.given) if call.func._schema.is_mutable else call.fresh
+        written.update(dict.fromkeys(changed, at))
+    after: dict[int, list[Call]] = defaultdict(list)
+    for slot, gradient in zip(*joint.args[:2], strict=True):
+        # A write after the joint copy is no longer part of this gradient.
+        ready = min(written.get(place_of(gradient), ends[-1]), ends[-1])
+        after[ready].append(Call(_COPY, (slot.detach(), gradient.detach()), {}, []))
+    ordered: list[Call] = []
+    for at, call in enumerate(calls):
+        if call is not joint:
+            ordered.append(call)
+        ordered += after[at]
+    return ordered
+
+
+def into_place(calls: Sequence[Call], result: Tensor) -> list[Call]:
+    """Let elementwise kernels, sums and ``index_add`` write gradients where they are copied to.
+
+    Args:
+        calls: Calls that are needed, of which copies into foreign memory follow
+            :func:`copies_at_once`.
+        result: What they compute.
+
+    Returns:
+        The calls, without the copies that are no longer needed.
+    """
+    readers: dict[int, int] = defaultdict(int)
+    readers[place_of(result)] += 1
+    makers: dict[int, int] = {}
+    for at, call in enumerate(calls):
+        for given in call.given:
+            readers[place_of(given)] += 1
+        makers.update(dict.fromkeys(call.fresh, at))
+    changed = list(calls)
+    dropped = set()
+    for at, call in enumerate(calls):
+        if call.func is not _COPY:
+            continue
+        slot, gradient = call.args
+        place = place_of(gradient)
+        if readers[place] != 1 or place not in makers:
+            continue
+        maker = makers[place]
+        written = _written_into(changed[maker], slot, gradient)
+        if written is None:
+            continue
+        changed[maker] = written
+        dropped.add(at)
+        base = written.args[0] if written.name == "index_add" else None
+        if (
+            base is not None
+            and place_of(base) in makers
+            and readers[place_of(base)] == 1
+        ):
+            start = makers[place_of(base)]
+            if changed[start].name in ZEROS:
+                # The zeros that ``index_add`` begins with are written in place, too.
+                target = written.outs[0]
+                changed[start] = changed[start]._replace(
+                    outs=[target], fresh=frozenset()
+                )
+                changed[maker] = written._replace(args=(target, *written.args[1:]))
+    return [call for at, call in enumerate(changed) if at not in dropped]
+
+
+def _written_into(call: Call, slot: Tensor, gradient: Tensor) -> Call | None:
+    """Return a call that writes its result into a slot; ``None`` if that is not possible."""
+    pointwise = torch.Tag.pointwise in call.func.tags
+    if not (pointwise or call.name in {"sum", "index_add"}) or len(call.outs) != 1:
+        return None
+    out = call.outs[0]
+    if out.dtype != slot.dtype or out.numel() != gradient.numel():
+        return None
+    as_gradient = (out.shape, out.stride()) == (gradient.shape, gradient.stride())
+    if not as_gradient and not (out.is_contiguous() and gradient.is_contiguous()):
+        return None
+    try:
+        target = slot.view(out.shape)
+    except RuntimeError:  # rows of the slot cannot be divided like this
+        return None
+    return call._replace(outs=[target], fresh=frozenset())
+
+
+def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
+    """Compute products that are only read transposed in that layout, so that reading is fast.
+
+    ``(A B)ᵀ = Bᵀ Aᵀ`` sums the same products. Whether in the same order depends on the
+    shapes and on the library of linear algebra; it is tried with random numbers.
+
+    Args:
+        calls: Calls that are needed.
+        result: What they compute.
+    """
+    readers: dict[int, list[Tensor]] = defaultdict(list)
+    for call in calls:
+        for given in call.given:
+            readers[place_of(given)].append(given)
+    products: dict[int, Tensor] = {}
+    changed = []
+    for call in calls:
+        product = None
+        if call.name == "bmm" and call.fresh - places_of([result]):
+            product = _transposed(call, readers[place_of(call.outs[0])])
+        if product is not None:
+            products[place_of(call.outs[0])] = product.outs[0]
+        changed.append(product or call)
+
+    def moved(tensor: Tensor) -> Tensor:
+        product = products.get(place_of(tensor))
+        # A view whose numbers lie in this order.
+        return tensor if product is None else product.view(tensor.shape)
+
+    again = []
+    for call in changed:
+        args, kwargs = tree_map_only(Tensor, moved, (call.args, call.kwargs))
+        again.append(call._replace(args=args, kwargs=kwargs))
+    return again
+
+
+def _transposed(call: Call, found: Sequence[Tensor]) -> Call | None:
+    """Return a call for the transposed product if only that is read; otherwise ``None``."""
+    out = call.outs[0]
+    left, right = call.args
+    wanted = bool(found) and all(_reads_transposed(one, out) for one in found)
+    if not wanted or not _rounds_alike(left, right):
+        return None
+    product = torch.empty(out.mT.shape, dtype=out.dtype)
+    fresh = frozenset([place_of(product)])
+    return Call(call.func, (right.mT, left.mT), {}, [product], fresh)
+
+
+def _rounds_alike(left: Tensor, right: Tensor) -> bool:
+    """Whether a transposed product has the same bits, for random factors of these layouts."""
+    numbers = torch.Generator().manual_seed(0)
+    factors = []
+    for given in (left, right):
+        few = given[:2]
+        drawn = torch.randn(few.shape, generator=numbers, dtype=given.dtype)
+        factors.append(torch.empty_strided(few.shape, few.stride()).copy_(drawn))
+    one, other = factors
+    return torch.equal(torch.bmm(one, other), torch.bmm(other.mT, one.mT).mT)
+
+
+def _reads_transposed(view: Tensor, product: Tensor) -> bool:
+    """Whether a view's numbers are those of a product ``[R, m, n]``, column after column."""
+    _, rows, columns = product.shape
+    if min(rows, columns) < 2 or view.numel() != product.numel():
+        return False
+    expected = product.mT
+    if view.storage_offset() != product.storage_offset():
+        return False
+    try:
+        same = expected.view(view.shape)
+    except RuntimeError:
+        return False
+    return same.stride() == view.stride()
+
+
+def depend_on_batch_alone(
+    calls: Sequence[Call], batch: Sequence[Tensor], fixed: frozenset[str]
+) -> list[bool]:
+    """Return for each call whether its result depends on tensors of the batch only.
+
+    Args:
+        calls: Calls that are needed.
+        batch: The tensors of the batch.
+        fixed: Kernels whose result does not depend on numbers.
+    """
+    written: set[int] = set()
+    for call in calls:
+        if call.func._schema.is_mutable:
+            written |= places_of(call.given)
+    known = places_of(batch) - written
+    found = []
+    for call in calls:
+        own = places_of(only_tensors(call.outs))
+        alone = call.name in fixed or places_of(call.given) <= known
+        alone = alone and not call.func._schema.is_mutable
+        # What it makes is not changed later.
+        alone = alone and bool(call.fresh) and own == call.fresh and not own & written
+        if alone:
+            known |= call.fresh
+        found.append(alone)
+    return found
