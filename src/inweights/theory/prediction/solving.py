@@ -11,18 +11,18 @@ class Solving:
     """How a prediction is solved, as :func:`inweights.audit.predict_source` does.
 
     Attributes:
-        answers: several or one: whether a prompt may have several right answers, or
-            they contradict each other.
+        answers: several or one: whether several answers to a prompt are all right, or
+            contradict each other.
         decay: Weight decay of the training; if left out, the limit of long training
             without decay.
         gap: Relative gap to certify.
-        seconds: Time limit for all programs together; solutions not finished are marked
-            as not certified.
+        seconds: Time limit for all programs together, in seconds; unfinished solutions
+            are not certified.
         tie: Margins up to this absolute value are ties (facts have margin 1).
-        advise: Search for identities, reversals and counter-examples that correct
-            failing queries.
-        intervals: Prove an interval for each margin that holds at every optimum; the
-            prediction has half of the seconds then.
+        advise: Whether to search for identities, reversals and counter-examples that
+            correct failing queries.
+        intervals: Whether to prove an interval for each margin that holds at every
+            optimum; this takes half of the seconds.
     """
 
     answers: str = "several"

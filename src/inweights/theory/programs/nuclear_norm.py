@@ -1,15 +1,14 @@
 """Solve program (2) of Identity Bridge: least nuclear norm under margins, with a certificate.
 
 :func:`solve` takes the constraints (:class:`~.program.Program`) or a world and returns
-a
-:class:`Solution`: the optimal logit matrix ``W``, a certified gap, and the margins of
-any query. It is the numeric core of :func:`~inweights.theory.predict`.
+a :class:`Solution`: the optimal logit matrix ``W``, a certified gap, and the margins of
+any query. :func:`~inweights.theory.predict` is based on it.
 
-The program is split as ``min ‖Z‖_* + [S has margins ≥ 1]`` such that ``Z = W`` and
-``S = X W``, and solved by the alternating direction method of multipliers: one
-shrinkage of singular values, one exact projection of the logits and one product with a
-factorised ``P × P`` matrix an iteration, under Anderson acceleration. Both bounds are
-certified, whatever the iteration does:
+The program is split as ``min ‖Z‖_* + [S has margins ≥ 1]`` such that ``Z = W`` and ``S
+= X W``, and solved by the alternating direction method of multipliers: each iteration
+makes one shrinkage of singular values, one exact projection of the logits and one
+product with a factorised ``P × P`` matrix, under Anderson acceleration. Both bounds are
+certified, even if the iteration has not converged:
 
 - primal: a matrix divided by its least margin is feasible, so that its norm bounds the
   optimum from above;
@@ -120,16 +119,15 @@ def solve(
 
     Gradient descent on ``W = E W_proj`` without weight decay tends to the direction of
     this optimum, so that the margins of untrained queries predict what a trained
-    Emb-MLP answers. Tokens that the facts treat alike are treated alike by the
-    iteration: where the optimum is not unique, the solution keeps every symmetry of the
-    world.
+    Emb-MLP answers. The iteration preserves every symmetry of the facts. If the optimum
+    is not unique, the solution therefore has all symmetries of the world.
 
     Args:
         program: Constraints, or a world whose facts have one answer each.
         gap: Requested relative duality gap, from 1e-7 to below 1.
-        iterations: Maximum number of iterations. When they are used up the best point
-            so far is returned, with the status ``not certified``.
-        seconds: Time limit, with the same effect. No limit by default.
+        iterations: Maximum number of iterations. After these, the best point so far is
+            returned, with the status ``not certified``.
+        seconds: Time limit in seconds, with the same effect. No limit by default.
         start: Templates ``[P, K]`` to start from, such as a solution of fewer facts;
             zeros by default.
         progress: Called with the iterations made and the certified gap so far, at each
@@ -144,7 +142,7 @@ def solve(
         DataError: A world is given from which no program can be made
             (:meth:`.Program.of`).
         SolverError: No matrix has these margins (the message names facts that exclude
-            each other), or none was found within the limits.
+            each other), or no such matrix was found within the limits.
 
     Example:
         >>> from inweights.worlds import TwoHop

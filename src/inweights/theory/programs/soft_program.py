@@ -3,21 +3,21 @@
 ``min_W  mean over facts of −log softmax(x W)[answer]  +  λ ‖W‖_*``
 
 :func:`solve_soft` solves it for one ``λ``, :func:`decay_path` for several; both return
-:class:`SoftSolution`. It stands beside :func:`~.nuclear_norm.solve`, for facts that
-program (2) cannot store and for training with weight decay.
+:class:`SoftSolution`. They complement :func:`~.nuclear_norm.solve` for facts that
+program (2) cannot store, and for training with weight decay.
 
-This is what gradient descent with weight decay ``λ`` minimises on a product ``W = E
-W_proj``, as ``½ (‖E‖² + ‖W_proj‖²)`` is at least ``‖W‖_*`` and reaches it (Srebro and
-Shraibman, 2005). Its direction tends to that of program (2) of Identity Bridge as ``λ →
-0``, where that one has a solution. This one always has: facts that exclude each other
-cost cross-entropy, and nothing else.
+Gradient descent with weight decay ``λ`` minimises this objective on a product ``W = E
+W_proj``, since ``‖W‖_*`` is the least value of ``½ (‖E‖² + ‖W_proj‖²)`` (Srebro and
+Shraibman, 2005). As ``λ → 0``, the direction of the optimum tends to that of program
+(2) of Identity Bridge, if program (2) has a solution. The soft program always has one:
+facts that exclude each other only increase the cross-entropy.
 
-It is solved on the factors, by L-BFGS, which finds no other minimum once the rank
-suffices. A certificate that does not depend on how the point was found proves that it
-did. With ``Q`` the shares of the answers that facts state for a prompt, any ``P`` whose
-rows are distributions and with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ`` bounds the optimum from
-below by the mean entropy of ``P``; and the softmax of any ``W``, moved towards ``Q``
-until the norm is ``λ``, is one.
+It is solved on the factors by L-BFGS, which has no other local minimum once the rank
+suffices. A certificate, which does not depend on how the point was found, proves the
+optimum. Let ``Q`` be the distribution of the answers that facts state for each prompt.
+Any ``P`` whose rows are distributions, with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ``, bounds the
+optimum from below by the mean entropy of ``P``. The softmax of any ``W``, moved towards
+``Q`` until the norm is ``λ``, is such a ``P``.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``F`` rank of the factors.
 """

@@ -2,7 +2,7 @@
 
 Two entities ``a_i`` and ``b_i`` share a property, and ``a_i`` has a further one: the
 query is whether ``b_i`` has it, too (:class:`Analogy`). Two-hop reasoning is the same
-question with ``a`` and ``b`` renamed, where the shared property is the bridge
+question with ``a`` and ``b`` renamed; the shared property is the bridge
 (:class:`AnalogicalTwoHop`).
 """
 

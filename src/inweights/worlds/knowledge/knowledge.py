@@ -141,24 +141,23 @@ def read_knowledge(
             another address that SQLAlchemy knows; the name of a data set of the Hugging
             Face hub. ``@people`` and ``@chemistry`` are small sets of real facts that
             come with the package.
-        edited: Whether to read the facts after their edit, where the file is MQuAKE or
-            CounterFact.
+        edited: Whether to read edited facts instead of the original ones, for MQuAKE
+            and CounterFact.
         query: Query for a database, which returns rows of a subject, a relation and an
             object.
         download: Whether a data set of the hub may be downloaded.
-        header: Whether the first row of delimited text is a header; by default decided
-            by its words and by the rows below, and refused where they do not show it.
+        header: Whether the first row of delimited text is a header. By default this is
+            inferred from its words and the rows below, with an error if it is unclear.
         columns: The columns of subject, relation and object, in this order, by name or
             by number from 1, separated by commas: ``"head,relation,tail"`` or
             ``"1,3,2"``. By default they are inferred from the header or the values.
-        wide: Whether the first column (or the one that ``columns`` names) has subjects
-            and each further column is a relation; empty cells are left out.
-        labels: File of ids and labels; names that are ids in it are replaced by their
-            labels.
+        wide: Whether the first column (or the column that ``columns`` names) contains
+            subjects and each further column is a relation; empty cells are left out.
+        labels: File of ids and labels, by which ids in the facts are replaced.
 
     Raises:
-        ConfigError: A query is missing or out of place, a package is not installed, or
-            downloading is not allowed.
+        ConfigError: A database has no query or another source has one, a package is not
+            installed, or downloading is not allowed.
         UnclearHeaderError: The first row may be a header or a fact.
         DataError: The file is missing, empty or damaged; the message states the line.
 

@@ -1,20 +1,20 @@
-"""Questions that a set of triples raises and does not state, by kind; none is a fact.
+"""Questions that a set of triples raises and does not answer directly, by kind.
 
-- ``composition``: two facts in a row, ``(a, r1, r2)``; ``chain``: three.
-- ``reversal``: a fact from its other end, ``(b, r')``, where some facts of ``r`` are
-  stated in both directions.
-- ``implication``: a relation that an entity lacks and for which at least two others
-  that share one of its values all have the same object: if they live in one town and
-  speak one language, so may it.
-- ``unstated``: a relation that an entity lacks and for which neither such agreement nor
-  a reversal gives an answer: others disagree, or there is only one, or none shares a
-  value. A model that answers these asserts what it was not trained on. The answer of
-  the statement is the most likely one by resemblance.
+- ``composition``: two facts that form a chain, ``(a, r1, r2)``; ``chain``: three facts.
+- ``reversal``: the subject of a fact, ``(b, r')``, if some facts of ``r`` are stated in
+  both directions, by ``r`` and its inverse ``r'``.
+- ``implication``: a relation that an entity lacks, if at least two others that share
+  one of its values all have the same object. If they live in one town and speak one
+  language, the entity may speak it, too.
+- ``unstated``: a relation that an entity lacks, if neither such agreement nor a
+  reversal gives an answer, because others disagree, only one shares a value, or none
+  does. A model that answers such a question asserts what it was not trained on. The
+  answer of the statement is that of the most similar entities.
 
-:func:`questions` returns them as prompts and answers; worlds of a user's facts
-(:class:`~inweights.worlds.Triples`) have them as queries. A question is a prompt with
-all answers that the facts give: if there are too many questions, whole prompts are left
-out, but no single answers.
+:func:`questions` returns them as prompts and answers; they are the queries of worlds of
+a user's facts (:class:`~inweights.worlds.Triples`). A question is a prompt with all
+answers that the facts give. If there are too many questions, whole prompts are left
+out, never single answers.
 """
 
 from collections import Counter, defaultdict

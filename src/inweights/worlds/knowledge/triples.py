@@ -44,17 +44,16 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             triple and the subject of another. Or names: of relations, for the bridges
             that they lead to; or of levels, ``bridge``, ``second bridge``, …, by the
             least number of facts (one, two, …) from an entity that no fact leads to.
-            Identities that the file states are facts in any case.
+            Identities that the file states are always facts.
         questions: Kinds of questions, separated by commas: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
         query: Query for a database, if the path is its URL.
         download: Whether a data set of the hub, named by the path, may be downloaded.
-        header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by
-            the rows, with an error if they do not show it.
-        columns: The columns of subject, relation and object by name or number,
-            separated by commas. Empty: decided by the header or the values.
-        wide: Whether the first column has subjects and each further column is a
-            relation.
+        header: ``yes`` or ``no``: whether the first row is a header. Empty: inferred
+            from the rows, with an error if it is unclear.
+        columns: Columns of subject, relation and object by name or number, separated by
+            commas. Empty: inferred from header or values.
+        wide: Whether the first column has subjects and each other one is a relation.
         labels: File of ids and labels; ids in the facts are replaced by their labels.
 
     Raises:
@@ -138,7 +137,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Read the file and make the world; only the choice of identities depends on the seed.
 
         Raises:
-            DataError: The file is missing, empty or damaged; names the line.
+            DataError: The file is missing, empty or damaged; the line is stated.
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")

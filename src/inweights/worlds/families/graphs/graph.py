@@ -64,22 +64,21 @@ class Graph(Config, tag_field="kind", tag="graph"):
             networkx, or plain text with lines ``u=v``
             (:func:`inweights.worlds.read_edges`). It is read when the world is built.
         header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header.
-            Empty: decided by the rows, and refused where they do not show it.
-        ends: The two columns of :attr:`file` with the ends of an edge, by name or
-            number, joined by a comma. Empty: decided by the header.
+            Empty: inferred from the rows, with an error if it is unclear.
+        ends: The columns of :attr:`file` with the ends of an edge, by name or number,
+            joined by a comma. Empty: inferred from the header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
         edges: Directions that are trained.
         self_edges: Whether every node also has a fact ``u → u``.
-        shuffled: Whether the nodes of a built-in shape get their labels in a random
-            order, another one for each seed. Has no effect on a file or list, which has
-            labels.
+        shuffled: Whether the nodes of a built-in shape get their labels in random
+            order, by the seed. Has no effect on a file or list, which has labels.
         paths: Whether root-to-leaf paths are queries, ``<path> leaf → root … leaf``;
             for stars, and for text files that list paths.
         idle_tokens: Number of tokens that are in the vocabulary and in no fact: classes
-            that a model only learns never to answer. The paper's code reserves nine, of
+            that a model learns never to predict. The paper's code reserves nine, of
             which an edge uses one.
-        edge_token: Whether a prompt starts with a token of its own: ``<edge> u → v``
+        edge_token: Whether a prompt starts with a special token: ``<edge> u → v``
             (B.1).
 
     Raises:
@@ -285,7 +284,8 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
             ``edges="both"`` for both directions of a directed graph.
 
     Raises:
-        DataError: It is not a graph, two labels are equal as text, or it has no edge.
+        DataError: The value is not a graph, two labels are equal as text, or it has no
+            edge.
 
     Example:
         >>> import networkx
