@@ -257,6 +257,7 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     Raises:
         ConfigError: The module that makes the model was not imported, or its source has
             changed.
+        DataError: The folder is not an entry of the league.
     """
     place = Path(entry)
     if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:

@@ -30,6 +30,7 @@ def examples(folder: str | Path = "examples") -> list[Path]:
 
     Raises:
         ConfigError: One of the files already exists.
+        WriteError: The folder cannot be written.
     """
     texts = {
         one.name: one.read_text("utf-8") for one in _PLACE.iterdir() if one.is_file()

@@ -80,7 +80,11 @@ class Entry:
         return lines[-1] if same else None
 
     def add(self, line: Line) -> None:
-        """Append the next line about the claim."""
+        """Append the next line about the claim.
+
+        Args:
+            line: A line about the claim.
+        """
         self.lines.append(line)
         if isinstance(line, Stated):
             self.stated = line

@@ -113,6 +113,7 @@ class TrainingSettings(Config):
 
         Raises:
             ConfigError: The model does not exist, or does not fit the options.
+            DataError: The model cannot be read or downloaded.
         """
         from inweights.lm import load_model
 

@@ -106,6 +106,8 @@ class Said(Config, kw_only=True):
 class Statement(Said, kw_only=True, omit_defaults=True):
     """A claim without its score, as it is shown before any run.
 
+    Its other attributes are those of :class:`Said`.
+
     Attributes:
         judged: Statistic over the seeds that is judged; see :class:`Claim`.
     """
@@ -115,6 +117,8 @@ class Statement(Said, kw_only=True, omit_defaults=True):
 
 class Claim(Said, kw_only=True):
     """A claim with the score on which it is judged.
+
+    Its other attributes are those of :class:`Said`.
 
     Attributes:
         score: The numbers that are judged, one per seed.

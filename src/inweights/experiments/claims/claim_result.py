@@ -12,6 +12,8 @@ OWN_WORDS: dict[str, str] = {"reproduced": "holds", "not reproduced": "does not 
 class ClaimResult(Said, kw_only=True):
     """A claim with its verdict and the numbers on which the verdict is based.
 
+    Its other attributes are those of :class:`~.claim.Said`.
+
     Attributes:
         verdict: The verdict, such as ``reproduced``; all verdicts are in ``VERDICTS``.
         rule: Statistic over the seeds that was judged: ``typical``, ``reliable`` or

@@ -98,7 +98,11 @@ class StudyFile(Config):
         ]
 
     def named(self) -> Self:
-        """Return the file without options added after version 0.1.0 that have no effect."""
+        """Return the file without options added after version 0.1.0 that have no effect.
+
+        Raises:
+            ConfigError: A part has no ``kind``, or a value does not fit.
+        """
         plain = {
             name: named(_part(name, v), newer=True) for name, v in self.parts.items()
         }
@@ -106,7 +110,11 @@ class StudyFile(Config):
 
     @property
     def study(self) -> Study:
-        """The sweep that the file describes, as a :class:`~.sweep_object.Study`."""
+        """The sweep that the file describes, as a :class:`~.sweep_object.Study`.
+
+        Raises:
+            ConfigError: A part has no ``kind``, or a value does not fit.
+        """
         over: Any = self.over
         if self.function:
             function = Code(at=self.function).load("seed", "seeds")

@@ -92,6 +92,11 @@ def sweep(
         ConfigError: A path does not exist, or a value does not fit.
         RunError: A training failed.
 
+    Warns:
+        CautionWarning: Facts are not known, the seeds are too few to compare the
+            conditions, or the learner differs from the named one in a setting that can
+            decide whether a GPT composes.
+
     Example:
         >>> import tempfile
         >>> import inweights as iw

@@ -196,6 +196,10 @@ def read_examples(
         DataError: There is no such file, it lacks columns, or a row has no text or an
             invalid stage; the message names the row.
 
+    Warns:
+        CautionWarning: The rows have the format of another trainer. The warning says
+            what is used as prompt and completion.
+
     Example:
         >>> read_examples("no-such-file.jsonl")
         Traceback (most recent call last):

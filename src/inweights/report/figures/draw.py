@@ -48,6 +48,7 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
     Raises:
         ConfigError: No drawing is registered under the figure's kind, or an option does
             not fit it.
+        DataError: A table or a column is missing, or a table has no rows.
 
     Example:
         >>> from types import SimpleNamespace
@@ -131,6 +132,7 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     Raises:
         ConfigError: No drawing has this name, an option does not fit it, or the drawing
             cannot draw into given axes.
+        DataError: A column is missing, or a table has no rows.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "C": [1, 1], "hit": [0, 1]})

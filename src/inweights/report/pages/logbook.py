@@ -53,6 +53,7 @@ def write_logbook(
 
     Raises:
         ConfigError: The page has cells that others added.
+        WriteError: A file cannot be written.
     """
     run = outcome.folder.path.name
     title = f"{outcome.recipe.name}, {outcome.scale}, {run}"

@@ -63,7 +63,11 @@ def build_model(block: LearnTask, device: str) -> Model:
 
 
 def parameters_of(run: Run) -> list[Parameter]:
-    """Return the parameters of one replica of a run's model, on the meta device if possible."""
+    """Return the parameters of one replica of a run's model, on the meta device if possible.
+
+    Raises:
+        ConfigError: The trial of the run has no model.
+    """
     build = partial(
         _config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0]
     )
