@@ -80,6 +80,15 @@ def machine(about: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
+def earlier(stored: Mapping[str, Any]) -> list[str]:
+    """The other commits that rows were measured at, in words."""
+    repositories = stored["environment"].get("repositories", {}).values()
+    now = {str(one["commit"])[:8] for one in repositories}
+    rows = stored.get("rows", ())
+    found = {row["commit"] for row in rows if isinstance(row, dict) and "commit" in row}
+    return [f"some rows at commit {commit}" for commit in sorted(found - now)]
+
+
 def tables() -> Iterator[tuple[str, str, list[Row]]]:
     """The file, the machine and the lines of each stored result."""
     targets = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))[
@@ -99,7 +108,8 @@ def tables() -> Iterator[tuple[str, str, list[Row]]]:
             row for t in targets if t["file"] == file for row in rows_of(t, stored)
         ]
         on = [stored["gpu"]] if stored.get("gpu") else []
-        yield file, ", ".join([*on, machine(stored["environment"])]), found
+        about = [*on, machine(stored["environment"]), *earlier(stored)]
+        yield file, ", ".join(about), found
 
 
 def markdown() -> str:

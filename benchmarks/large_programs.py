@@ -3,22 +3,28 @@
 Ours for thousands of facts (:func:`.solve_large`), ours for fewer (``solve``), the
 fastest solver of cvxpy, plain gradient descent with decay on the two factors, and
 ``predict`` within a minute and without advice, which divides what is larger. Each
-row is processor seconds on one thread and the certified gap: that of others is taken
-against the best lower bound of the same run. A way that took too long at one size is
-not tried at the next.
+row is processor seconds and memory of a process of its own, on one thread, and the
+certified gap: that of others is taken against the best lower bound of the same facts.
+A way that took too long at one size is not tried at the next.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.large_programs [--people 25 50 …] [--json]
+    OMP_NUM_THREADS=1 python -m benchmarks.large_programs [--people 25 50 …]
+        [--ways "one program" predict …] [--into FILE] [--figure FILE] [--json]
+
+With ``--into`` the rows replace those of the same way and size in a stored file, and
+others stay, each with the commit that it was measured at.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -72,9 +78,9 @@ def exact(program: Program) -> tuple[float, float]:
     return found.optimum, found.bound
 
 
-def convex(program: Program, failed: set[str]) -> tuple[float, float]:
+def convex(program: Program) -> tuple[float, float]:
     """Return 1 and one minus the gap of the fastest solver of cvxpy; no bound if none did."""
-    found = other_solver(program, LIMIT, failed)
+    found = other_solver(program, LIMIT, set())
     if not found:
         return np.inf, 0.0
     return 1.0, 1.0 - min(found, key=lambda row: row["seconds"])["gap"]
@@ -116,15 +122,13 @@ def descent(program: Program) -> tuple[float, float]:
     return best, 0.0
 
 
-def measure(way: str, people: int, failed: set[str]) -> dict[str, Any]:
+def measure(way: str, people: int) -> dict[str, Any]:
     """Return a row: processor seconds, memory, optimum and bound of one way."""
     world = company(people)
     program = Program.of(world, "several", held=BYTES) if way in WAYS else None
     began = time.process_time()
     if program is None:
         optimum, bound = forecast(world)
-    elif way == "cvxpy":
-        optimum, bound = convex(program, failed)
     else:
         optimum, bound = WAYS[way](program)
     return {
@@ -162,40 +166,74 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--people", nargs="*", type=int, default=PEOPLE)
-    parser.add_argument("--figure", type=Path, help="where the growth is drawn")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    failed: set[str] = set()
-    # One way after the other, so that the peak of the first is its own.
-    for way in [*WAYS, "predict"]:
-        if way == "cvxpy" and not find_spec("cvxpy"):
-            continue
-        for people in given.people:
-            if people > MOST.get(way, people):
-                continue
-            row = measure(way, people, failed)
-            rows.append(row)
-            print(row, file=sys.stderr, flush=True)
-            if row["processor"] > LIMIT and way not in ("one program", "predict"):
-                break
+def apart(way: str, people: int) -> dict[str, Any]:
+    """Measure in a new process, so that the largest memory is that of this row."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(measure, way, people).result()
+
+
+def add_gaps(rows: list[dict[str, Any]]) -> None:
+    """Set the gap of each row with an optimum, by the best bound for the same facts."""
     bounds: dict[int, float] = {}
     for row in rows:
         if row["way"] in ("one program", "exact"):
             bounds[row["facts"]] = max(bounds.get(row["facts"], 0.0), row["bound"])
     for row in rows:
         bound = row["bound"] or bounds.get(row["facts"], 0.0)
-        if np.isfinite(row["optimum"]):
+        if np.isfinite(row.get("optimum", np.inf)):
             row["gap"] = float(1 - bound / row["optimum"])
         else:
-            del row["optimum"]
+            row.pop("optimum", None)
+
+
+def merged(
+    rows: list[dict[str, Any]], before: dict[str, Any], about: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return new rows and stored ones of other ways or sizes, in order, with their commits."""
+    kept = {}
+    for stored, own in ((before, before["rows"]), ({"environment": about}, rows)):
+        commit = stored["environment"]["repositories"]["inweights"]["commit"][:8]
+        for row in own:
+            kept[row["way"], row["facts"]] = {"commit": commit, **row}
+    order = [*WAYS, "predict"]
+    return sorted(
+        kept.values(), key=lambda row: (order.index(row["way"]), row["facts"])
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    ways = [*WAYS, "predict"]
+    parser.add_argument("--people", nargs="*", type=int, default=PEOPLE)
+    parser.add_argument("--ways", nargs="*", choices=ways, default=ways)
+    parser.add_argument("--into", type=Path, help="stored file that rows are put into")
+    parser.add_argument("--figure", type=Path, help="where the growth is drawn")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for way in given.ways:
+        if way == "cvxpy" and not find_spec("cvxpy"):
+            continue
+        for people in given.people:
+            if people > MOST.get(way, people):
+                continue
+            row = apart(way, people)
+            rows.append(row)
+            print(row, file=sys.stderr, flush=True)
+            if row["processor"] > LIMIT and way not in ("one program", "predict"):
+                break
+    about = environment()
+    if given.into and given.into.exists():
+        rows = merged(rows, json.loads(given.into.read_text(encoding="utf-8")), about)
+    add_gaps(rows)
+    text = json.dumps({"environment": about, "rows": rows}, indent=2) + "\n"
+    if given.into:
+        given.into.write_text(text, encoding="utf-8")
     if given.figure:
         draw(rows, given.figure)
     if given.json:
-        print(json.dumps({"environment": environment(), "rows": rows}, indent=2))
+        print(text, end="")
 
 
 #: Each way to solve a program.
