@@ -16,7 +16,7 @@ from tests.waiting import ended, wait_until
 from inweights.cli import main
 from inweights.errors import ConfigError
 from inweights.recipes import register
-from inweights.recipes.catalogue.minutes import timings
+from inweights.recipes.catalogue.minutes import Timing, timings
 
 COMMAND = [sys.executable, "-m", "inweights"]
 
@@ -115,6 +115,15 @@ def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
     less = json.loads(call(capsys, *words, "--json")[1])
     gone = minutes["identity-bridge/fig3"]
     assert less["left"] == pytest.approx(found["minutes"] - gone)
+    again = Timing(version=2, minutes=9.0, pace=30.0, shared=3.0)
+    monkeypatch.setitem(timings(), "identity-bridge/fig3", again)
+    assert (
+        "3 min of it are trainings that an earlier recipe has"
+        not in call(capsys, *words)[1]
+    ), "there is a finished run"
+    monkeypatch.setattr("inweights.actions.making.find", lambda *_, **__: None)
+    assert json.loads(call(capsys, *words, "--json")[1])["shared"] >= 3.0
+    assert "of it are trainings that an earlier recipe has" in call(capsys, *words)[1]
     assert call(capsys, *words, "--scale", "smoke")[0] == 2
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,12 +22,14 @@ import msgspec
 import numpy as np
 
 from inweights.actions import find
+from inweights.actions.making import recipe_for
 from inweights.experiments.engine.attempts.task import run_task
 from inweights.experiments.engine.judging import seeds_to_judge
-from inweights.experiments.engine.plan import expand_plan, tasks_of
+from inweights.experiments.engine.plan import Work, expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.experiments.studies.cost import forecast
+from inweights.experiments.studies.cost import may_stop
+from inweights.experiments.studies.timed_runs import time_runs
 from inweights.recipes import get_recipe, is_built_in, recipe_names
 from inweights.recipes.catalogue import index, protocols
 from inweights.recipes.catalogue.minutes import FILE, Timing, pace, timings
@@ -60,24 +63,48 @@ def current_protocols() -> bytes:
     return msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n"
 
 
-def estimate(recipe: Recipe) -> Timing:
-    """Return about how many processor minutes a recipe takes at scale ``cpu``."""
-    settings, seeds, _ = recipe.resolve("cpu", seeds_to_judge(recipe, "cpu"))
-    plan = recipe.plan(settings)
-    before = pace()
+def plan_of(recipe: Recipe) -> Work:
+    """Return the runs of a recipe at scale ``cpu``, with the seeds of its verdicts."""
+    stated = recipe_for(recipe, "cpu")
+    settings, seeds, _ = stated.resolve("cpu", seeds_to_judge(stated, "cpu"))
+    return expand_plan(stated.plan(settings), seeds, stated.version)
+
+
+def shared_runs(before: Sequence[Work], own: Work) -> set[str]:
+    """Return keys of runs that need no training where those of other recipes keep their weights."""
+    trained: dict[str, set[str]] = {}
+    for work in before:
+        for key, parts in work.parts.items():
+            trained.setdefault(key, set()).update(parts)
+    shared = set()
+    for key in own.runs.keys() & trained.keys():
+        left = [one for part, one in own.parts[key].items() if part not in trained[key]]
+        if all(measure and not measure.every for measure in left):
+            shared.add(key)
+    return shared
+
+
+def estimate(recipe: Recipe, before: Sequence[Work] = ()) -> Timing:
+    """Return about how many processor minutes a recipe takes at scale ``cpu``.
+
+    Args:
+        recipe: The recipe.
+        before: Runs of the recipes before it in the list.
+    """
+    slow = pace()
+    work = plan_of(recipe)
+    shared = shared_runs(before, work)
     with TemporaryDirectory() as folder, use_threads(1):
         store = Store(folder)
-        ahead = forecast(plan, seeds, store, version=recipe.version, budget=SPENT)
-        tasks = tasks_of(
-            expand_plan(plan, seeds, recipe.version), lambda *_: True, "cpu"
-        )
-        others = [
-            task
-            for task in tasks
-            if not (
-                isinstance(task, LearnTask) and isinstance(task.learner, Curriculum)
-            )
-        ]
+        tasks = tasks_of(work, lambda *_: True, "cpu")
+        descents = []
+        others = []
+        for task in tasks:
+            if isinstance(task, LearnTask) and isinstance(task.learner, Curriculum):
+                descents.append(task)
+            else:
+                others.append(task)
+        timed = time_runs([one for one in descents if one.steps], "cpu", budget=SPENT)
         took = done = 0.0
         for place in np.random.default_rng(0).permutation(len(others)):
             task = others[place]
@@ -88,21 +115,31 @@ def estimate(recipe: Recipe) -> Timing:
             took += time.process_time() - began
             done += max(1, task.steps)
     share = sum(max(1, task.steps) for task in others) / max(1, done)
-    minutes = (ahead.minutes or 0.0) + took * share / 60
-    around = round((before + pace()) / 2, 3)
-    return Timing(recipe.version, round(minutes, 3), ahead.stops, around)
+    minutes = (timed.seconds + took * share) / 60
+    again = 0.0
+    for task, seconds in zip(timed.tasks, timed.each, strict=True):
+        again += seconds * sum(run.key in shared for run in task.runs) / len(task.runs)
+    return Timing(
+        recipe.version,
+        round(minutes, 3),
+        any(map(may_stop, descents)),
+        round((slow + pace()) / 2, 3),
+        round(again / 60, 3),
+    )
 
 
 def write_minutes(names: list[str]) -> None:
     file = HERE / FILE
     known = timings() if file.exists() else {}
     chosen = [get_recipe(name) for name in (built_in() if names == ["all"] else names)]
+    works = {name: plan_of(get_recipe(name)) for name in built_in()} if names else {}
     with shown(True) as progress:
         for done, recipe in enumerate(chosen):
             if progress:
                 progress(done, len(chosen), recipe.name)
             if not extras(recipe.scales["cpu"]):
-                known[recipe.name] = estimate(recipe)
+                before = [*works.values()][: [*works].index(recipe.name)]
+                known[recipe.name] = estimate(recipe, before)
             # A pretrained model's cannot be guessed from a piece.
             elif ran := find(recipe.name):
                 known[recipe.name] = Timing(

@@ -47,12 +47,15 @@ class Cost:
             never timed.
         most: Whether the estimate is an upper limit, because trainings may stop early.
         done: Whether a finished run exists, so that nothing is left to do.
+        shared: Minutes of trainings that an earlier recipe of the list has, too. They
+            are trained once if runs keep their weights (``keep_models``).
     """
 
     recipe: str
     minutes: float | None
     most: bool
     done: bool
+    shared: float = 0.0
 
 
 def run(
@@ -228,8 +231,12 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
         if store.has(name):
             with suppress(InweightsError):  # a damaged run is made again
                 done = find(name, "cpu", runs=runs) is not None
-        minutes = timing.here(here) if timing else None
-        found.append(Cost(name, minutes, bool(timing and timing.most), done))
+        if timing is None:
+            found.append(Cost(name, None, most=False, done=done))
+            continue
+        minutes = timing.here(here)
+        shared = timing.shared_here(here)
+        found.append(Cost(name, minutes, timing.most, done, shared))
     return tuple(found)
 
 

@@ -91,7 +91,7 @@ def forecast(
         trained=sum(len(task.runs) for task in training),
         steps=sum(task.steps for task in training),
         minutes=found.seconds / 60 / together if descents else None,
-        stops=any(map(_may_stop, descents)),
+        stops=any(map(may_stop, descents)),
         untimed=len(tasks) - len(measuring) - len(descents),
         memory=together * (BASE + found.memory),
         jobs=together,
@@ -99,8 +99,12 @@ def forecast(
     )
 
 
-def _may_stop(task: LearnTask) -> bool:
-    """Return whether a training may end before its last step."""
+def may_stop(task: LearnTask) -> bool:
+    """Return whether a training may end before its last step.
+
+    Args:
+        task: The training.
+    """
     return any(not phase.stop.never for phase in task.learner.phases)  # type: ignore[union-attr]
 
 

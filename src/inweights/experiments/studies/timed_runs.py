@@ -194,6 +194,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
         blocks_of,
         build_model,
         capacity,
+        first_steps,
     )
     from inweights.training.steps.machine import use_threads
 
@@ -215,14 +216,17 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
             memory=round(parts.memory * together),
             h100=parts.h100 * every_run,
         )
-    # A GPU's first ones are not captured yet.
-    steps = 3 * FEW_STEPS
-    if device == "cpu":
-        steps = STEPS if of_a_run < SLOW else FEW_STEPS
+    steps = STEPS
+    phases = list(whole.phases)
+    if device != "cpu" or of_a_run >= SLOW:
+        # A GPU's first steps are not captured yet. A phase as short as this is not
+        # recorded: the step that records takes several times as long as the others.
+        steps = FEW_STEPS if device == "cpu" else 3 * FEW_STEPS
+        phases = [first_steps(phase, min(phase.steps, steps)) for phase in phases]
     seconds = 0.0
     most = 0
-    for phase in whole.phases:
-        taken, held = time_steps(model, block, phase, steps, device)
+    for phase, tried in zip(whole.phases, phases, strict=True):
+        taken, held = time_steps(model, block, tried, steps, device)
         seconds += of_phase(taken, phase.steps)
         most = max(most, held)
     with use_threads(1):

@@ -31,12 +31,16 @@ class Timing(msgspec.Struct, frozen=True):
         minutes: Minutes of one processor, at scale ``cpu``.
         most: Whether it may take less, as trainings end when they have learnt.
         pace: :func:`pace` of the machine at that time.
+        shared: Minutes of trainings among them that a recipe before it in the list has,
+            too, with the same key, and that need no other measures while they train:
+            with their weights stored (``--keep-models``), they are only measured again.
     """
 
     version: int
     minutes: float
     most: bool = False
     pace: float = _PACE
+    shared: float = 0.0
 
     def here(self, pace: float) -> float:
         """Return the minutes on a machine of another pace.
@@ -46,6 +50,15 @@ class Timing(msgspec.Struct, frozen=True):
             15.0
         """
         return self.minutes * pace / self.pace
+
+    def shared_here(self, pace: float) -> float:
+        """Return the shared minutes on a machine of another pace.
+
+        Example:
+            >>> Timing(version=1, minutes=10.0, pace=2.0, shared=4.0).shared_here(1.0)
+            2.0
+        """
+        return self.shared * pace / self.pace
 
 
 @lru_cache(maxsize=1)

@@ -204,10 +204,11 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
     timed = [one for one in found if one.minutes is not None]
     whole = sum(one.minutes or 0.0 for one in timed)
     left = sum(one.minutes or 0.0 for one in timed if not one.done)
+    shared = sum(one.shared for one in found if not one.done)
     if json:
-        print_json(
-            {"recipes": list(map(asdict, found)), "minutes": whole, "left": left}
-        )
+        recipes = list(map(asdict, found))
+        totals = {"minutes": whole, "left": left, "shared": shared}
+        print_json({"recipes": recipes, **totals})
         return
     rows = table("recipe", "one core of this machine", "")
     for one in found:
@@ -223,6 +224,11 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
         f"{plural(len(timed), 'recipe')}: {roughly(60 * whole)} of one core, of which "
         f"{roughly(60 * left)} are left (✓: there is a finished run){untimed}"
     )
+    if shared:
+        out.print(
+            f"{roughly(60 * shared)} of it are trainings that an earlier recipe has, too: "
+            "'run --keep-models' stores their weights, and the later recipe only measures them"
+        )
 
 
 def cited(entries: Sequence[str], *, json: bool = False) -> None:
