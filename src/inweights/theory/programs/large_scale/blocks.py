@@ -1,11 +1,11 @@
-"""Hold the logits of a large program a block of prompts at a time, and few of them longer.
+"""Compute the logits of a large program block by block, and store only a few of them.
 
-All prompts times all outputs take more memory, and more time to go through, than
-everything else. Of the logits only those differ from a product ``X V`` whose margin was
-too small in one of the last iterations: a twentieth in generated companies. A
-:class:`Block` keeps these, and the iteration keeps ``V``.
+An array of all prompts times all outputs would take more memory, and more time, than
+everything else. The projected logits equal a product ``X V`` except where a margin was
+too small in one of the last iterations: 5% of the entries in generated companies. A
+:class:`Block` stores these entries, and the iteration stores ``V``.
 
-Shapes: ``M`` distinct prompts, ``m`` those of a block, ``P`` inputs, ``K`` outputs.
+Shapes: ``M`` distinct prompts, ``m`` prompts of a block, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ STEPS = 100
 
 
 class Block:
-    """Some prompts: which they are, products with their tokens, and what is kept of them.
+    """A block of consecutive prompts, with the entries of their logits that are stored.
 
     Args:
         program: Constraints.
-        rows: Which prompts.
+        rows: Slice of the prompts.
 
     Attributes:
-        right: Which outputs are right, ``[m, K]``.
-        at: Places of the logits that are kept, among all of the block: those with a
-            multiplier, other than ``X V``, or right.
-        price: Their multipliers, over the penalty.
+        right: Mask of the right answers, ``[m, K]``.
+        at: Flat indices in ``[m, K]`` of the stored entries: those with a multiplier,
+            those that differ from ``X V``, and right answers.
+        price: Their multipliers, divided by the penalty.
     """
 
     def __init__(self, program: Program, rows: slice) -> None:
@@ -59,13 +59,20 @@ class Block:
         self._level: Floats | None = None
 
     def logits(self, templates: Float[Floats, "P K"]) -> Float[Floats, "m K"]:
-        """Return the logits of the prompts, in the precision of the templates."""
+        """Return the logits of the block's prompts, in the precision of the templates.
+
+        Args:
+            templates: ``W``, ``[P, K]``.
+
+        Returns:
+            ``[m, K]``.
+        """
         counts = self._counts.astype(templates.dtype, copy=False)
         made: Floats = counts @ templates[self._inputs]
         return made
 
     def add_by_input(self, total: Float[Floats, "P K"], rows: Floats) -> None:
-        """Add rows of the prompts to those of their inputs, in place.
+        """Add ``Xᵀ rows`` to a matrix in place: each prompt's row is added to all its inputs.
 
         Args:
             total: Matrix to which rows are added, ``[P, K]``.
@@ -74,25 +81,36 @@ class Block:
         total[self._inputs] += self._turned.astype(rows.dtype, copy=False) @ rows
 
     def worst_right(self, logits: Float[Floats, "m K"]) -> Float[Floats, " m"]:
-        """Return the least logit of each prompt's right answers."""
+        """Return the least logit of each prompt's right answers, ``[m]``."""
         right = logits.reshape(-1)[self._right_at]
         worst: Floats = np.minimum.reduceat(right, self._right_from)
         return worst
 
     def without_right(self, logits: Float[Floats, "m K"]) -> Float[Floats, "m K"]:
-        """Return the logits with those of right answers minus infinity, set in place."""
+        """Set the logits of right answers to minus infinity, in place, and return the logits."""
         logits.reshape(-1)[self._right_at] = -np.inf
         return logits
 
     def least_margins(self, templates: Float[Floats, "P K"]) -> Float[Floats, " m"]:
-        """Return the least margin of each prompt, in the precision of the templates."""
+        """Return the least margin of each prompt, in the precision of the templates.
+
+        Args:
+            templates: ``W``, ``[P, K]``.
+
+        Returns:
+            ``[m]``.
+        """
         logits = self.logits(templates)
         worst = self.worst_right(logits)
         best: Floats = self.without_right(logits).max(1)
         return worst - best
 
     def begin(self, prices: Float[Floats, "m K"]) -> None:
-        """Set the multipliers, over the penalty, of logits that are ``X V``."""
+        """Store the initial multipliers, for logits that equal ``X V``.
+
+        Args:
+            prices: Multipliers, divided by the penalty, ``[m, K]``.
+        """
         flat = prices.reshape(-1)
         needed = flat != 0
         needed[self._right_at] = True
@@ -108,14 +126,17 @@ class Block:
         scratch: Float[Floats, " n"],
         tiny: float,
     ) -> None:
-        """Project the logits on margins of at least 1, and update their multipliers.
+        """Project the logits onto margins of at least 1, and update their multipliers.
 
         Args:
-            v: What the logits are a product with, up to those that are kept.
+            v: ``V``, ``[P, K]``: the logits are ``X V`` plus the stored differences.
             relaxation: Over-relaxation of the next iteration.
-            total: Matrix to which the logits less the multipliers are added by input.
-            scratch: Zeros, at least as many as the block has logits; zeros again after.
-            tiny: Differences that are dropped, where margins are 1.
+            total: Matrix ``[P, K]`` to which the projected logits minus the multipliers
+                are added by input.
+            scratch: Array of zeros with at least ``m K`` entries; it is zero again on
+                return.
+            tiny: Largest difference from ``X V`` that is dropped, relative to margins
+                of 1.
         """
         logits = self.logits(v)
         flat = logits.reshape(-1)
@@ -141,15 +162,15 @@ class Block:
     def _candidates(
         self, logits: Float[Floats, "m K"], kept: Ids
     ) -> tuple[Ids, Float[Floats, " m"]]:
-        """Return all logits that a projection may change, and levels that are too low.
+        """Return all logits that a projection may change, and lower bounds on the levels.
 
         Args:
-            logits: What is projected.
-            kept: Further places to return.
+            logits: Logits to project, ``[m, K]``.
+            kept: Flat indices that are returned in any case.
 
         Returns:
-            Sorted places in the flat logits, and for each row a number that its level is
-            not below.
+            Sorted flat indices of the logits, and for each row a lower bound on its
+            level.
         """
         least = self.worst_right(logits)
         low = least
@@ -168,11 +189,17 @@ class Block:
             low = np.where(wrong, least, low)
 
     def _project(self, logits: Floats, right: Bools, at: Ids, low: Floats) -> Floats:
-        """Return the projection of some logits, among them all that are too large.
+        """Return the projection of some logits, which include all that are too large.
 
         A row's right answers are raised to at least a level, and its wrong ones lowered
-        to at most one less. Newton's method finds the level that balances the two; where
-        it leaves what is known to enclose it, a bisection does.
+        to at most one less. Newton's method finds the level that balances the two
+        changes; a step outside the known bracket is replaced by bisection.
+
+        Args:
+            logits: The logits, one after another.
+            right: Mask of the right answers among them.
+            at: Their flat indices in ``[m, K]``.
+            low: Lower bound on the level of each row, ``[m]``.
         """
         starts = _starts(at, self.right.shape)
         count = np.diff(starts, append=len(at))
@@ -198,13 +225,13 @@ class Block:
 
 
 def _balance(points: Floats, right: Bools, starts: Ids, level: Floats) -> Floats:
-    """Return the level that balances what the given one raises and lowers.
+    """Return the level at which the amounts raised and lowered are equal: one Newton step.
 
     Args:
-        points: Logits of right answers, and those of others plus 1.
-        right: Which of them are right.
-        starts: Where each row begins.
-        level: A level for each row, at least that of its worst right answer.
+        points: Logits of right answers, and logits of wrong answers plus 1.
+        right: Mask of the right answers among them.
+        starts: Index of the first point of each row.
+        level: Current level of each row, at least that of its worst right answer.
     """
     everywhere = np.repeat(level, np.diff(starts, append=len(points)))
     chosen = (points > everywhere) ^ right
@@ -214,12 +241,12 @@ def _balance(points: Floats, right: Bools, starts: Ids, level: Floats) -> Floats
 
 
 def _starts(at: Ids, shape: tuple[int, ...]) -> Ids:
-    """Return where each row begins in sorted places of a flat matrix."""
+    """Return the position of each row's first entry in sorted flat indices of a matrix."""
     return np.searchsorted(at, np.arange(shape[0]) * shape[1])
 
 
 def blocks_of(program: Program) -> list[Block]:
-    """Return the prompts in blocks whose logits fit a cache."""
+    """Divide the prompts into blocks whose logits fit in the cache."""
     prompts, outputs = program.right.shape
     size = max(1, BLOCK // outputs)
     slices = [slice(at, min(at + size, prompts)) for at in range(0, prompts, size)]
@@ -227,7 +254,7 @@ def blocks_of(program: Program) -> list[Block]:
 
 
 def prices_of(blocks: Sequence[Block]) -> sparse.csr_array:
-    """Return the multipliers of all prompts, sparse ``[M, K]``, over the penalty."""
+    """Return the multipliers of all prompts, divided by the penalty, sparse ``[M, K]``."""
     outputs = blocks[0].right.shape[1]
     starts, columns = [], []
     before = 0

@@ -1,8 +1,9 @@
 """Bound the optimum of a large program from both sides, near a point of the iteration.
 
-:class:`Bounds` keeps the best matrix and the best multipliers so far. Both are repaired
-before they are judged: what the iteration is slow to find is how much each relation
-favours its range, and that is a few numbers (:class:`~.relations.Relations`).
+:class:`Bounds` stores the best matrix and the best multipliers so far. Both are
+repaired before they are evaluated. The iteration is slow to find how much each relation
+favours its range (the answers that its facts have), but this is determined by a few
+numbers, which :class:`~.relations.Relations` corrects.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -32,16 +33,20 @@ NEAR = 1e-2
 
 
 def groups_of(prompts: int) -> list[slice]:
-    """Return the prompts in groups of which multipliers are divided at a time."""
+    """Divide the prompts into groups whose multipliers are processed together.
+
+    Args:
+        prompts: Number of prompts.
+    """
     starts = range(0, prompts, GROUP)
     return [slice(start, min(start + GROUP, prompts)) for start in starts]
 
 
 class _Kept:
-    """Multipliers in half precision.
+    """Multipliers, stored in half precision.
 
     Args:
-        prices: Sparse ``[M, K]``.
+        prices: The multipliers, sparse ``[M, K]``.
     """
 
     def __init__(self, prices: sparse.csr_array) -> None:
@@ -51,7 +56,12 @@ class _Kept:
         self._data: Any = prices.data.astype(np.float16)
 
     def prices(self, rows: slice, dtype: Any) -> sparse.csr_array:
-        """Return those of some prompts in another precision, sparse ``[m, K]``."""
+        """Return the multipliers of some prompts in another precision, sparse ``[m, K]``.
+
+        Args:
+            rows: Slice of the prompts.
+            dtype: Precision of the result.
+        """
         starts = self._starts[rows.start : rows.stop + 1]
         inside = slice(starts[0], starts[-1])
         data = self._data[inside].astype(dtype)
@@ -65,13 +75,14 @@ class Bounds:
     """The best bounds so far.
 
     Args:
-        run: The iteration; its blocks and relations are used.
+        run: The iteration, whose blocks and relations are used.
 
     Attributes:
-        templates: The best feasible matrix, ``[P, K]``; ``None`` without any.
-        others: Other candidates near the end, the best first.
-        another: The second solution, after :meth:`take_another`; ``None`` without any.
-        optimum: Its nuclear norm.
+        templates: The best feasible matrix, ``[P, K]``; ``None`` if there is none yet.
+        others: Further candidates near the end of the run, the best first.
+        another: A second solution, after :meth:`take_another`; ``None`` if there is
+            none.
+        optimum: Nuclear norm of ``templates``.
         bound: The best lower bound.
         dual: The multipliers that prove it, after :meth:`check`.
         rank: Numerical rank of ``templates``.
@@ -102,14 +113,14 @@ class Bounds:
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_upper(self, templates: Float[Floats, "P K"]) -> float:
-        """Take a matrix if it is the best so far, once it is repaired.
+        """Repair a matrix, and store it if it gives the best upper bound so far.
 
         Args:
-            templates: Any matrix.
+            templates: Any matrix, ``[P, K]``.
 
         Returns:
-            The nuclear norm of what it became, by its least margin; infinite where that
-            is not positive.
+            The nuclear norm of the repaired matrix divided by its least margin;
+            infinite if the least margin is not positive.
         """
         repaired, least = self._repair(templates)
         if not least > 0:
@@ -123,14 +134,14 @@ class Bounds:
         return optimum
 
     def take_lower(self, several: Sequence[sparse.csr_array]) -> None:
-        """Add multipliers, and combine them with earlier ones into the best bound.
+        """Add multipliers, and combine them with earlier ones into the best lower bound.
 
-        Rivals within the range of a prompt's relation and beyond it have weights of
-        their own.
+        The multipliers of rivals within the range of a prompt's relation, and of rivals
+        outside it, are weighted separately.
 
         Args:
-            several: Multipliers of any scale, sparse ``[M, K]`` each, as
-                :meth:`~.relations.Relations.divide` takes them.
+            several: Multipliers of any scale, sparse ``[M, K]`` each, in the form that
+                :meth:`~.relations.Relations.divide` takes.
         """
         mixture = self._mixture
         new = []
@@ -156,7 +167,7 @@ class Bounds:
         self._prices = {n: p for n, p in self._prices.items() if n in needed}
 
     def _mixed(self, rows: slice) -> sparse.csr_array:
-        """Return the best mixture of multipliers at some prompts, in double precision."""
+        """Return the best mixture of multipliers for some prompts, in double precision."""
         mixed = sparse.csr_array((rows.stop - rows.start, self._shape[1]))
         for number, kept in self._prices.items():
             parts = self.relations.divide(kept.prices(rows, np.float64), rows)
@@ -167,7 +178,14 @@ class Bounds:
         return mixed
 
     def _repair(self, templates: Floats) -> tuple[Floats, float]:
-        """Raise ranges, then right answers, where margins are below 1; return the least one."""
+        """Raise ranges, then right answers, if margins are below 1.
+
+        Args:
+            templates: Any matrix, ``[P, K]``.
+
+        Returns:
+            The repaired matrix, and its least margin.
+        """
         templates = templates.copy()
         missing = np.zeros(len(self.relations.inputs))
         for block in self.blocks:
@@ -213,7 +231,7 @@ class Bounds:
         self.dual /= np.float32(size)
 
     def take_another(self) -> None:
-        """Choose the second solution: the first other candidate of nearly the same norm."""
+        """Choose a second solution: the first of the other candidates with nearly the same norm."""
         for candidate in self.others:
             another, least = self._repair(candidate)
             norm = float(singular_values(another).sum())

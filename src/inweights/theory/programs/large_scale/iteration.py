@@ -1,8 +1,8 @@
 """Make one iteration of the splitting of program (2) in single precision, block by block.
 
 :class:`Iteration` is the state of the splitting that :mod:`~.splitting` explains, from
-a start near the optimum. It holds no array of all prompts times all outputs: of the
-logits the few that :mod:`~.blocks` keeps.
+a start near the optimum. It stores no array of all prompts times all outputs, only the
+few logits that :mod:`~.blocks` stores.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -40,15 +40,15 @@ class Iteration:
 
     Args:
         program: Constraints.
-        tiny: Differences of logits that are dropped; margins are 1.
+        tiny: Largest difference of logits that is dropped, relative to margins of 1.
 
     Attributes:
         z: The shrunk templates, ``[P, K]``.
         values: Positive singular values of ``z``.
-        z_price: Multiplier of ``Z = W``, over the penalty, ``[P, K]``.
-        v: Templates whose logits the projected ones are, up to those that are kept, ``[P,
-            K]``.
-        made: Iterations made.
+        z_price: Multiplier of ``Z = W``, divided by the penalty, ``[P, K]``.
+        v: Templates ``V``, ``[P, K]``: the projected logits are ``X V``, apart from the
+            entries that the blocks store.
+        made: Number of iterations made.
     """
 
     def __init__(self, program: Program, tiny: float = 1e-4) -> None:
@@ -67,7 +67,7 @@ class Iteration:
         self._begin(start_near(program, self.raised))
 
     def _begin(self, start: Floats) -> None:
-        """Start from templates and the multipliers that belong to them if all were tight."""
+        """Start from templates, with the multipliers that belong to tight margins."""
         start = start - start.mean(1, keepdims=True, dtype=np.float32)
         values, vectors = _gram_vectors(start)
         kept = vectors[:, values > ROUNDING * values[-1]]
@@ -90,7 +90,7 @@ class Iteration:
 
     @property
     def prices(self) -> sparse.csr_array:
-        """Multiplier of ``S = X W``, over the penalty, sparse ``[M, K]``."""
+        """Multiplier of ``S = X W``, divided by the penalty, sparse ``[M, K]``."""
         return prices_of(self.blocks)
 
     def advance(self) -> None:
@@ -110,7 +110,11 @@ class Iteration:
         self._split(w)
 
     def _split(self, above: Floats) -> None:
-        """Apply the operators to both halves."""
+        """Apply the operators to both halves.
+
+        Args:
+            above: ``Z`` plus its multiplier, ``[P, K]``; changed in place.
+        """
         self.z, self.values = _shrink(above, 1.0 / self._penalty)
         above -= self.z
         self.z_price = above
@@ -146,12 +150,12 @@ def _shrink(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
 def _inverse(program: Program, own: Bools) -> Callable[[Floats], Floats]:
     """Return a function that multiplies by ``(I + κ Xᵀ X)⁻¹``.
 
-    Inputs that are the own one of all their prompts share no prompt, so that they are
-    eliminated one by one; what is left is a dense matrix of the others.
+    Two inputs that are the own input of all their prompts never share a prompt. They
+    are eliminated one by one, which leaves a dense matrix of the other inputs.
 
     Args:
-        program: Its token counts are ``X``.
-        own: Mask of these inputs.
+        program: The program, whose token counts are ``X``.
+        own: Mask of the inputs that are the own input of all their prompts.
     """
     counts = program.counts
     gram = (sparse.eye_array(counts.shape[1]) + COUPLING * (counts.T @ counts)).tocsr()

@@ -1,12 +1,13 @@
-"""Say which facts share a relation, and which outputs it has: what large programs repair by.
+"""Find which facts share a relation, and which outputs it has, to repair large programs.
 
-A prompt's rarest input is its own, the subject of a fact; the one of the others that
-most prompts have is its relation, and the range of a relation is all outputs that are
-right for one of its prompts. Whether a relation favours its range enough is a matter of
-a few numbers that all its facts share. :class:`Relations` corrects them at once: in the
-matrix (:meth:`Relations.missing`) and in its multipliers (:meth:`Relations.divide`).
+The own input of a prompt is its rarest input, usually the subject of a fact. Its
+relation is the most frequent of its other inputs, and the range of a relation is the
+set of outputs that are right for one of its prompts. A few numbers, which all facts of
+a relation share, determine whether it favours its range enough. :class:`Relations`
+corrects them together: in the matrix (:meth:`Relations.missing`) and in the multipliers
+(:meth:`Relations.divide`).
 
-Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+Shapes: ``M`` distinct prompts, ``m`` of them, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Relations:
 
     Attributes:
         inputs: Inputs that are the relation of a prompt, in ascending order.
-        place: Place of each prompt's relation in ``inputs``, ``[M]``; -1 where a prompt
-            has one input only.
+        place: Index in ``inputs`` of each prompt's relation, ``[M]``; -1 if a prompt
+            has only one input.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -63,7 +64,7 @@ class Relations:
 
     @cached_property
     def ranges(self) -> Bool[Bools, "relations K"]:
-        """Mask of the outputs in the range of each relation; the last row has all outputs."""
+        """Mask of the outputs in the range of each relation; the last row contains all outputs."""
         known = np.flatnonzero(self.place >= 0)
         size = len(self.inputs) + 1, self.program.shape[0]
         member = sparse.csr_array(
@@ -76,15 +77,20 @@ class Relations:
 
     @cached_property
     def _right_at(self) -> tuple[Ids, Ids]:
-        """Prompts and columns of all right answers, in order."""
+        """Indices of the prompts and columns of all right answers, in order."""
         rows, columns = self.program.pairs.nonzero()
         return rows, columns
 
     def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "relations K"]:
-        """Return which share of the gains of a relation's prompts each output has.
+        """Return the fraction of a relation's gains that each output has.
 
         Args:
-            gains: One number for each prompt; several right answers share it equally.
+            gains: One number for each prompt, ``[M]``, which its right answers share
+                equally.
+
+        Returns:
+            ``[relations + 1, K]``; rows sum to 1. The last row is for prompts with one
+            input.
         """
         rows, outputs = self._right_at
         each = gains[rows] / np.bincount(rows)[rows]
@@ -97,12 +103,15 @@ class Relations:
     def missing(
         self, logits: Float[Floats, "m K"], block: Block, wanted: float
     ) -> Float[Floats, " relations"]:
-        """Return by how much each range has to be raised against all outputs beyond it.
+        """Return by how much each range has to be raised above all outputs outside it.
 
         Args:
-            logits: Logits of the prompts, ``[m, K]``; changed.
-            block: Which prompts.
-            wanted: Margin over outputs beyond the range.
+            logits: Logits of the prompts, ``[m, K]``; changed in place.
+            block: The block of these prompts.
+            wanted: Required margin over outputs outside the range.
+
+        Returns:
+            One number for each relation.
         """
         worst = block.worst_right(logits)
         logits[self.ranges[self.place[block.rows]]] = -np.inf
@@ -114,15 +123,18 @@ class Relations:
     def divide(
         self, prices: sparse.csr_array, rows: slice
     ) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """Return ``U(Λ)`` as a sum: rivals within the range of the relation, and beyond it.
+        """Split ``U(Λ)`` into rivals within the range of the relation, and rivals outside it.
 
-        Each part has rows that sum to 0 and the signs of multipliers, so that every
-        combination with weights of at least 0 is one.
+        The rows of both parts sum to 0 and have the signs of multipliers, so that every
+        combination with non-negative weights is a dual matrix, too.
 
         Args:
-            prices: Multipliers up to signs that are wrong, sparse ``[m, K]``: negative
-                at right answers.
-            rows: Which prompts.
+            prices: Multipliers, sparse ``[m, K]``, negative at right answers; entries
+                with a wrong sign are set to 0.
+            rows: Slice of the prompts.
+
+        Returns:
+            The part within the range, and the part outside it, sparse ``[m, K]`` each.
         """
         size = prices.shape[0]
         prompts, outputs = self._right_at

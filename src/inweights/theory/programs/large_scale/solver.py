@@ -1,11 +1,11 @@
 """Solve program (2) of Identity Bridge for thousands of facts as one program.
 
-:func:`solve_large` is :func:`~.nuclear_norm.solve` for worlds that are too large for
-it: the same splitting, in single precision, from a start near the optimum
-(:mod:`~.iteration`). It certifies early since what is judged is repaired before
-(:mod:`~.bounds`), and since averages over past iterations are judged, too: of the
-matrix, and of its multipliers with the weights that prove most (:mod:`~.mixture`). Both
-bounds are computed again in double precision at the end.
+:func:`solve_large` is :func:`~.nuclear_norm.solve` for larger worlds: the same
+splitting, in single precision, from a start near the optimum (:mod:`~.iteration`). It
+certifies early, because points are repaired before their bounds are computed
+(:mod:`~.bounds`), and because averages over past iterations are evaluated, too: of the
+matrix, and of the multipliers with the weights that prove the best bound
+(:mod:`~.mixture`). Both bounds are computed again in double precision at the end.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -59,15 +59,15 @@ def solve_large(
     Args:
         program: Constraints.
         gap: Requested relative duality gap, from 1e-5 (single precision) to below 1.
-        iterations: Maximum number of iterations. When they are used up the best point
-            so far is returned, with the status ``not certified``.
-        seconds: Time limit, with the same effect. No limit by default.
+        iterations: Maximum number of iterations. After these, the best point so far is
+            returned, with the status ``not certified``.
+        seconds: Time limit in seconds, with the same effect. No limit by default.
         progress: Called with the iterations made and the certified gap so far, at each
             evaluation of the bounds.
 
     Returns:
         The same as :func:`~.nuclear_norm.solve`. ``another`` is a second feasible
-        matrix, the mean of earlier iterations or an earlier one.
+        matrix: the mean of earlier iterations, or an earlier iteration.
 
     Raises:
         ConfigError: ``gap``, ``iterations`` or ``seconds`` is invalid.
@@ -116,7 +116,7 @@ def solve_large(
 
 
 def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Return about how many seconds a gap of 1% takes.
+    """Estimate the time that a gap of 1% takes, in seconds.
 
     Args:
         facts: Number of facts.
@@ -133,7 +133,7 @@ def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
 
 
 class _Means:
-    """Averages over past iterations, which often prove more than the last one."""
+    """Averages over past iterations, which often prove better bounds than the last iteration."""
 
     def __init__(self, run: Iteration, window: int) -> None:
         self._run = run
@@ -146,13 +146,13 @@ class _Means:
         self._summed = 0
 
     def add(self) -> None:
-        """Add the present point to the averages."""
+        """Add the current point to the averages."""
         self._prices = self._prices + self._run.prices
         self._points += self._run.z
         self._summed += 1
 
     def judge(self, bounds: Bounds) -> None:
-        """Evaluate the bounds at the present point and at the averages."""
+        """Evaluate the bounds at the current point and at the averages."""
         run = self._run
         summed = np.float32(max(self._summed, 1))
         average = self._points / summed
