@@ -318,7 +318,7 @@ def test_templates_end_with_the_object(template: str) -> None:
 def test_options_that_cannot_be() -> None:
     with pytest.raises(ConfigError, match="joint, sa"):
         augment(PEOPLE, curriculum="as")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"from 1 to 6, .* got 7; add more"):
+    with pytest.raises(ConfigError, match=r"from 1 to 6, .* got 7; define more"):
         augment(PEOPLE, wordings=7)
 
 

@@ -66,7 +66,9 @@ def test_a_control_has_as_many_tokens(folder: Path) -> None:
 
 
 def test_what_holds_no_tokenizer_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"there is no folder .*none"):
+    with pytest.raises(
+        DataError, match=r"folder of the tokenizer, .*none, does not exist"
+    ):
         token_counter(tmp_path / "none")
     with pytest.raises(DataError, match="there is no folder"):
         token_counter(folder / "tokenizer.json")

@@ -78,7 +78,7 @@ def test_limits() -> None:
         (["a\tb"], "line 1: the header"),
         (["\t".join(COLUMNS)], "no rows"),
         (["\t".join(COLUMNS), "a\tb\tc"], "line 2: expected 5 cells"),
-        (["\t".join(COLUMNS), "a\tb\tc\tLikes\td"], "line 2: relation 'Likes'"),
+        (["\t".join(COLUMNS), "a\tb\tc\tLikes\td"], "line 2: unknown relation 'Likes'"),
         (
             ["\t".join(COLUMNS), "a\tb\tc\tPartOf\td", "x\ta\tc\tPartOf\td"],
             "line 3: 'a' already occurs",

@@ -202,7 +202,7 @@ def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
         (lambda: Reversal(n=1), "n must be at least 2"),
         (lambda: Reversal(n=3, told=3), "below n = 3"),
         (lambda: Implication(groups=1), "groups must be at least 2"),
-        (lambda: Implication(members=3, told=2, denied=1), "at least 1 is a query"),
+        (lambda: Implication(members=3, told=2, denied=1), "so that a query remains"),
         (lambda: Hops(hops=1), "n and hops must be at least 2"),
         (lambda: Hops(identity=2.0), "fraction from 0 to 1"),
         (
@@ -215,9 +215,9 @@ def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
             "longest = 4 hops, which must be from 2 to hops",
         ),
         (lambda: RandomFacts(hops=1), "hops must be from 2 to 8"),
-        (lambda: RandomFacts(told=0.0), "told must be above 0"),
-        (lambda: RandomFacts(pairs=9), "8 pairs fit"),
-        (lambda: RandomFacts(several=17), "at most 8 entities"),
+        (lambda: RandomFacts(told=0.0), "told must be > 0"),
+        (lambda: RandomFacts(pairs=9), "pairs from 0 to 8"),
+        (lambda: RandomFacts(several=17), "several must be from 0 to 8"),
     ],
 )
 def test_settings_that_cannot_be(make: Any, says: str) -> None:
