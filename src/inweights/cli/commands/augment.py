@@ -33,10 +33,10 @@ class Added:
             entities, reversals, identities or replay; may be repeated. auto selects by
             measured effects.
         hops: Largest number of facts in a derived chain.
-        hold_out: Share of the bridges whose chains are left out, to measure
+        hold_out: Share of the bridge entities whose chains are left out, to measure
             generalisation.
-        floor: Least share of the text that states single facts; where strategies add
-            more, the facts are stated again.
+        floor: Smallest share of the text that states single facts; if strategies add
+            more text, the facts are repeated.
         replay: A text file with one text per line, for the strategy replay.
         paraphraser: A model that rewrites each fact, for the strategy paraphrases: a
             folder, a GGUF file, @smollm2, or with --download a hub name. Sentences that
@@ -78,10 +78,10 @@ class Text:
             0 means each text once.
         curriculum: joint, or sa: first facts that make entities similar, then the
             others.
-        model: A model to be fine-tuned: the cost, measured on 20 updates, is printed
-            before anything is written, and its tokenizer counts.
-        limit: What all epochs may take with --model, as --for 20min or --for
-            200000tokens, without the text that is replayed: sets the budget.
+        model: A model to be fine-tuned, whose tokenizer counts the tokens. The cost,
+            measured on 20 updates, is printed before anything is written.
+        limit: Limit of all epochs with --model, such as --for 20min or --for
+            200000tokens, without the text that is replayed; sets the budget.
         seed: Seed of random selections.
     """
 
@@ -170,7 +170,7 @@ def augment(
     source: layouts.WordedSource = layouts.WordedSource(),
     json: base.Json = False,
 ) -> None:
-    """Write training data for a file of facts, with held-out questions and a control.
+    """Write training data for a file of facts, with held-out questions and a control data set.
 
     Args:
         facts: A file or folder of facts, as for 'inweights audit'.

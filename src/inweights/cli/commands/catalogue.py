@@ -25,7 +25,8 @@ def list_recipes(part: str = "", /, *, common: base.Common = base.Common()) -> N
     """List recipes, one line each.
 
     Args:
-        part: Only recipes whose name contains this, such as fig or geometric-memory.
+        part: Only recipes whose name contains this text, such as fig or
+            geometric-memory.
     """
     from inweights.recipes.catalogue.index import entry_of
 
@@ -67,7 +68,7 @@ def cite(recipe: str = "", /, *, common: base.Common = base.Common()) -> None:
     """Print BibTeX entries of the project and of a recipe's paper.
 
     Args:
-        recipe: A recipe, the last part of its name, or a paper; all papers if left out.
+        recipe: A recipe, the last part of its name, or a paper; by default all papers.
     """
     from inweights.recipes.catalogue.citations import citations
     from inweights.recipes.papers import papers
@@ -82,7 +83,7 @@ def models(part: str = "", /, *, json: base.Json = False) -> None:
     """List the trained models that come with the library; iw.load(NAME) opens one.
 
     Args:
-        part: Only models whose name contains this, such as two-hop.
+        part: Only models whose name contains this text, such as two-hop.
     """
     from inweights.actions.zoo import cards
 
@@ -106,10 +107,10 @@ class Place:
 
 @claims_app.command
 def history(claim: str, /, *, place: Place = Place()) -> None:
-    """Show every line of the ledger about a claim: versions, verdicts, other words.
+    """Show every line of the ledger about a claim: versions, verdicts, changed words.
 
     Args:
-        claim: Its name; the last part is enough if it is unique.
+        claim: Name of the claim; the last part is enough if it is unique.
     """
     lines = actions.history(claim, place.scale, results=place.results)
     console.ledger.history(lines, json=place.json)
@@ -126,14 +127,14 @@ def state(
 ) -> None:
     """State the claims of the recipes in the ledger, before they are run.
 
-    Adds a line for each claim that is new or changed: a changed score, target, rule,
-    setting or version is a new version of the claim, with seeds of its own and a
-    smaller error probability. Commit the ledger, then run.
+    Adds a line for each claim that is new or changed. A changed score, target, rule,
+    setting or version makes a new version of the claim, with other seeds and a smaller
+    error probability. Commit the ledger, then run.
 
     Args:
-        only: Recipes whose name contains this.
-        anew: A reason to state all claims anew that were not judged yet, as the same
-            versions where score, target and rule are the same; for a change of the
+        only: Recipes whose name contains this text.
+        anew: Reason to state again all claims that have not been judged yet, as the
+            same versions if score, target and rule are unchanged; for a change of the
             whole library that favours no claim.
     """
     load_plugins(plugin)
@@ -150,11 +151,11 @@ def state(
 
 @claims_app.command
 def withdraw(claim: str, /, *, why: str, place: Place = Place()) -> None:
-    """Withdraw a claim: it is not judged any more, and stays on the board with its last verdict.
+    """Withdraw a claim: it is no longer judged, and the results keep its last verdict.
 
     Args:
-        claim: Its full name.
-        why: The reason, which the board shows.
+        claim: Full name of the claim.
+        why: Reason, which the results table shows.
     """
     line = actions.withdraw(claim, why, place.scale, results=place.results)
     console.ledger.history([line], json=place.json)

@@ -28,12 +28,12 @@ class Compared:
             untrained (not at all), retrieval (in the prompt), or fine-tuning on texts:
             facts (statements alone), entities (descriptions of entities) or mixture
             (statements and the texts that 'augment' recommends).
-        tokens: Number of training tokens of one pass, the same for each way of
-            fine-tuning; 0 takes the mixture once.
+        tokens: Number of tokens of one pass, the same for each way; 0 for one pass over
+            the mixture.
         questions: Largest number of questions of each kind.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         download: Whether downloads from the hub are allowed.
-        dry_run: Whether to print only what training would cost, and train nothing.
+        dry_run: Whether only the cost is printed.
     """
 
     model: str
@@ -56,11 +56,11 @@ def compare_training(
     how: base.RunOptions = base.RunOptions(),
     json: base.Json = False,
 ) -> int:
-    """Compare ways to give a language model facts: fine-tuned in three, retrieved, untrained.
+    """Compare ways of teaching facts to a language model: three kinds of training, and retrieval.
 
-    All train on as many tokens and are asked the same questions. What it takes is
-    printed before anything is trained. An interrupted command, given again, trains what
-    is missing.
+    All ways of training use the same number of tokens, and all models answer the same
+    questions, as does the untrained model. The cost is printed before anything is
+    trained. If the command is interrupted, repeat it to train what is missing.
 
     Args:
         facts: A file of facts, as for 'inweights audit', or @people, @chemistry.
@@ -142,11 +142,11 @@ class Entry:
     """Options of the league's entry of a user's own model.
 
     Attributes:
-        name: What the table calls it.
-        into: Folder in which the entry is written, below its name: config, scores and
-            environment.
-        replay: Folder of an entry: train it again and compare its scores; name its
-            module with --plugin.
+        name: Name of the model in the table.
+        into: Folder in which the entry is written, in a subfolder with its name:
+            config, scores and environment.
+        replay: Folder of an entry, whose model is trained again to compare the scores;
+            name its module with --plugin.
     """
 
     name: str = ""
@@ -185,12 +185,12 @@ def league(
     how: base.RunOptions = base.RunOptions(),
     common: base.Common = base.Common(),
 ) -> int:
-    """Run the league's table for a model of your own, and print its row beside the stored ones.
+    """Run the league's table for your own model, and print its row with the stored ones.
 
     Args:
         model: module:factory or file.py:factory of a torch module, as for iw.wrap; its
-            code is run. The stored rows alone are printed if left out.
-        scale: smoke (to see whether it runs) or cpu (minutes).
+            code is run. By default only the stored rows are printed.
+        scale: smoke (for a quick test) or cpu (minutes).
         choice.set: Change a setting, as in --set rate=1e-3 or --set
             entrant.options.width=64; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.

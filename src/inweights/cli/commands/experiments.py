@@ -61,14 +61,14 @@ def run(
     """Run a recipe: figures, a page, and a verdict on every claim.
 
     Args:
-        recipe: Its name, as in 'inweights list'; the last part is enough if it is
-            unique.
+        recipe: Name of the recipe, as in 'inweights list'; the last part is enough if
+            it is unique.
         scale: smoke (seconds), cpu (minutes on two cores) or paper (the paper's own
             sizes).
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         config: A TOML file with settings.
-        doing.store: Where single runs are kept, if not below the folder of all runs;
-            also an address, s3://bucket/folder.
+        doing.store: Folder or address (s3://bucket/folder) of the tables of single
+            runs; by default in the folder of all runs.
         doing.jobs: Number of parallel processes; 0 means one per core.
         doing.fresh: Discard an earlier run of the same config.
         verdicts.full: Show intervals, seeds and deciding cases of every claim.
@@ -170,7 +170,7 @@ def sweep(
     doing: base.Doing = base.Doing(),
     common: base.Common = base.Common(),
 ) -> int:
-    """Run the study described by a TOML file: a world, model and learner, varied; writes a page.
+    """Run the study in a TOML file, which varies a world, a model and a learner; writes a page.
 
     Args:
         file: A TOML file with [world], [model], [learner] and [over]; docs/sweep.md has

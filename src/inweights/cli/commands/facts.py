@@ -26,7 +26,7 @@ def world(
     card: base.Flag = False,
     common: base.Common = base.Common(),
 ) -> None:
-    """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face dataset).
+    """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face data set).
 
     Args:
         kind: A kind of world, such as two-hop, or a folder with a world.
@@ -78,9 +78,9 @@ def predict(
 ) -> None:
     """Predict what a model trained on these facts will answer, without training it.
 
-    For every query that the facts do not state: whether its answer follows, ties or
-    fails, and what the model will assert without a right answer. If facts exclude each
-    other, those that the prediction drops are listed.
+    For every query that the facts do not state, predicts whether its answer follows,
+    ties or fails, and what the model will assert without a right answer. If facts
+    exclude each other, those that the prediction drops are listed.
 
     Args:
         world: A kind of world, such as two-hop; a folder with a world; or facts, as for
@@ -132,8 +132,8 @@ class Written:
     Attributes:
         page: Also write one HTML file that opens offline.
         fix: Also write a corrected copy and a list of the changes to this new folder.
-        near: With --fix, also rename names that are a letter or two apart where the
-            facts speak for it.
+        near: With --fix, also rename names that differ by one or two letters if the
+            facts suggest it.
     """
 
     page: Path | None = None
@@ -160,9 +160,9 @@ def audit(
             N-Quads or JSON-LD; GraphML, GEXF, GML or an export of Neo4j; a Hugging Face
             dataset folder, or a hub name; sqlite:///FILE or another database's address;
             TwoHopFact, SOCRATES, MQuAKE or CounterFact; or @people, @chemistry.
-        forecast: Predict which compositions follow; in parts if the time does not allow
-            all facts at once.
-        seconds: Time limit of the prediction.
+        forecast: Predict which compositions follow; in parts if the time is too short
+            for all facts at once.
+        seconds: Time limit of the prediction in seconds.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended

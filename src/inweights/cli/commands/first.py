@@ -9,7 +9,7 @@ from inweights.cli.commands import base
 
 @base.app.command
 def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
-    """Show what is installed here, where runs are stored, and what to install for what.
+    """Show what is installed, where runs are stored, and what to install for each feature.
 
     The exit code is 1 if something is not in order, such as a folder of runs that is
     not writable; otherwise 0.
@@ -21,10 +21,10 @@ def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
 
 @base.app.command
 def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> None:
-    """Write files to start from: facts.csv, edges.csv and study.toml.
+    """Write files to start with: facts.csv, edges.csv and study.toml.
 
     Args:
-        folder: Folder to write; a file that is there already is an error.
+        folder: Folder to write; files that already exist are an error.
     """
     console.results.exported(actions.examples(folder), json=json)
 
@@ -33,11 +33,11 @@ def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> 
 def new(
     kind: str, name: str, /, *, out: Path = Path(), json: base.Json = False
 ) -> None:
-    """Write a recipe, world, probe or study of your own that works, with its test.
+    """Write a working recipe, world, probe or study of your own, with its test.
 
     Args:
         kind: recipe, world, probe or study.
-        name: Its name: small letters, digits and hyphens, as in my-town.
+        name: Name: lower-case letters, digits and hyphens, as in my-town.
         out: Folder to write.
     """
     console.results.exported(actions.new(kind, name, out), json=json)
@@ -57,11 +57,10 @@ def ask(
     """Ask a stored model one question: the first answers of each replica, with probabilities.
 
     Args:
-        model: A file that iw.save_model wrote; or a language model, as finetune takes
-            it.
-        world: What it learnt: a kind of world, a file of facts, or a folder with a
-            world.
-        question: Names of tokens with spaces between, as in "a1 r1 r2".
+        model: A file that iw.save_model wrote; or a language model, as for finetune.
+        world: The world it was trained on: a kind of world, a file of facts, or a
+            folder with a world.
+        question: Names of tokens separated by spaces, as in "a1 r1 r2".
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
     """

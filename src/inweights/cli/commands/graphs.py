@@ -82,18 +82,18 @@ def atlas(
     Trains five architectures on the edges and compares their embeddings with the graph.
     This is the recipe beyond/real-graphs for other graphs.
 
-    With --embedding or --model nothing is trained: the page shows existing vectors, and
-    measures compared with those of shuffled names.
+    With --embedding or --model nothing is trained: the page shows existing vectors,
+    with measures compared with those of shuffled names.
 
     With --paths a transformer is trained on edges and paths of a path-star and
     evaluated on held-out paths. This is the recipe geometric-memory/fig3 with its
     controls.
 
     Args:
-        graphs: Files of edges (tables with two columns, .graphml, .gexf, .gml and what
-            else networkx writes, or lines u=v), or built-in graphs such as karate-club,
-            europe-borders or periodic-table. Up to 10,000 nodes each; of more than 250
-            the page draws 250.
+        graphs: Files of edges (tables with two columns, .graphml, .gexf, .gml and other
+            formats of networkx, or lines u=v), or built-in graphs such as karate-club,
+            europe-borders or periodic-table. Up to 10,000 nodes each; if there are more
+            than 250, the page draws 250.
         choice.set: Change a setting, as in --set steps=1000; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same graphs.

@@ -54,8 +54,9 @@ class Asking:
     Attributes:
         before: The original model, for paired tests and changes of probability.
         words: Also evaluate generated answers; on by default.
-        abstain: Also ask what the facts do not answer: how often the model says so, and
-            how often it invents; with --before, the original model beside it.
+        abstain: Also ask questions that the facts do not answer: how often the model
+            says so, and how often it invents an answer; with --before, also for the
+            original model.
         card: Write the scores to the model card, README.md in its folder.
     """
 
@@ -95,10 +96,10 @@ class Otherwise:
     Attributes:
         watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one
             line each, compared with the original model; ends with the training.
-        endpoint: Base address of an OpenAI-compatible server, such as http://localhost:8080/v1,
-            where MODEL is asked in words, with the key in OPENAI_API_KEY. Answers are
-            kept in QUESTIONS.answers.jsonl; a repeated command asks only what is
-            missing.
+        endpoint: Base address of an OpenAI-compatible server, such as
+            http://localhost:8080/v1, where MODEL answers in words, with the key in
+            OPENAI_API_KEY. Answers are stored in QUESTIONS.answers.jsonl; a repeated
+            command asks only what is missing.
     """
 
     watch: base.Flag = False
@@ -217,14 +218,14 @@ def gguf(
     bits: int = 16,
     download: base.Download = False,
 ) -> None:
-    """Write a language model as one GGUF file, for llama.cpp and programs built on it.
+    """Write a language model as one GGUF file, for llama.cpp and programs based on it.
 
     Args:
         model: A folder, such as one that 'inweights finetune' wrote, a hub name, or
             @smollm2.
-        out: The file, as in tuned.gguf; must not exist.
-        bits: Bits of a weight: 32, 16, 8 or 4. 'inweights evaluate tuned.gguf DATA'
-            shows what rounding costs.
+        out: The file, such as tuned.gguf; must not exist.
+        bits: Bits per weight: 32, 16, 8 or 4. 'inweights evaluate tuned.gguf DATA'
+            shows the effect of rounding.
     """
     loaded = lm.load_model(model, download=download)
     written = lm.write_gguf(loaded, out, bits=bits)

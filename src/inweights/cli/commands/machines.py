@@ -21,7 +21,7 @@ def plan(
     """Write the tasks of a recipe to a plan, for 'inweights work' on any number of machines.
 
     Args:
-        recipe: Its name, as in 'inweights list'.
+        recipe: Name of the recipe, as in 'inweights list'.
         out: Folder shared by all machines, or an address such as s3://bucket/folder.
         scale: smoke, cpu or paper.
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
@@ -79,7 +79,7 @@ def work(
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
 
-    Exit code 1 if tasks failed.
+    The exit code is 1 if tasks failed.
 
     Args:
         plan: Folder or address of the plan.

@@ -25,7 +25,7 @@ def list_runs(
     """List finished runs, newest first, with changed settings and dates.
 
     Args:
-        part: Only runs of recipes whose name contains this.
+        part: Only runs of recipes whose name contains this text.
         full: List all runs, with every change in full.
     """
     from inweights.runs import RunStore
@@ -46,10 +46,10 @@ def show(
     """Show the claims of a finished run, and the path of its page.
 
     Args:
-        run: A recipe, a run's folder or the first letters of its hash, or last: the
-            newest.
-        which.scale: Which run of a recipe.
-        again: Judge and draw the run again, as this version does; nothing is trained.
+        run: A recipe, a run's folder or the first letters of its hash, or last for the
+            newest run.
+        which.scale: Scale of the run, if a recipe is given.
+        again: Judge and draw the run again with this version; nothing is trained.
         verdicts.full: Show intervals, seeds and deciding cases.
     """
     outcome = which.open(run, again=again)
@@ -68,13 +68,13 @@ def compare(
 ) -> None:
     """Compare two runs, or the answers of two models to the same questions.
 
-    Of runs: verdicts, scores, and different settings. Of answers: the difference by
+    For runs: verdicts, scores and different settings. For answers: the difference by
     kind of question, with its 95% interval and McNemar's exact test.
 
     Args:
-        first: A recipe, a run's folder or the first letters of its hash, or last: the
-            newest. Or answers: JSON that 'inweights evaluate --json' printed, or a file
-            or folder of lm-eval --log_samples.
+        first: A recipe, a run's folder or the first letters of its hash, or last for
+            the newest run. Or answers: JSON that 'inweights evaluate --json' printed,
+            or a file or folder of lm-eval --log_samples.
         second: The other run, or the other model's answers.
         which.scale: Scale of the runs, if recipes are given.
     """
@@ -100,9 +100,9 @@ class Parts:
     Attributes:
         pdf: Write the figures as PDF.
         latex: Write the claims as a LaTeX table.
-        csv: Write claims and tables as CSV. Texts that a spreadsheet would run as
-            formulas get a ' before them.
-        raw: Leave such texts as they are.
+        csv: Write claims and tables as CSV. A ' is added before texts that a
+            spreadsheet would run as formulas.
+        raw: Leave such texts unchanged.
     """
 
     pdf: base.Flag = False
@@ -125,12 +125,12 @@ def export(
     """Export a run: figures as PDF, claims as LaTeX, tables as CSV, the whole as a logbook page.
 
     Args:
-        run: A recipe, a run's folder or the first letters of its hash, or last: the
-            newest.
+        run: A recipe, a run's folder or the first letters of its hash, or last for the
+            newest run.
         out: Folder to write; files of the same name are replaced.
-        logbook: Folder of a logbook of trackio that gets the run as a page; it is begun
-            if there is none.
-        which.scale: Which run of a recipe.
+        logbook: Folder of a trackio logbook to which the run is added as a page; it is
+            created if there is none.
+        which.scale: Scale of the run, if a recipe is given.
     """
     files = parts.pdf or parts.latex or parts.csv
     if not (files or logbook):
@@ -160,7 +160,7 @@ class Settling:
         store: Folder or address of the tables of single runs; by default in the folder
             of all runs.
         jobs: Number of parallel processes; 0 means one per core.
-        dry_run: Only print what each recipe costs on this machine, and what is left to
+        dry_run: Print only the cost of each recipe on this machine, and what is left to
             run.
     """
 
@@ -177,11 +177,11 @@ class Kept:
     """Options of the results that are stored with the code, and how they are shown.
 
     Attributes:
-        source: Folder of results (ledger and scores) that verdicts are computed from,
+        source: Folder of results (ledger and scores) from which verdicts are computed,
             without any run.
-        into: Folder of results that the scores of the runs on this disk are added to
-            first. With
-            --settle its open claims get seeds; those that it has are not run again.
+        into: Folder of results to which the scores of the runs on this disk are added
+            first. With --settle, more seeds are run for its open claims; seeds that it
+            contains are not run again.
         markdown: Print Markdown, as in docs/board.md.
     """
 
@@ -204,7 +204,7 @@ def verify(
     """Show the results table: verdicts of every recipe, or the claims of one.
 
     Args:
-        only: Recipes whose name contains this, such as identity-bridge.
+        only: Recipes whose name contains this text, such as identity-bridge.
         scale: smoke, cpu or paper.
         verdicts.full: Show every claim with intervals, seeds and deciding cases.
     """
