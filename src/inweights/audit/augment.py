@@ -40,7 +40,7 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import two_step_questions
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: Most tokens of replayed text for each token of all other texts.
+#: Largest number of tokens of replayed text per token of all other texts.
 REPLAYED = 0.25
 
 

@@ -20,12 +20,13 @@ from inweights.theory.prediction.tables import OUTVOTED
 from inweights.theory.prediction.trust import propose_training, trust
 
 Level = Literal["good", "act", "note"]
-#: An answer is a shortcut where so many share it, of at least so many subjects.
+#: An answer is a shortcut if at least this fraction of the subjects have it, and there
+#: are at least _SUBJECTS subjects.
 _COMMON = 0.3
 _SUBJECTS = 5
 #: Largest number of remarks or shortcuts of one kind that are written out.
 _SHOWN = 3
-#: Names that are listed.
+#: Largest number of names that are listed.
 _NAMED = 8
 
 

@@ -16,11 +16,10 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
-#: A relation has one value a subject, as a rule, when at least this share of its
-#: subjects has one.
+#: A relation is single-valued if at least this fraction of its subjects have one value.
 _FUNCTIONAL = 0.9
-#: Words of relations between things and places, where a place lies in what its place
-#: lies in.
+#: Words in names of relations that lead to places. Such relations are transitive: a
+#: thing in a city is also in the city's country.
 _PLACES = {
     "city",
     "town",

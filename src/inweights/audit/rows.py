@@ -22,9 +22,9 @@ from inweights.worlds.arrays import Ids
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: Gives the length of each text.
+#: Function that returns the length of each text.
 Counter = Callable[[Sequence[str]], list[int]]
-#: Bytes that a text of the training set takes, as a row and as a file.
+#: Bytes of memory for a text of the training set, as a row and in a file.
 _ROW = 500.0
 
 _SCHEMA: dict[str, Any] = {

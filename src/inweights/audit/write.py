@@ -15,12 +15,11 @@ from inweights.audit.augment import Augmented
 from inweights.errors import check_names
 from inweights.worlds.readers.new_folder import new_folder
 
-#: The forms that people train with. Each has files of its own: TRL takes a row that
-#: holds several for prompt and completion, but ends the text, so that the end of an
-#: answer is never learnt.
+#: Formats of training data, each in files of its own: TRL treats a row with several
+#: formats as prompt and completion, but adds no end-of-text token, so that the end of
+#: an answer is never learnt.
 FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}
-#: Further forms, which are written where they are asked for, by the name of their
-#: format.
+#: Further formats, which are written on request, by their name.
 FORMATS = {
     "alpaca": ("instruction", "input", "output"),
     "sharegpt": ("conversations",),

@@ -18,10 +18,10 @@ from inweights.worlds.vocabulary import Ids
 if TYPE_CHECKING:
     from inweights.worlds.statements import Statements
 
-#: Roles of facts that state another graph than the rest; see :class:`RightAnswers`.
+#: First part of the roles of facts that state another graph than the others; see
+#: :meth:`.Statements.right_answers`.
 _MOVED = "moved_"
-#: Largest number that stands for a prompt; beyond it prompts are compared token by
-#: token.
+#: Largest number that encodes a prompt; longer prompts are compared token by token.
 _LARGEST = 2**62
 
 

@@ -15,10 +15,10 @@ from inweights.support.limits import check_memory
 #: Largest count in a world's config.
 MAX_OF = 10**12
 
-#: Bytes of a token: its name, and its place in a dictionary. With the bytes of places,
-#: a million two-hop facts are estimated at 780 MB; measured were 812 MB.
+#: Bytes of a token: its name, and its entry in a dictionary. Together with _PLACE, a
+#: million two-hop facts are estimated at 780 MB; 812 MB were measured.
 _TOKEN = 180
-#: Bytes of a place in a statement, with the arrays from which a world is built.
+#: Bytes of a token in a statement, including the arrays from which a world is built.
 _PLACE = 20
 
 

@@ -174,8 +174,8 @@ class Statements:
         """Return first tokens of all right answers to the prompt of a statement, its own first.
 
         A right answer is one that any of these statements gives to the same prompt.
-        Roles that begin with ``moved_`` state another graph than the rest: they are
-        compared with each other only.
+        Statements with roles that begin with ``moved_``, which describe another graph,
+        are compared only with each other.
 
         Example:
             >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})

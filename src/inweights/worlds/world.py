@@ -37,7 +37,7 @@ __all__ = [
     "Worlds",
 ]
 
-#: Roles that facts of the built-in worlds have. A user's world may have others.
+#: Roles of the facts of built-in worlds. A user's world may have others.
 FACT_ROLES = (
     "first_hop",
     "second_hop",
@@ -57,7 +57,7 @@ FACT_ROLES = (
     "turned",
     "counter_example",
 )
-#: Roles that queries of the built-in worlds have.
+#: Roles of the queries of built-in worlds.
 QUERY_ROLES = (
     "composition",
     "chain",
@@ -272,5 +272,5 @@ class World:
         )
 
 
-#: One world for all replicas of a model, or one for each.
+#: One world for all replicas of a model, or one per replica.
 Worlds = World | Sequence[World]

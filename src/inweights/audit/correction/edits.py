@@ -13,11 +13,12 @@ from inweights.worlds.knowledge.checks.names import is_literal, is_nothing
 from inweights.worlds.readers.tables.headers import without_accents
 from inweights.worlds.world import Ids
 
-#: Lengths from which on names may differ in one edit, and in two.
+#: Smallest lengths of names that may differ by one edit, and by two.
 _SHORTEST = (5, 8)
-#: Largest number of names in a bucket: more differ in a number or letter that counts.
+#: Largest number of names in a bucket; names in larger ones differ in a number or
+#: letter that counts things.
 _MOST = 12
-#: Number of names above which only one edit is looked for.
+#: Number of names above which only differences of one edit are searched.
 _MANY = 5000
 
 

@@ -9,16 +9,16 @@ from itertools import product
 
 from inweights.worlds.world import Ids
 
-#: Share of the entities of a kind that makes a rule of what they have, and their least
-#: number.
+#: Least fraction of the entities of a kind that makes a property a rule, and least
+#: number of these entities.
 _RULE = 0.75
 _FEWEST = 3
-#: Most uses of a misspelt name. For a value that begins no fact: least uses of the
-#: other name, as a multiple of its own.
+#: Largest number of uses of a misspelt name. For a name that is never a subject: least
+#: number of uses of the other name, as a multiple of its own.
 _RARE = 2
 _COMMON = 3
 
-#: A relation, and the column in which an entity stands: 0 as subject, 2 as object.
+#: A relation, and the position of an entity in it: 0 for the subject, 2 for the object.
 Role = tuple[int, int]
 
 

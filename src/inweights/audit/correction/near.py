@@ -16,8 +16,8 @@ from inweights.audit.correction.edits import similar_names
 from inweights.audit.correction.kinds import EntityKinds
 from inweights.worlds.world import Ids
 
-#: Share of the facts of a relation that another relation states turned, and their least
-#: number. Where nearly all facts of the other relation are among them, half will do.
+#: Least fraction of a relation's facts that another relation states in reverse (half,
+#: if these are nearly all facts of the other relation), and their least number.
 _TURNED = 0.6
 _HALF = 0.5
 _PAIRS = 2

@@ -11,10 +11,10 @@ import polars as pl
 from inweights.worlds.knowledge.checks.names import literals
 from inweights.worlds.knowledge.knowledge import Knowledge
 
-#: Largest number of chains that are listed; beyond it, those of some subjects stand for
-#: all.
+#: Largest number of chains that are listed. If there are more, the chains of randomly
+#: drawn subjects represent all.
 LISTED = 1_000_000
-#: Seed of the choice of subjects: fixed, so that an audit of the same facts is the same.
+#: Fixed seed of the choice of subjects, so that repeated audits give the same result.
 _SEED = 0
 
 

@@ -37,7 +37,7 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     pass
 
-#: Rate of Emb-MLP for each fact, as the loss is a mean over them; and at most.
+#: Learning rate of Emb-MLP per fact, as the loss is a mean over facts; and its maximum.
 RATE = 0.05
 FASTEST = 2.0
 

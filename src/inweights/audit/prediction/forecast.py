@@ -30,8 +30,8 @@ from inweights.worlds.knowledge.two_steps import COMPOSITIONS, composed, spread_
 from inweights.worlds.registry import open_world
 from inweights.worlds.world import Ids
 
-#: Largest number of facts by whose prediction chains are sorted. No limit of time
-#: decides, as the same facts have to give the same order everywhere.
+#: Largest number of facts in the prediction by which chains are sorted. There is no
+#: time limit, as the same facts have to give the same order on every machine.
 _FACTS = 1000
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.training.batches.worlds import Part
 
-#: How often the rate is halved if a replica diverges.
+#: How often the learning rate is halved if a replica diverges.
 HALVED = 4
 _KINDS: dict[str, Any] = {
     "model": pl.String,

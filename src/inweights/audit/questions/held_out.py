@@ -18,7 +18,7 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: Largest number of questions of each kind; which ones is decided by the seed.
+#: Largest number of questions of each kind; if there are more, the seed decides.
 QUESTIONS = 10_000
 #: Largest number of candidates of a question.
 CANDIDATES = 50

@@ -17,8 +17,8 @@ from inweights.worlds.knowledge.two_steps import spread_chains
 from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
-#: Share of the facts whose value nobody else has, above which a relation is one-to-one,
-#: by kind.
+#: Fraction of a relation's facts with a value that no other subject has, above which
+#: the relation is one-to-one, by the kind of its objects.
 SINGLE = {"person": 0.5, "other": 0.9}
 
 

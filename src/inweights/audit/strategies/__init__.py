@@ -26,9 +26,10 @@ from inweights.errors import unknown_name
 
 __all__ = ["STRATEGIES", "Row", "Strategy", "StrategyInput", "plain", "strategies_of"]
 
-#: Adds texts to the facts.
+#: Function that takes the facts and settings, and yields further texts.
 Strategy = Callable[[StrategyInput], Iterator[Row]]
-#: By name; what was measured of each is in :mod:`inweights.audit.strategies.measured`.
+#: Strategies by name; :mod:`inweights.audit.strategies.measured` contains their
+#: measured effects.
 STRATEGIES: dict[str, Strategy] = {
     "derive": derive,
     "steps": steps,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from inweights.config import load_toml
 from inweights.errors import check_names
 
-#: What one may want answered, and how it is said.
+#: Kinds of questions for which a strategy can be chosen, with their description.
 ASKED = {
     "recall": "facts in new words",
     "reverse": "facts from their object",
@@ -47,7 +47,7 @@ class Measured(NamedTuple):
 _FOUND = load_toml(Path(__file__).with_suffix(".toml"))
 _SOURCE: str = _FOUND["source"]
 _NOTES: dict[str, dict[str, str]] = _FOUND["notes"]
-#: What it was all measured on; of other models it says little.
+#: Description of the model and the facts of the measurements; other models may differ.
 MEASURED_ON: str = _FOUND["on"]
 
 
@@ -63,8 +63,8 @@ def _measured() -> Iterator[Measured]:
 
 #: All measurements.
 MEASURED = tuple(_measured())
-#: A median gain from which on a strategy is taken that no interval decides; a cost to
-#: report.
+#: Smallest median gain for which a strategy is chosen although its interval contains 0,
+#: and smallest loss that is reported.
 _WORTH = 0.1
 
 

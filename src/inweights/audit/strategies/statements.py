@@ -15,7 +15,7 @@ from inweights.worlds.knowledge.words.sentences import ended
 from inweights.worlds.knowledge.words.wording import REVERSE
 
 _WORD = re.compile(r"\w+(?:n't)?")
-#: Words that turn what a sentence says.
+#: Words that negate a sentence.
 _DENIES = {
     "not",
     "no",

@@ -19,7 +19,8 @@ from inweights.worlds.knowledge.triples import bridges_of, identities_of
 from inweights.worlds.knowledge.words.sentences import ended
 from inweights.worlds.knowledge.words.wording import DERIVED, IDENTITY
 
-#: Largest number of facts in one passage; an entity with more has several.
+#: Largest number of facts in one passage; an entity with more facts has several
+#: passages.
 _FACTS = 8
 
 

@@ -27,9 +27,9 @@ from inweights.worlds.world import Ids, World
 
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
 
-#: By course: how often the first phase tells the shared label of the entity that has
-#: another label as well, the shared label of the one that has not, and that other
-#: label; as functions of ``ρ``.
+#: For each curriculum, how often the first phase trains three facts, as functions of
+#: ``ρ``: the shared label of the entity that also has another label, the shared label
+#: of the entity that has no other, and that other label.
 _COURSES: dict[str, Callable[[float], tuple[float, float, float]]] = {
     "joint": lambda rho: (rho, rho, 1.0),
     "SA": lambda _: (1.0, 1.0, 0.0),
@@ -37,7 +37,7 @@ _COURSES: dict[str, Callable[[float], tuple[float, float, float]]] = {
     "two-hop": lambda rho: (rho, rho, 1.0),
     "two-hop without identity": lambda _: (0.0, 1.0, 1.0),
 }
-#: The same three counts, by role, of an analogy and of two hops.
+#: Roles of the same three facts in an analogy, and in a two-hop world.
 _COUNTED = (
     ("category", "similarity", "attribution"),
     ("identity", "first_hop", "second_hop"),

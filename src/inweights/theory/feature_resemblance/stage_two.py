@@ -27,7 +27,7 @@ from inweights.worlds.arrays import Reals
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids
 
-#: Multiples among which the proof's ``w*`` is chosen: of the start, and of margins.
+#: Factors from which the proof's ``w*`` is chosen: of the start, and of the margins.
 _OF_START = np.array([0.0, *np.geomspace(1.0, 1000.0, 25)])
 _OF_MARGINS = np.array([0.0, *np.geomspace(1.0, 3000.0, 40)])
 

@@ -23,9 +23,11 @@ from inweights.theory.geometric_memory.spectral import Operator, sparse_operator
 from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids
 
-#: Bands, narrow at both ends of the spectrum, where the quadrature is fine, too.
+#: Number of bands. They are narrow at both ends of the spectrum, where the quadrature
+#: is accurate.
 BANDS = 32
-#: Lanczos iterations, and columns of embeddings that are iterated at once.
+#: Number of Lanczos iterations, and of columns of embeddings that are iterated
+#: together.
 _STEPS = 160
 _COLUMNS = 64
 

@@ -13,7 +13,7 @@ import numpy as np
 from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids
 
-#: Nodes that a picture shows at most.
+#: Largest number of nodes in a picture.
 DRAWN = 250
 
 

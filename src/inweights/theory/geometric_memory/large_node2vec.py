@@ -13,7 +13,7 @@ import numpy as np
 
 from inweights.worlds.arrays import Float, Floats
 
-#: Logits of a replica that are held at once: they fit a cache.
+#: Number of logits of a replica that are computed together; they fit in the cache.
 _AT_ONCE = 2**19
 
 

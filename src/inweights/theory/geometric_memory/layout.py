@@ -16,7 +16,7 @@ from inweights.theory.geometric_memory.detail import Detail
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Ids, Int
 from inweights.worlds.world import World
 
-#: Steps of majorisation.
+#: Number of steps of the stress majorisation.
 _ROUNDS = 300
 
 

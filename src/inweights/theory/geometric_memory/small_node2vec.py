@@ -15,11 +15,11 @@ import numpy as np
 
 from inweights.worlds.arrays import Float, Floats
 
-#: Steps between two looks at the vectors.
+#: Number of steps between two checks of the vectors.
 BLOCK = 128
-#: ``exp`` is taken without subtracting the row's largest logit, which costs as much as
-#: the rest; it overflows at 709. A row's largest logit is at most the largest square of
-#: a vector's length.
+#: Largest logit for which ``exp``, which overflows at 709, is computed without
+#: subtracting the row's largest logit; the subtraction would double the cost. A row's
+#: largest logit is at most the largest squared length of a vector.
 _HIGHEST = 300.0
 
 

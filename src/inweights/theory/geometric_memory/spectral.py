@@ -50,13 +50,15 @@ __all__ = [
 
 Operator = Literal["walk", "combinatorial", "normalised"]
 
-#: Cosines of single-precision vectors are exact to about so much.
+#: Accuracy of cosines of single-precision vectors; smaller differences are ties.
 COSINE_TIE = 2.5e-7
 
-#: Nodes up to which all pairs are compared and the whole spectrum is computed.
+#: Largest number of nodes for which all pairs are compared and the whole spectrum is
+#: computed.
 EXACT = 2000
 
-#: ``walk``: the paper's ``P + Pᵀ − 2I``; the others are minus the two usual Laplacians.
+#: ``walk`` is the paper's ``P + Pᵀ − 2I``; the others are minus the two usual
+#: Laplacians.
 OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 
 

@@ -79,11 +79,12 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
         seed: Root seed of the world.
 
     Returns:
-        One row: ``told`` (fraction of the queried paths that are facts, in the
-        in-context task with the same graph), ``edges`` (fraction of the edges of
-        queried paths that facts or the prompt state), ``first`` (number of children of
-        the root, which are the possible first nodes), ``later`` (largest number of
-        children of any other node on a path; 1 if each token determines the next).
+        One row: ``told`` (fraction of the queried paths that are facts; in the
+        in-context task, with the same graph), ``edges`` (fraction of the edges of
+        queried paths that are stated, by facts or in the prompt), ``first`` (number of
+        children of the root, each of which may be the first node of a path), ``later``
+        (largest number of children of any other node on a path; 1 if each node
+        determines the next).
 
     Example:
         >>> star_design(PathStar(arms=4, nodes=3)).rows()

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from inweights.theory.programs.nuclear_norm import Solution
     from inweights.theory.programs.soft_program import SoftSolution
 
-#: Solutions that are spent on making the advice cheaper.
+#: Maximum number of solutions for the search for a smaller set of identities.
 TRIALS = 8
 
-#: Solves a world: its solution, the table of its queries, and why it is not the plain
-#: program.
+#: Function that solves a world. It returns its solution, the table of its queries, and
+#: the reason if it did not solve program (2).
 Forecast = Callable[[World, str], tuple["Solution | SoftSolution", pl.DataFrame, str]]
 
 

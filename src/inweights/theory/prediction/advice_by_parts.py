@@ -18,8 +18,8 @@ from inweights.worlds.world import World
 
 Forecasted = tuple[Solved, pl.DataFrame, str]
 
-#: Solutions that a part is given time for, at least: without and with what is added to
-#: it.
+#: Least number of solutions for which a part gets time: one without further facts, and
+#: others with them.
 LEAST = 3
 
 

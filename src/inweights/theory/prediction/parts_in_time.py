@@ -25,21 +25,21 @@ from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
-#: Facts that a program may have for every cubic root of a second; at most, and at
-#: least.
+#: Number of facts that can be solved in one second; the number grows with the cube root
+#: of the time. Then the largest and smallest number of facts of a part.
 FACTS = 160
 MAX_FACTS = 2_500
 LEAST_FACTS = 40
-#: Share of the time left that one of several parts may take.
+#: Largest fraction of the remaining time that one of several parts may take.
 MAX_OF_REST = 0.125
-#: Where no time is given, the size is that for so many seconds.
+#: Time, in seconds, that determines the size of parts if there is no time limit.
 SECONDS = 600.0
-#: The decay of the soft program where program (2) has no solution: of six it did best
-#: by training without decay (docs/predict.md).
+#: Decay of the soft program if program (2) has no solution: of six values, this
+#: predicted training without decay best (docs/predict.md).
 DECAY = 3e-4
-#: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it
-#: expect less than training has learnt by then, and this a little less (see
-#: :mod:`inweights.theory.prediction.trust`).
+#: Decay if identities have a relation of their own, ``(a, same) → a``. Program (2)
+#: predicts less than training has learnt, and so does this value, but by a smaller
+#: amount (see :mod:`inweights.theory.prediction.trust`).
 PHRASED = 1e-2
 
 

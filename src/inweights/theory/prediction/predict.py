@@ -33,13 +33,13 @@ from inweights.theory.programs.prompts import Answers
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
-#: What parts ignore, measured (docs/performance.md): 32 and 21 parts of 8,300 facts
-#: beside one program.
+#: Measured effect of a division into parts (docs/performance.md): 32 and 21 parts of
+#: 8,300 facts, compared with one program.
 CUT = (
     "How far that moves a margin is not bounded: in parts of a company of 8,300 facts half of "
     "the margins were off by .4, and one in twenty by .9 or more, where facts have 1."
 )
-#: Solves a world: returns the optimum, and what to know of it.
+#: Function that solves a world and returns the optimum and a note on it.
 _Solver = Callable[..., tuple[Solved, str]]
 
 

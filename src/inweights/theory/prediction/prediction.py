@@ -30,7 +30,7 @@ from inweights.theory.prediction.tables import Solved
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.worlds.world import World
 
-#: Verdicts, the one that surprises most first.
+#: Verdicts, the most surprising first.
 SURPRISING = ("asserted", "fails", "tied", "follows", "open")
 
 #: Verdict that each column of a summary counts.

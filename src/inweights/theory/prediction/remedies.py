@@ -24,10 +24,10 @@ from inweights.theory.prediction.tables import unstored
 from inweights.theory.programs.prompts import in_words
 from inweights.worlds.world import Vocabulary, World
 
-#: Numbers of reversals and counter-examples that are tried, one number after the other.
+#: Numbers of reversals and counter-examples that are tried, in this order.
 NUMBERS = (1, 2, 4, 8)
 
-#: The answer that counter-examples have.
+#: Answer of the counter-examples.
 UNKNOWN = "unknown"
 
 

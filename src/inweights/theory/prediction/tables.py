@@ -18,10 +18,10 @@ from inweights.worlds.world import Ids, World
 
 Solved = Solution | SoftSolution
 
-#: Why a fact is dropped that the program answers otherwise.
+#: Why a fact is dropped to which the program gives another answer.
 OUTVOTED = "answered otherwise by the program"
 
-#: Columns of the queries that hold texts.
+#: Text columns of the table of queries.
 _TEXTS = ("prompt", "answer", "predicted", "role", "pattern")
 _LET_GO = {
     "fact": pl.Int64,

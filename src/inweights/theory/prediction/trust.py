@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from inweights.theory.prediction.prediction import Prediction
     from inweights.worlds.world import Statements
 
-#: Share of the single chains of three facts of a world on which trained networks agreed
-#: with it.
+#: Smallest and largest fraction, over worlds, of single chains of three facts that
+#: trained networks answered as predicted.
 CHAINS = (0.13, 0.97)
-#: Share of open queries from which on training is proposed.
+#: Fraction of open queries from which on training is proposed.
 UNCERTAIN = 0.25
-#: Processor seconds of ``--by training`` with 8 replicas: any, and for each fact.
+#: Processor seconds of ``--by training`` with 8 replicas: a constant, and the seconds
+#: per fact.
 SECONDS = (3.0, 0.06)
-#: The same of reversals under phrased identities, with 2 and 10 told of 20
-#: (reversal-curse/told-reversals).
+#: The same for reversals with phrased identities, if 2 and 10 of 20 reversals are
+#: stated (reversal-curse/told-reversals).
 PHRASED = (0.03, 1.0)
 
 

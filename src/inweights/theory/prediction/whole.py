@@ -23,9 +23,11 @@ from inweights.theory.programs.program import Program
 from inweights.theory.programs.prompts import Answers
 from inweights.worlds.world import World
 
-#: So many facts are solved in double precision, in parts if the time is short.
+#: Largest number of facts that are solved in double precision, in parts if time is
+#: short.
 EXACT = 1_000
-#: Facts up to which the requested gap is certified; beyond, at least :data:`GAP`.
+#: Largest number of facts for which the requested gap is certified; for more, the gap
+#: is at least :data:`GAP`.
 FINE = 3_000
 GAP = 1e-2
 

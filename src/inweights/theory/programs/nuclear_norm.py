@@ -38,17 +38,17 @@ from inweights.theory.programs.splitting import Splitting, multipliers
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
 
-#: Iterations between two evaluations of the bounds, of small matrices and of large
-#: ones; and the first penalty. Chosen on random worlds of 20 to 300 outputs.
+#: Number of iterations between two evaluations of the bounds, for small and for large
+#: matrices; and the first penalty. Chosen on random worlds of 20 to 300 outputs.
 EVERY = (5, 20)
 PENALTY = 0.3
-#: Iterations between two looks at the penalty.
+#: Number of iterations between two adjustments of the penalty.
 BALANCE_EVERY = 20
-#: The penalty is balanced for so long and then fixed, without which nothing need
-#: converge.
+#: Number of iterations after which the penalty is fixed, without which convergence is
+#: not guaranteed.
 BALANCED = 400
-#: A lower bound so many times the norm of the plain targets says that nothing is
-#: feasible.
+#: If the lower bound exceeds the norm of the one-hot targets by this factor, the
+#: program is taken to be infeasible.
 HOPELESS = 1e5
 
 

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 _ANSWERS = ("one", "several", "any")
 
 
-#: Bytes that a fact and a question take with each answer, in the steps of the solution
-#: and when logits are compared. Measured at 1,800 facts and 1,200 answers: 0.94 GB.
+#: Bytes of memory for each pair of a fact and an answer during the solution, and for
+#: each pair of a query and an answer when logits are compared. Measured at 1,800 facts
+#: and 1,200 answers: 0.94 GB.
 _FACT = 430
 _QUESTION = 40
 

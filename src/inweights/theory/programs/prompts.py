@@ -19,7 +19,7 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from scipy import sparse
 
-#: How many right answers a prompt may have.
+#: How many right answers a prompt may have; :meth:`.Program.of` explains the values.
 Answers = Literal["one", "several", "any"]
 
 

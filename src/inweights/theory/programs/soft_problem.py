@@ -13,7 +13,7 @@ from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Floats
 
-#: Directions weaker than this, against the strongest, carry nothing.
+#: Directions weaker than this fraction of the strongest one are ignored.
 WEAK = 1e-8
 
 

@@ -39,13 +39,14 @@ from inweights.theory.programs.soft_problem import Point, Problem, better
 from inweights.worlds.arrays import Bool, Bools, Float, Floats
 from inweights.worlds.world import Statements
 
-#: Iterations between two looks at the certificate, and past steps that L-BFGS combines.
+#: Number of iterations between two evaluations of the certificate, and number of past
+#: steps that L-BFGS combines.
 CHUNK = 50
 HISTORY = 20
-#: Factors are cut down to the rank that they use when it is below this share of what
-#: they have.
+#: Factors are reduced to the rank that they use if it is below this fraction of their
+#: columns.
 SLACK = 0.7
-#: Margins up to this size, in logits, are none.
+#: Margins up to this size, in logits, count as 0.
 ROUNDING = 1e-6
 
 

@@ -16,14 +16,14 @@ from inweights.theory.programs.operators import MarginProjection, shrink
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Bool, Bools, Float, Floats
 
-#: Matrices with a side of at least so much are large.
+#: Matrices with a side of at least this length are large.
 LARGE = 128
-#: Small and large: the weight of ``S = X W`` against ``Z = W``. Chosen, like the number
-#: below, on random worlds of 20 to 300 outputs.
+#: Weight of ``S = X W`` relative to ``Z = W``, for small and for large matrices.
+#: Chosen, like the next number, on random worlds of 20 to 300 outputs.
 COUPLING = (0.5, 0.3)
 #: Over-relaxation.
 RELAXATION = 1.7
-#: Bytes that the memory of the acceleration may take.
+#: Largest number of bytes for the past steps of the acceleration.
 MEMORY = 2 * 2**30
 
 

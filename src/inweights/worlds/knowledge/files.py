@@ -32,7 +32,7 @@ from inweights.worlds.readers.tables.parquet import read_parquet
 from inweights.worlds.readers.wikidata import is_wikidata, wikidata_facts
 
 _KINDS = "CSV, TSV, JSONL, JSON, Parquet, RDF, GraphML, a dataset folder, or a database"
-#: Endings of files that are not read, and what to convert them to.
+#: Extensions of files that are not supported, and the format to convert them to.
 _REFUSED = dict.fromkeys((".rdf", ".owl", ".xml", ".n3"), "Turtle (.ttl)")
 _REFUSED |= dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "CSV")
 _REFUSED |= dict.fromkeys((".db", ".sqlite", ".sqlite3"), "sqlite:///FILE with --query")

@@ -7,13 +7,12 @@ use :func:`inverses`.
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-#: Smallest number of facts in both directions that make a relation the inverse of
-#: another one.
+#: Smallest number of facts stated in both directions that make two relations inverses.
 TURNED = 2
-#: Smallest share of these among all facts that could be in both directions.
+#: Smallest fraction of these among the facts that could be stated in both directions.
 SHARE = 0.5
 
-#: Facts: subject, relation and object of each.
+#: Subject, relation and object of each fact.
 Rows = Sequence[tuple[int, int, int]]
 
 

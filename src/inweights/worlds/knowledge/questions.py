@@ -46,7 +46,7 @@ WITNESSES = 2
 
 #: The prompt of a question and one of its answers.
 Question = tuple[tuple[int, ...], int]
-#: Shared value → relation → how many entities have which object.
+#: For each shared value and relation, the number of entities with each object.
 _Votes = defaultdict[tuple[int, int], defaultdict[int, Counter[int]]]
 
 

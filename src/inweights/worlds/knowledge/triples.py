@@ -26,8 +26,8 @@ from inweights.worlds.knowledge.two_steps import composed
 from inweights.worlds.vocabulary import bridge_levels
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-#: Marks the keys of facts with several right answers to a query. Formerly each answer
-#: was a query of its own, and other numbers were stored.
+#: Part of the keys of runs on facts with several right answers to a query. In earlier
+#: versions each answer was a separate query, and other numbers were stored.
 _SETS = "one query for each prompt"
 
 
@@ -190,7 +190,7 @@ def _has_sets(facts: Triples, content: str) -> bool:  # noqa: ARG001  # another 
         return False
 
 
-#: The same class under the name that guides use.
+#: The same class under the name that the guides use.
 Facts = Triples
 
 

@@ -13,8 +13,8 @@ from inweights.worlds.world import Ids
 
 #: Largest number of prompts of two steps.
 COMPOSITIONS = 20_000
-#: Largest number of right answers to all questions of a kind; beyond it there are fewer
-#: questions.
+#: Largest number of right answers to all questions of a kind; if there are more, fewer
+#: questions are made.
 ANSWERS = 1_000_000
 
 
@@ -137,7 +137,12 @@ def _within(lengths: Ids) -> Ids:
 
 
 def _spread(answers: Reals | Ids, most: int) -> Ids:
-    """Choose prompts by the number of their answers: all, or as many as allowed, spread evenly."""
+    """Return the indices of prompts to use: all, or evenly spread ones within the limits.
+
+    Args:
+        answers: Number of answers of each prompt.
+        most: Largest number of prompts.
+    """
     total = len(answers)
     count = min(total, most)
     while True:

@@ -16,7 +16,7 @@ from inweights.support.extras import optional
 from inweights.support.limits import MAX_ROWS, check_file
 
 _SQLITE = "sqlite:///"
-#: Actions that a query on SQLite may take: reading.
+#: Actions that a query on SQLite may perform: reading.
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _HINT = "give --query 'SELECT subject, relation, object FROM …'"
 

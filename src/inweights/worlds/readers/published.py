@@ -19,11 +19,11 @@ _ENTITIES = ("e1.value", "e2.value", "e3.value")
 #: Columns that name a relation, the best first.
 _RELATION = ("category", "template_id")
 
-#: Columns with other names of an entity, the fullest first; SOCRATES has
+#: Columns with other names of an entity, the most complete first; SOCRATES has
 #: ``minimal_aliases``.
 _ALIASES = ("aliases", "minimal_aliases")
-#: Largest number of characters of a cell of aliases; published sets have a fiftieth of
-#: it.
+#: Largest number of characters of a cell of aliases, 50 times that of the published
+#: sets.
 _CELL = 1_000_000
 
 

@@ -20,8 +20,8 @@ from inweights.support.extras import optional
 from inweights.support.limits import check_file, read_text
 from inweights.worlds.readers.published import Fact
 
-#: Endings of files, and rdflib's names of the formats. XML is not read: its entities
-#: can expand to huge texts.
+#: Extensions of files, and rdflib's names of their formats. XML is not supported: its
+#: entities can expand to huge texts.
 FORMATS = {
     ".ttl": "turtle",
     ".nt": "nt",
@@ -36,14 +36,14 @@ _CALLED = {
     "nquads": "N-Quads",
     "json-ld": "JSON-LD",
 }
-#: Addresses of the context of schema.org, whose terms are the ends of its addresses.
+#: URLs of the context of schema.org; its terms are the last parts of its IRIs.
 _SCHEMA = re.compile(r"https?://(www\.)?schema\.org/?(docs/jsonldcontext\.json)?")
 #: Formats with several graphs in one file.
 _NAMED = ("trig", "nquads")
 #: Bytes of memory for each byte of the file: 14 were measured for N-Triples; Turtle is
 #: denser.
 _MEMORY = 40
-#: Properties that name a thing, the best first.
+#: Properties that name a resource, the best first.
 _NAMES = (
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#prefLabel",

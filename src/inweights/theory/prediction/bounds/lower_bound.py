@@ -31,16 +31,17 @@ from inweights.theory.programs.program import Program
 from inweights.theory.programs.splitting import Splitting, multipliers
 from inweights.worlds.arrays import Float, Floats
 
-#: Iterations between two looks at a bound, and how many are made at most for one size
-#: of the term.
+#: Number of iterations between two evaluations of a bound, and maximum number of
+#: iterations for one size of the term.
 EVERY = 20
 ITERATIONS = 400
-#: Sizes of the term that are tried, one from where the other ended, relative to the
-#: first.
+#: Sizes of the term that are tried one after the other, relative to the first; each
+#: search starts where the previous one ended.
 SIZES = (1.0, 4.0, 0.25)
-#: A size is left where a look gains less than this share of what the bound still loses.
+#: A search ends if an evaluation gains less than this fraction of the remaining loss of
+#: the bound.
 STALLED = 0.02
-#: Least and largest size of the term.
+#: Smallest and largest size of the term.
 LEAST = 1e-4
 MOST = 0.3
 

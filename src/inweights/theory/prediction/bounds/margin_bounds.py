@@ -20,7 +20,7 @@ from inweights.theory.programs.prompts import count_tokens
 from inweights.theory.programs.splitting import coupled_inverse
 from inweights.worlds.arrays import Bools, Floats, Ids
 
-#: Below this gap the solver's rounding begins.
+#: Smallest gap that the solver can reach in double precision.
 FINEST = 1e-7
 
 

@@ -17,7 +17,7 @@ from inweights.worlds.world import World
 
 #: Roles of queries that have a probability: those that chain facts.
 CHAINED = ("composition", "chain")
-#: Margins between which the effect of the margin is linear.
+#: Knots of the linear spline in the margin.
 KNOTS = (-1.0, -0.5, -0.1, 0.0, 0.1, 1.0)
 #: Features of a query, and the sign that the effect of each must have.
 FEATURES = {
@@ -30,7 +30,7 @@ FEATURES = {
     "complexity": -1,
     "steps": -1,
 }
-#: Features of a query with several right answers, in the same way; 0 where only one is
+#: Features of a query with several right answers, with their signs; 0 if only one is
 #: right. The effect of the last may have either sign.
 SEVERAL = {"right": 1, "density": 1, "several": 0}
 #: Properties of a world by which the nearest family is found.
@@ -43,7 +43,7 @@ PROPERTIES = (
     "several",
     "steps",
 )
-#: The same of the right answers to its queries; 0 where each has only one.
+#: Properties of the right answers to its queries; 0 if each query has only one.
 OF_ANSWERS = ("right", "density")
 
 

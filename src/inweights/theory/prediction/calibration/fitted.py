@@ -17,14 +17,15 @@ from inweights.theory.prediction.calibration.features import columns, properties
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import World
 
-#: Models that probabilities were fitted to.
+#: Models to which probabilities were fitted.
 MODELS = ("Emb-MLP", "GPT")
-#: Probabilities from which an answer is likely, and up to which it is unlikely.
+#: Smallest probability of a likely answer, and largest probability of an unlikely
+#: answer.
 LIKELY = 2 / 3
 UNLIKELY = 1 / 3
-#: Distance over its radius from which on the nearest family says little.
+#: Distance, relative to the radius, above which the nearest family is not informative.
 FAR = 1.5
-#: What is said of a query of a world that no family is near to.
+#: Outlook of queries for which the fit is too uncertain.
 UNCALIBRATED = "uncalibrated"
 
 Effects = dict[str, float]

@@ -19,13 +19,13 @@ from scipy import sparse
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Bools, Float, Floats, Ids
 
-#: Prompts whose margins are computed at a time, times outputs: a block fits the cache.
+#: Number of logits of a block (prompts times outputs), which fits in the cache.
 BLOCK = 200_000
-#: Change of a level from which on it is exact in single precision.
+#: A level is exact in single precision if a step changes it by less.
 EXACT = 1e-6
-#: How much less than before a level is expected to be, at most.
+#: Largest expected decrease of a level between two iterations.
 SLACK = 0.05
-#: Steps to a level; Newton's method takes a few.
+#: Maximum number of steps to find a level; Newton's method usually needs a few.
 STEPS = 100
 
 

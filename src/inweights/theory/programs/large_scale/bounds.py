@@ -22,13 +22,13 @@ from inweights.theory.programs.large_scale.pieces import singular_values
 from inweights.theory.programs.operators import operator_norm
 from inweights.worlds.arrays import Float, Floats
 
-#: Times that missing margins are repaired before the matrix is scaled.
+#: Number of times that missing margins are repaired before the matrix is scaled.
 REPAIRS = 3
-#: Logits beyond which fewer multipliers of earlier iterations are kept.
+#: Number of logits above which fewer multipliers of earlier iterations are stored.
 LARGE = 10**7
-#: Prompts whose multipliers are divided at a time.
+#: Number of prompts whose multipliers are processed together.
 GROUP = 2_000
-#: How much larger the norm of a second solution may be.
+#: Largest relative difference between the norms of the two solutions.
 NEAR = 1e-2
 
 

@@ -22,16 +22,17 @@ from inweights.theory.programs.large_scale.relations import Relations
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Bools, Floats
 
-#: Penalty of the augmented Lagrangian up to so many prompts; with more it falls with the
-#: root of their number, as singular values grow. The weight of ``S = X W`` against
-#: ``Z = W``, and over-relaxation. Measured on generated companies of 200 to 20,000 facts.
+#: Penalty of the augmented Lagrangian for up to PENALTY_TO prompts; for more, it
+#: decreases with the square root of their number, as singular values grow. Then the
+#: weight of ``S = X W`` relative to ``Z = W``, and the over-relaxation. Chosen on
+#: generated companies of 200 to 20,000 facts.
 PENALTY = 0.2
 PENALTY_TO = 2_000
 COUPLING = 0.2
 RELAXATION = 1.7
-#: Inputs that share prompts, up to which these are solved for as a dense matrix.
+#: Largest number of inputs that share prompts for which a dense matrix is inverted.
 DENSE = 2_000
-#: Singular values below this share of the largest one are rounding.
+#: Singular values below this fraction of the largest one are rounding errors.
 ROUNDING = 1e-3
 
 

@@ -16,16 +16,16 @@ import numpy as np
 from inweights.theory.programs.large_scale.pieces import largest_of_gram
 from inweights.worlds.arrays import Float, Floats, Reals
 
-#: Parts that are kept, and those of a program that takes much memory.
+#: Number of parts that are stored, in general and for programs that need much memory.
 MOST = 12
 FEW = 8
-#: Ways of being too large that are kept.
+#: Largest number of cuts (directions in which a sum was too large) that are stored.
 CUTS = 60
-#: Weights that are tried each time.
+#: Number of weights that are tried in each call.
 ROUNDS = 6
-#: Largest singular vectors of a sum, along which the next one has to be smaller.
+#: Number of largest singular vectors of a sum that become cuts.
 VECTORS = 6
-#: Where the bound can grow by less than this share, weights are good enough.
+#: The search for weights ends if the bound can increase by less than this fraction.
 ENOUGH = 5e-4
 
 

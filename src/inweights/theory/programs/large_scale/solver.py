@@ -27,19 +27,20 @@ from inweights.theory.programs.operators import few_threads
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Floats
 
-#: Differences of logits that are dropped, as a share of the gap.
+#: Largest difference of logits that is dropped, as a fraction of the gap.
 TINY = 1e-2
-#: Iterations between two evaluations of the bounds.
+#: Number of iterations between two evaluations of the bounds.
 EVERY = 10
-#: Without any matrix of positive margins by then the facts are taken to exclude each
-#: other.
+#: Number of iterations after which facts are assumed to exclude each other if no matrix
+#: with positive margins was found.
 FEASIBLE_BY = 60
-#: Bytes that a fact takes with each answer.
+#: Bytes of memory for each pair of a fact and an answer.
 BYTES = 40
-#: A wider gap says too little to predict from.
+#: Largest gap with which a prediction is made.
 WIDEST_GAP = 3e-2
-#: Iterations to a gap of 1%, up to so many facts and in proportion beyond; and seconds
-#: for a number of the logits and for one operation of a product, on one core.
+#: Number of iterations to a gap of 1%, for up to USUAL_TO facts and proportionally more
+#: beyond. Then the seconds per logit and per operation of a matrix product, on one
+#: core.
 USUAL = 80
 USUAL_TO = 8_000
 LOGIT = 1.5e-8

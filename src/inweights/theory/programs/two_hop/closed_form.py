@@ -33,8 +33,8 @@ from inweights.theory.programs.two_hop.constraints import constraints
 from inweights.theory.programs.two_hop.symmetric import Parameters
 from inweights.worlds.arrays import Float, Floats, Ids, Int
 
-#: With identity the margin of a composition is above this for every ``n``, and tends to
-#: it.
+#: Limit of the margin of a composition for large ``n``, with identity facts; for every
+#: ``n`` the margin is above it.
 MARGIN_LIMIT = (2 + 2**0.5) ** -0.5
 
 

@@ -7,7 +7,7 @@ names.
 from __future__ import annotations
 
 #: Constraints of program (2) in symmetric form, as coefficients of the twelve
-#: parameters. Those with a star are missing in the paper's (4), (5), (35), (37).
+#: parameters. The paper's (4), (5), (35) and (37) omit those with a star.
 CONSTRAINTS: dict[str, dict[str, float]] = {
     "first hop, other bridge": {"a1": 1},
     "first hop, own object": {"a1": 1, "a2": 1, "e": 1, "c1": -1, "c2": -1, "g": -1},

@@ -33,7 +33,7 @@ from inweights.worlds.size import check_counts, check_depth
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Vocabulary, World
 
-#: Shapes whose nodes have labels of their own.
+#: Shapes whose nodes have their own labels.
 NAMED = ("file", "edges", *CLASSICS)
 
 

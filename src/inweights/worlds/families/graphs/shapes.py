@@ -19,7 +19,7 @@ from inweights.worlds.readers.graphs.edge_list import EdgeList
 from inweights.worlds.readers.graphs.edge_lists import from_graph
 from inweights.worlds.size import check_world
 
-#: Names of shapes; ``file`` and ``edges`` are graphs of the user.
+#: Names of shapes; ``file`` and ``edges`` are graphs that the user gives.
 Shape = Literal[
     "path-star",
     "tree-star",
@@ -47,7 +47,7 @@ CLASSICS = {
 ROOTED = ("path-star", "tree-star")
 
 
-#: Sizes that a built-in shape has; other shapes have none.
+#: Sizes of each built-in shape that has any.
 SIZES_OF: Mapping[str, tuple[str, ...]] = {
     "path-star": ("arms", "nodes"),
     "tree-star": ("arms", "nodes", "branches"),

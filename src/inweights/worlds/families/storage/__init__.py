@@ -23,8 +23,8 @@ from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["load_world", "save_world"]
 
-#: Worlds with several right answers to a query are of the second format, all others of
-#: the first.
+#: Versions of the format: worlds with several right answers to a query have version 2,
+#: all others version 1.
 _FORMATS = (1, 2)
 _FILES = ("world.json", "facts.parquet", "queries.parquet")
 _DAMAGE = (
@@ -36,7 +36,7 @@ _DAMAGE = (
     RecursionError,
     pl.exceptions.PolarsError,
 )
-#: Left out where there are none: Hugging Face reads no split without rows.
+#: Left out if there are no queries: Hugging Face cannot read a split without rows.
 _QUERIES_SPLIT = "  - split: queries\n    path: queries.parquet\n"
 _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 

@@ -28,7 +28,7 @@ _FORMATS = {
     ".jsonl": "application/jsonlines",
     ".safetensors": "application/octet-stream",
 }
-#: Largest number of rows of each class of sizes of Hugging Face.
+#: Largest number of rows of each size class of Hugging Face.
 _SIZES = {
     1_000: "n<1K",
     10_000: "1K<n<10K",

@@ -11,7 +11,7 @@ from inweights.worlds.families.storage.data_cards import DataFile, DataSet
 from inweights.worlds.world import World
 
 _TEXT = load_toml(Path(__file__).with_suffix(".toml"))
-#: What the columns of facts and queries say.
+#: Meaning of the columns of facts and queries.
 COLUMNS: dict[str, str] = _TEXT["columns"]
 TAGS: Sequence[str] = tuple(_TEXT["tags"])
 

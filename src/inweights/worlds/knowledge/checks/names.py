@@ -13,10 +13,10 @@ from inweights.worlds.arrays import Bools
 from inweights.worlds.readers.tables.headers import without_accents
 from inweights.worlds.world import Ids
 
-#: Share of subjects that look like numbers from which on numbers count as names of
+#: Fraction of subjects that look like numbers from which on numbers are names of
 #: entities.
 _CALLED = 0.1
-#: Placeholders for missing values. Not ``na``, which is a chemical symbol, too.
+#: Placeholders for missing values, without ``na``, which is also a chemical symbol.
 _NOTHING = {
     "n/a",
     "nan",

@@ -21,13 +21,13 @@ from inweights.worlds.knowledge.checks.values import value_remarks
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 
-#: Share of subjects with one value from which on a relation normally has one value per
-#: subject.
+#: Fraction of subjects with one value from which on a relation normally has one value.
 _FUNCTIONAL = 0.9
-#: Share of triples stated in both directions from which on two relations are inverses.
+#: Fraction of triples stated in both directions from which on two relations are
+#: inverses.
 _INVERSE = 0.8
-#: Share of entities that both begin and end facts from which on the others are remarked
-#: on.
+#: Fraction of similar entities that are both subject and object from which on the
+#: others get a remark.
 _OTHERS = 0.5
 #: Smallest number of subjects, or of triples, that make a rule.
 _RULE = 3

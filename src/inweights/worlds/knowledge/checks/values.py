@@ -27,7 +27,7 @@ _LONG = re.compile(r"\d{13,}000")
 _NAMED = 5
 #: Smallest exponent of a number that a spreadsheet rounded.
 _EXACT = 10
-#: Share of dates among the values of a relation from which on numbers among them may be
+#: Fraction of dates among the values of a relation from which on its numbers may be
 #: dates.
 _SOME = 0.3
 

@@ -27,7 +27,7 @@ from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.tables.arrange import Layout
 from inweights.worlds.readers.tables.headers import FACTS, places_of
 
-#: Keys of an object under which a list of facts may be.
+#: Keys of an object under which a list of facts is looked up.
 _LISTS = (
     "triples",
     "triplets",

@@ -20,8 +20,7 @@ from inweights.worlds.readers.tables.table import read_cells, usual_width
 
 #: Brackets that may be around every line of a file.
 _BRACKETS = {("(", ")"), ("[", "]"), ("<", ">")}
-#: Quotes that may be around every cell of a file, besides the usual ones, which the
-#: parser removes.
+#: Quotes that may enclose every cell of a file, besides those that the parser removes.
 _QUOTES = (("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("`", "`"), ("‘", "’"))
 
 

@@ -29,7 +29,7 @@ from inweights.worlds.readers.tables.table import read_cells, usual_width
 
 #: Attributes that networkx writes after the two labels of an edge.
 _ATTRIBUTES = re.compile(r"[ \t,;]+\{.*\}\s*$")
-#: Endings of files that are not read, and what reads them.
+#: Extensions of files that are not supported, and the functions that read them.
 _REFUSED = {
     ".dot": "networkx.nx_pydot.read_dot",
     ".gv": "networkx.nx_pydot.read_dot",

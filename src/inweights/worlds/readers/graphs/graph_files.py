@@ -15,7 +15,7 @@ from xml.parsers import expat
 from inweights.errors import DataError
 from inweights.support.limits import check_file, read_text
 
-#: Endings of files, each with the name of the format and the function of networkx that
+#: Extensions of files, each with the name of the format and the networkx function that
 #: reads it.
 FORMATS = {
     ".graphml": ("GraphML", "read_graphml"),

@@ -12,9 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-#: Roles of the columns that a fact needs, in the order in which users name them.
+#: Roles of the columns of a fact, in the order in which users name them.
 FACTS = ("subject", "relation", "object")
-#: Roles of the columns that an edge needs.
+#: Roles of the columns of an edge.
 EDGES = ("subject", "object")
 
 #: Number of characters of a cell that are compared; no word of a header is longer.

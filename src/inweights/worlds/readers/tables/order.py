@@ -15,10 +15,9 @@ from inweights.worlds.readers.tables.headers import EDGES
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*(e[+-]?\d+)?", re.IGNORECASE)
 #: Smallest number of rows at which the number of values of a column is evidence.
 _ENOUGH = 4
-#: Largest number of values of a column that may be the relation in place of another,
-#: over rows.
+#: Largest number of distinct values per row of a column that may be the relation.
 _FEW = 0.34
-#: Smallest number of values of a column that is not a relation, over rows.
+#: Smallest number of distinct values per row of a column that is not a relation.
 _MANY = 0.5
 #: Number of rows that are read.
 _SAMPLE = 100_000

@@ -12,7 +12,7 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.support.limits import MAX_ROWS, check_file, check_memory
 
-#: Bytes of a cell beside its content.
+#: Bytes of a cell in addition to its content.
 _CELL = 24
 
 

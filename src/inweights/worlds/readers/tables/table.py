@@ -24,7 +24,7 @@ DELIMITERS = {
     ",": "comma",
     " ": "space",
 }
-#: Number of lines by which the delimiter is detected.
+#: Number of lines from which the delimiter is detected.
 _SAMPLE = 50
 _SPACED = re.compile(r'\s*"[^"]*"\s*[,;|]\s+"')
 _RULER = re.compile(r"[\s:=+-]*-[\s:=+-]*")
