@@ -49,7 +49,7 @@ GROUPS: dict[str, dict[str, Command]] = {
     },
     "Studies of your own": {
         "examples": Command(
-            "first", "write files to start from: facts, edges, a study"
+            "first", "write files to start with: facts, edges, a study"
         ),
         "world": Command("facts", "build a world; show it, or write it as a data set"),
         "sweep": Command("experiments", "run a study that a TOML file describes"),
@@ -79,7 +79,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         ),
         "gguf": Command("language", "write a language model for llama.cpp"),
         "compare-training": Command(
-            "comparisons", "compare ways to give a language model facts"
+            "comparisons", "compare ways of teaching facts to a language model"
         ),
     },
     "Graphs and models of your own": {
@@ -97,14 +97,12 @@ GROUPS: dict[str, dict[str, Command]] = {
     },
     "Machines": {
         "doctor": Command(
-            "first", "show what is installed, and what is missing for what"
+            "first", "show what is installed, and what features still need"
         ),
         "plan": Command(
             "machines", "write the tasks of a recipe, for any number of machines"
         ),
-        "work": Command(
-            "machines", "run tasks of a plan, beside any number of workers"
-        ),
+        "work": Command("machines", "run tasks of a plan, along with other workers"),
         "status": Command("machines", "show the progress of a plan"),
     },
 }
@@ -117,7 +115,7 @@ _START = {
     "inweights demo": "the effect of identities, in a minute",
     "inweights list": "figures and tables of the papers",
     "inweights run identity-bridge/fig2": "one of them: figures, page, verdicts",
-    "inweights examples": "write files to start from",
+    "inweights examples": "write files to start with",
     "inweights audit examples/facts.csv": "what can be composed of facts",
     "inweights sweep examples/study.toml": "a study of your own",
 }

@@ -65,7 +65,9 @@ _HUB = "Allow downloads from the hub; otherwise only local files are read."
 _TOOL = (
     "Also record the runs in wandb, trackio, mlflow or tensorboard, on this machine."
 )
-_PER = "What is one run of the tracker: run (a trial with a seed), trial, or sweep."
+_PER = (
+    "What counts as one run in the tracker: run (a trial with a seed), trial, or sweep."
+)
 _ON = "ray, or the address ray://HOST:PORT of a Ray cluster; by default this machine."
 Json = Annotated[Flag, Parameter(help="Print JSON instead of text.")]
 Device = Annotated[str, Parameter(help="cpu or cuda.")]

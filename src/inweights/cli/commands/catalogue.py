@@ -13,10 +13,10 @@ from inweights.errors import unknown_name
 from inweights.support.plugins import load_plugins
 
 claims_app = App(
-    name="claims", help="State claims before they are run, and see what became of them."
+    name="claims", help="State claims before they are run, and show their history."
 )
 base.app.command(claims_app)
-_SCALE = "cpu or paper: of the runs that judge the claims."
+_SCALE = "Scale of the runs that judge the claims: cpu or paper."
 _RESULTS = "Folder of the results; $INWEIGHTS_RESULTS, or ./results."
 
 

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _QUERY = "SQL query for subject, relation and object, if the facts are in a database."
-_HEADER = (
-    "yes or no: whether the first row is a header; by default decided by what is there."
-)
+_HEADER = "yes or no: whether the first row is a header; by default the rows decide."
 _COLUMNS = (
-    "Columns of subject, relation and object (of a graph: both ends), such as 1,3,2 or "
+    "Columns of subject, relation and object (for a graph, of both ends), such as 1,3,2 or "
     "names."
 )
 _WORDING = "A TOML file with [statements], [phrases], [kinds.NAME] and [aliases]."
-_WIDE = "Each column is a relation of what the first column (or --columns NAME) names."
-_LABELS = "A file of ids and labels: names that are ids there are replaced."
+_WIDE = (
+    "Each column is a relation of the entity in the first column (or --columns NAME)."
+)
+_LABELS = "A file that maps ids to labels, which replace the ids in the facts."
 Header = Annotated[Literal["yes", "no"] | None, Parameter(help=_HEADER)]
 Columns = Annotated[str, Parameter(help=_COLUMNS)]
 Query = Annotated[str, Parameter(help=_QUERY)]
