@@ -22,9 +22,12 @@ import torch
 from benchmarks.replicas.cases import CASES, Case, Ours, gpt
 from benchmarks.replicas.eager import eager_step
 from benchmarks.replicas.machine import (
+    Products,
     activations,
+    bytes_moved,
     dispatched,
     least_seconds,
+    operations_of_products,
     peaks,
     seconds,
 )
@@ -39,7 +42,9 @@ COLUMNS = (
     "ours / JAX",
     "eager / ours",
     "share of roofline",
+    "share of batched roofline",
 )
+RATES = ("batched products, GFLOP/s", "one large product, GFLOP/s")
 COUNTS = ("kernels", "dispatched", "KiB a replica", "memory ratio")
 
 
@@ -80,15 +85,22 @@ def measured(case: Case, replicas: int, rounds: int) -> dict[str, Any]:
         ours.step()
     steps = {"ours": ours.step, "JAX": peer.step if peer else None, "eager": eager}
     times: dict[str, list[float]] = {name: [] for name, step in steps.items() if step}
-    at_best, shares = [], []
+    kind = str(case.optimizer.kind)
+    products = Products(ours)
+    operations = operations_of_products(ours)
+    moved = bytes_moved(ours, kind)
+    shares, batched_shares, rates = [], [], []
     for _ in range(rounds):
         for name, step in steps.items():
             if step:
                 times[name].append(seconds(step) / (1 if name == "eager" else replicas))
         # The machine's rates change with what else runs on it: they are measured in
         # turns, too.
-        at_best.append(least_seconds(ours, str(case.optimizer.kind), peaks()))
-        shares.append(at_best[-1] / times["ours"][-1])
+        peak = peaks()
+        shares.append(least_seconds(ours, kind, peak) / times["ours"][-1])
+        batched = products.seconds()
+        batched_shares.append((batched + moved / peak[1]) / times["ours"][-1])
+        rates.append(operations / batched)
     state = 4 * ours.flat.values.nbytes  # parameters, gradients, two moments
     arena = getattr(getattr(ours.losses, "_kernels", None), "bytes", 0)
     row: dict[str, Any] = {"case": case.name, "replicas": replicas}
@@ -102,6 +114,9 @@ def measured(case: Case, replicas: int, rounds: int) -> dict[str, Any]:
             row[name] = statistics.median(a / b for a, b in pairs)
     return row | {
         "share of roofline": statistics.median(shares),
+        "share of batched roofline": statistics.median(batched_shares),
+        "batched products, GFLOP/s": statistics.median(rates) / 1e9,
+        "one large product, GFLOP/s": peak[0] / 1e9,
         "kernels": getattr(ours.losses, "kernels", 0),
         "dispatched": dispatched(ours),
         "KiB a replica": (state + arena) / replicas / 1024,
@@ -159,7 +174,7 @@ def main() -> None:
             if not given.json:
                 said = [
                     f"{n} {rows[-1][n]:.4g}"
-                    for n in (*COLUMNS, *COUNTS)
+                    for n in (*COLUMNS, *RATES, *COUNTS)
                     if n in rows[-1]
                 ]
                 print(f"{case.name:9} R = {replicas:2}  {', '.join(said)}", flush=True)

@@ -2,12 +2,14 @@
 
 A step cannot be faster than its products at the machine's best rate, nor than the bytes
 it has to move at the rate of a plain copy. Both are counted from shapes, for one
-replica.
+replica. The best rate is that of one large product; the products of a step are small and
+batched, and a second roofline takes the time of these products, each alone.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +18,16 @@ from benchmarks.replicas.cases import Ours
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-__all__ = ["activations", "dispatched", "least_seconds", "peaks", "seconds"]
+__all__ = [
+    "Products",
+    "activations",
+    "bytes_moved",
+    "dispatched",
+    "least_seconds",
+    "operations_of_products",
+    "peaks",
+    "seconds",
+]
 
 #: Reads and writes of one parameter in a step: for forward and backward pass, its
 #: gradient written, and what the optimizer reads and writes (AdamW four and three,
@@ -48,11 +59,65 @@ def peaks() -> tuple[float, float]:
 
 def least_seconds(ours: Ours, kind: str, peak: tuple[float, float]) -> float:
     """Seconds that one replica's step takes at least, by its products and its parameters."""
-    replicas = ours.model.replicas
+    return operations_of_products(ours) / peak[0] + bytes_moved(ours, kind) / peak[1]
+
+
+def operations_of_products(ours: Ours) -> float:
+    """Operations of one replica's products in a step."""
     with FlopCounterMode(display=False) as counted:
         ours.flat.backward(ours.loss(ours.batch).sum(), ours.moving)
-    moved = 4 * PASSES[kind] * ours.flat.values[0].numel()
-    return counted.get_total_flops() / replicas / peak[0] + moved / peak[1]
+    return counted.get_total_flops() / ours.model.replicas
+
+
+def bytes_moved(ours: Ours, kind: str) -> float:
+    """Bytes of one replica's parameters, gradients and moments that a step reads and writes."""
+    return 4 * PASSES[kind] * ours.flat.values[0].numel()
+
+
+#: Shapes and strides of the two factors of a product.
+Layout = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+class Products:
+    """The batched products of a step, in the layouts in which the step asks for them.
+
+    Attributes:
+        replicas: Number of replicas.
+    """
+
+    def __init__(self, ours: Ours) -> None:
+        self.replicas = ours.model.replicas
+        found: Counter[tuple[Layout, Layout]] = Counter()
+
+        class Note(TorchDispatchMode):
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> object:
+                if func.overloadpacket.__name__ in {"bmm", "baddbmm"}:
+                    left, right = args[-2:]
+                    layouts = [(tuple(x.shape), x.stride()) for x in (left, right)]
+                    found[layouts[0], layouts[1]] += 1
+                return func(*args, **(kwargs or {}))
+
+        with Note():  # type: ignore[no-untyped-call]
+            ours.step()
+        self._calls: list[tuple[Callable[[], object], int]] = []
+        for layouts, count in found.items():
+            self._calls.append((_product(*layouts), count))
+
+    def seconds(self) -> float:
+        """Seconds of all products of one replica, each measured alone and repeated."""
+        total = 0.0
+        for call, count in self._calls:
+            total += count * min(seconds(call, 0.005) for _ in range(3))
+        return total / self.replicas
+
+
+def _product(left: Layout, right: Layout) -> Callable[[], object]:
+    """A batched product of random factors of these layouts."""
+    one, other = (torch.empty_strided(*layout).normal_() for layout in (left, right))
+    out = torch.empty(one.shape[0], one.shape[1], other.shape[2])
+    return lambda: torch.bmm(one, other, out=out)
 
 
 def dispatched(ours: Ours) -> int:
