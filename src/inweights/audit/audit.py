@@ -189,7 +189,7 @@ def audit(
 def _count_transfers(
     knowledge: Knowledge, facts: pl.DataFrame, words: Wording
 ) -> pl.DataFrame:
-    """Count analogies between entities; dates, numbers and identifying values suggest none."""
+    """Count analogies between entities; dates, numbers and identifying values are ignored."""
     plain = literals(knowledge.entities, knowledge.triples)[knowledge.triples[:, 2]]
     identifying = [knowledge.relations[r] for r in of_one_each(knowledge, words)]
     return shortcuts.transfers(facts.filter(~pl.Series(plain)), identifying)

@@ -16,7 +16,8 @@ from inweights.worlds.world import Vocabulary, World
 class Labels(Config, tag_field="kind", tag="labels"):
     """Inputs that share labels; every fact is ``x → y`` with role ``category``.
 
-    There are no queries: the question is whether inputs of one label become similar.
+    There are no queries, as only the similarity of inputs with the same label is
+    measured.
 
     Attributes:
         labels: Number of labels, at least 2.

@@ -34,7 +34,7 @@ def check_world(
         length: Mean number of tokens of a statement, prompt and answer together.
 
     Raises:
-        ConfigError: It does not fit; the message states the memory needed and
+        ConfigError: The world does not fit; the message states the memory needed and
             available.
     """
     what = f"a world '{kind}' of {tokens:.3g} tokens and {statements:.3g} statements"

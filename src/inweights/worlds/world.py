@@ -1,7 +1,8 @@
 """A world: its vocabulary, facts that are trained on and queries that never are.
 
-:class:`World` is built by families of worlds, and used by curricula and probes. All
-columns are NumPy arrays, so that a million facts are cheap. Nothing here imports torch.
+Families of worlds build :class:`World` objects; curricula and probes use them. All
+columns are NumPy arrays, so that a million facts need little memory. This module does
+not import torch.
 """
 
 from __future__ import annotations
@@ -228,8 +229,8 @@ class World:
         Args:
             role: Role of the new facts: one of ``world.facts.role_names``, or a new
                 name.
-            prompts: Token ids ``[m, T]``.
-            answers: Token ids ``[m, A]``.
+            prompts: Token ids ``[m, T]`` of ``m`` prompts.
+            answers: Token ids ``[m, A]`` of their answers.
 
         Raises:
             DataError: The shapes do not fit, or a token id is not in the vocabulary.

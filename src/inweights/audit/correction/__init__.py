@@ -1,1 +1,1 @@
-"""Correct a file of facts: repair names, merge spellings, set doubtful facts apart."""
+"""Correct a file of facts: repair names, unify spellings, and set doubtful facts aside."""

@@ -152,7 +152,7 @@ def _join_spellings(facts: Knowledge, changes: list[Change]) -> Ids:
 
 
 def _first_statements(triples: Ids) -> Ids:
-    """Return for each fact the index of the first fact that says the same, ``[M]``."""
+    """Return for each fact the index of the first identical fact, ``[M]``."""
     _, first, place = np.unique(triples, axis=0, return_index=True, return_inverse=True)
     return np.asarray(first[place.reshape(-1)])
 

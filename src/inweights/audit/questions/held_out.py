@@ -158,7 +158,7 @@ def _row(
 
 
 def _candidates(draft: Draft, rng: np.random.Generator) -> list[str]:
-    """Return the answer among wrong candidates of its kind, in alphabetical order."""
+    """Return the answer and wrong candidates of its kind, in alphabetical order."""
     right = {draft.answer, *draft.right}
     names = draft.others
     bridge = draft.bridge if draft.role == "composition" else None

@@ -18,13 +18,13 @@ from inweights.worlds.world import Ids
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """Loss of each replica, and its gradients.
+    """Loss and gradients of each replica.
 
     Attributes:
         losses: Weighted mean cross-entropy, in nats, ``[R]``.
-        key_query: With respect to ``W_KQ``, ``[R, I, I]``.
-        value: With respect to ``W_V``, ``[R, D, I]``.
-        mlp: With respect to ``w``, ``[R, K, M, D]``.
+        key_query: Gradient with respect to ``W_KQ``, ``[R, I, I]``.
+        value: Gradient with respect to ``W_V``, ``[R, D, I]``.
+        mlp: Gradient with respect to ``w``, ``[R, K, M, D]``.
         scores: Attention ``softmax(Xᵀ W_KQ x)`` of every fact, ``[R, N, T]``.
     """
 

@@ -54,7 +54,7 @@ def noise(
 ) -> float:
     """Return ``ν² = m / (η κ0 T1 / 2n)²``: the initial ``W_V e`` relative to a step's change.
 
-    Both are random vectors of the same ``σ0``, which therefore cancels.
+    Both have the scale ``σ0`` of the initialisation, which therefore cancels.
 
     Args:
         n: Number of tuples.

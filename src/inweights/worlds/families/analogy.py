@@ -28,25 +28,26 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
     - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase;
     - SA: ``category, similarity``, then ``attribution``;
-    - AS: ``category, attribution``, then ``similarity``. The words of the paper also
-      allow ``attribution``, then ``category, similarity``; and ``attribution``, then
+    - AS: ``category, attribution``, then ``similarity``. The wording of the paper also
+      allows ``attribution``, then ``category, similarity``; and ``attribution``, then
       ``similarity``.
 
     Attributes:
         n: Number of tuples, at least 2.
         categories: Number of labels ``c``, and of labels ``d``, for each relation; by
-            default ``n``. With fewer, several tuples share a label ``c``, and with it a
-            label ``d``, or no conclusion would follow.
+            default ``n``. If there are fewer, tuples that share a label ``c`` also
+            share a label ``d``, as no conclusion would follow otherwise.
         similarity_relations: Number of relations ``r1``: properties that ``a`` and
             ``b`` share.
-        attribution_relations: Number of relations ``r2``: properties stated of ``a``
-            only.
-        maps: ``ordered``: tuple ``i`` has category ``i mod categories``.
-            ``permutation``: the seed assigns categories of the same sizes to tuples.
+        attribution_relations: Number of relations ``r2``: properties that facts state
+            only for ``a``.
+        maps: How tuples get categories: ``ordered`` (tuple ``i`` has category ``i mod
+            categories``) or ``permutation`` (categories of the same sizes are assigned
+            at random, by the seed).
 
     Raises:
-        ConfigError: There are fewer than 2 tuples, or fewer than categories, or no
-            relation.
+        ConfigError: There are fewer than 2 tuples, or fewer tuples than categories, or
+            no relation.
 
     Example:
         >>> world = Analogy(n=4).build()
@@ -123,23 +124,22 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
 
 class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
-    """Two hops as an analogy: ``(a, r1) → b``, ``(b, r2) → c``, and is ``(a, r2) → c``?
+    """Two hops as an analogy: facts ``(a, r1) → b`` and ``(b, r2) → c``, query ``(a, r2) → c``.
 
-    From Feature Resemblance, §6.
-
-    The identity ``(b, r1) → b`` states that ``a`` and ``b`` share the property ``b``.
-    It is the world :class:`Analogy` with its two entities called ``b`` and ``a``, and
-    its label ``c`` called ``b``. Unlike :class:`~inweights.worlds.TwoHop`, a query has
-    the second relation only; its role is therefore ``conclusion``, not ``composition``.
-    Roles of facts: ``first_hop``, ``second_hop``, ``identity``.
+    From Feature Resemblance, §6. The identity ``(b, r1) → b`` states that ``a`` and
+    ``b`` share the property ``b``. It is the world :class:`Analogy` with its two
+    entities called ``b`` and ``a``, and its label ``c`` called ``b``. Unlike in
+    :class:`~inweights.worlds.TwoHop`, a query contains only the second relation; its
+    role is therefore ``conclusion``, not ``composition``. The facts have the roles
+    ``first_hop``, ``second_hop`` and ``identity``.
 
     Attributes:
         n: Number of chains, at least 2.
         identity: Whether identities are trained, or the fraction of the bridges, drawn
             by the seed, that have one.
-        own_relation: Whether an identity has a relation of its own, ``(b, r0) → b``.
-        maps: ``ordered``: chain ``i`` is ``a_i, b_i, c_i``. ``permutation``: the seed
-            assigns bridges and objects.
+        own_relation: Whether identities have a relation of their own, ``(b, r0) → b``.
+        maps: How chains are formed: ``ordered`` (chain ``i`` is ``a_i, b_i, c_i``) or
+            ``permutation`` (bridges and objects are assigned at random, by the seed).
 
     Raises:
         ConfigError: There are fewer than 2 chains, or the fraction is not from 0 to 1.

@@ -124,7 +124,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
     def _chains(
         self, walks: Iterator[tuple[Ids, Ids]], rng: np.random.Generator
     ) -> tuple[Statements, Statements]:
-        """Return chains that are facts, and chains that are queries; one hop is not a chain."""
+        """Divide the chains of two and more hops into facts and queries."""
         facts = queries = Statements.build({})
         for depth, (prompts, answers) in enumerate(walks, start=1):
             if depth == 1:

@@ -1,7 +1,7 @@
 """Facts about some members of a group, queried for the rest: implication and hallucination.
 
-All members of a group share a value, and a second fact is stated of some of them. A
-model concludes it for the others. This answer is right if the first value implies the
+All members of a group share a value, and facts state a second value for some of them. A
+model infers it for the others. This answer is right if the first value implies the
 second, and a hallucination otherwise; the facts are the same in both cases.
 (*Generalization or Hallucination? Understanding Out-of-Context Reasoning in
 Transformers*, arXiv 2506.10887.) :class:`Implication` is the config.
@@ -108,6 +108,15 @@ class Implication(Config, tag_field="kind", tag="implication"):
 def _statements(
     people: np.ndarray, relation: int, answers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return prompts and answers of members ``[G, m]``, with one answer for each group."""
+    """Return prompts and answers of members, with one answer for each group.
+
+    Args:
+        people: Token ids of ``m`` members of ``G`` groups, ``[G, m]``.
+        relation: Token id of the relation.
+        answers: Token id of each group's answer, ``[G]``.
+
+    Returns:
+        Prompts ``[G·m, 2]`` and answers ``[G·m, 1]``.
+    """
     prompts = np.stack([people.ravel(), np.full(people.size, relation)], axis=1)
     return prompts, np.repeat(answers, people.shape[1])[:, None]

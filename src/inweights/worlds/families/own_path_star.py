@@ -34,19 +34,20 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     does.
 
     Attributes:
-        paths: Paths from the root to a leaf, as labels; all of one length, at least 3
-            nodes.
-        held_out: Paths that are queries. Empty: the seed draws a share of
-            :attr:`paths`.
-        links: Edges as pairs of labels, in the direction in which they were written.
-            Empty: the steps of all paths.
-        train: Share of :attr:`paths` that is trained where :attr:`held_out` is empty.
+        paths: Paths from the root to a leaf, as labels; all have the same length, at
+            least 3 nodes.
+        held_out: Paths that are queries. If empty, some of :attr:`paths` are drawn by
+            the seed.
+        links: Edges as pairs of labels, in the direction in which they were written. If
+            empty, the steps of all paths.
+        train: Fraction of :attr:`paths` that are trained if :attr:`held_out` is empty.
         pauses: Number of tokens ``<pause>`` between leaf and answer.
         task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
-        edges: Directions that are trained; ``listed``: the directions in which
-            :attr:`links` lists them.
+        edges: Directions in which edges are trained; ``listed`` means the directions in
+            which :attr:`links` lists them.
         reverse: Whether the answer goes from the leaf to the root.
-        answer: ``path``, or ``first``: only the root and the hardest token.
+        answer: ``path`` for the whole path, or ``first`` for the root and the hardest
+            token only, the first node of the arm.
         moved: Whether there are also facts of the same graph over other nodes, with
             roles ``moved_edge`` and ``moved_reverse_edge``.
 
@@ -180,8 +181,8 @@ def read_path_star(
     Args:
         paths: File of paths to train, one ``leaf=root,…,leaf`` per line; lines ``u=v``
             are edges.
-        held_out: File of paths to hold out. By default the seed draws a share of the
-            others.
+        held_out: File of paths to hold out. By default some of the other paths are
+            drawn by the seed.
         edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction
             or both. By default edges are the lines ``u=v`` of the other files, or else
             the steps of paths.

@@ -1,11 +1,10 @@
 """Paths through a star or a tree, to be found in the weights (Geometric Memory §2, C.2, D).
 
 The facts are the edges of the graph and some of its root-to-leaf paths: given a leaf,
-the answer is the path from the root. A model that only memorised edges and trained
-paths does not know the paths to the other leaves; one that learnt a geometry finds
-them. :class:`PathStar` is the config; the functions make statements of edges and paths
-for
-:class:`~inweights.worlds.OwnPathStar`, too.
+the answer is the path from the root. A model that has only memorised edges and trained
+paths does not know the paths to the other leaves; a model that has learnt a geometry
+can find them. :class:`PathStar` is the config; the functions make statements of edges
+and paths, for :class:`~inweights.worlds.OwnPathStar`, too.
 """
 
 from collections.abc import Sequence

@@ -154,7 +154,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         return World.of(self, seed, vocabulary, facts, self._queries(rng, rows), why)
 
     def _weights(self, rng: np.random.Generator, entities: Ids) -> np.ndarray:
-        """Draw how likely each entity of a level is to have a fact, or to be an answer."""
+        """Draw the probability of each entity of a level to have a fact, or to be an answer."""
         if not self.popularity:
             return np.ones(len(entities))
         return rng.dirichlet(np.full(len(entities), self.popularity)) + 1e-9

@@ -29,35 +29,34 @@ _UNSEEN = {
 class TwoHop(Config, tag_field="kind", tag="two-hop"):
     """Two-hop worlds: ``N`` subjects and objects, ``|R1|·N`` bridges.
 
-    Bridge ``k = jN + i`` (0-based; slice ``j``, place ``i``) is the answer to ``(a_i,
+    Bridge ``k = jN + i`` (0-based; index ``i`` in slice ``j``) is the answer to ``(a_i,
     r1_j)``, and ``(b_k, r2_s)`` has the answer ``c_{(i + (j + s) mod C) mod N}``. With
     the defaults this is the world of Identity Bridge (§4.1): a subject leads to exactly
-    ``C`` objects. (Taken literally, the printed map ``⌊k/N⌋ + k mod N`` collides or
-    leaves the range; this reading does not.)
+    ``C`` objects. (The map as printed in the paper, ``⌊k/N⌋ + k mod N``, is not
+    injective or exceeds the range; this interpretation avoids both.)
 
     Attributes:
         n: Number ``N`` of subjects, and of objects, at least 2.
-        complexity: Number ``C`` of objects that a subject leads to, 1 to ``N``.
+        complexity: Number ``C`` of objects to which a subject leads, 1 to ``N``.
         first_relations: Number ``|R1|`` of first relations, each with a slice of
             bridges; by default ``C``.
         second_relations: Number ``|R2|`` of second relations.
         maps: ``shift``: the maps above. ``permutation``: the same structure with the
             entities permuted, differently for each seed. ``sampled``: every hop is
-            drawn on its own, with replacement, so that bridges and objects may be
+            drawn independently, with replacement, so that bridges and objects may be
             shared or unused.
-        identity: Whether identities are trained, or the fraction of the bridges that
-            have one.
+        identity: Whether identities ``b → b`` are trained, or the fraction of the
+            bridges that have one.
         trained: Fraction of the two-hop facts that are trained, from 0 up to below 1;
             with :attr:`unseen`, the fraction of those whose hops may be seen.
         bridges: Number of bridges of a slice, at most ``N``, so that several subjects
             share one. It requires ``sampled`` maps, which are then drawn once for all
             seeds; a seed only permutes the entities, so that all worlds have the same
             number of statements of each role.
-        unseen: Fraction of the hops of each kind that no trained two-hop fact uses;
-            requires
-            :attr:`bridges`. Queries then have four roles: ``composition`` (both hops
-            are in trained two-hop facts), ``first_unseen`` (only the second hop is),
-            ``second_unseen`` and ``both_unseen``.
+        unseen: Fraction of the first hops, and of the second hops, that no trained
+            two-hop fact uses; requires :attr:`bridges`. Queries then have four roles:
+            ``composition`` (both hops are in trained two-hop facts), ``first_unseen``
+            (only the second hop is), ``second_unseen`` and ``both_unseen``.
 
     Raises:
         ConfigError: A number is out of range, or settings contradict each other.

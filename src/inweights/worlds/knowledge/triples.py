@@ -144,7 +144,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts without making a world; raises as :func:`read_knowledge` does."""
+        """Read the facts without making a world; see :func:`read_knowledge` for the exceptions."""
         return read_knowledge(
             self.path,
             query=self.query,
@@ -156,7 +156,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         )
 
     def world(self, facts: Knowledge, seed: int = 0) -> World:
-        """Make the world of facts that were read already, or of a part of them.
+        """Make the world of facts that were already read, or of a part of them.
 
         Args:
             facts: The facts.
@@ -212,7 +212,7 @@ def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
 
 
 def _levels(facts: Knowledge) -> dict[str, Ids]:
-    """Return the bridges by the least number of facts from an entity that no fact leads to."""
+    """Return the bridges by their least distance, in facts, from an entity that is no object."""
     subject, _, thing = facts.triples[~identities_of(facts)].T
     left = bridges_of(facts)
     here = np.setdiff1d(subject, thing)
@@ -236,7 +236,7 @@ def identities_of(facts: Knowledge) -> Bools:
 
 
 def two_step_questions(facts: Knowledge) -> int:
-    """Count the questions of two steps that facts leave open: prompts, not pairs of facts.
+    """Return the number of two-step questions, which are distinct prompts, not pairs of facts.
 
     Example:
         >>> two_step_questions(read_knowledge("@people"))

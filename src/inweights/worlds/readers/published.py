@@ -1,11 +1,11 @@
-"""Published sets of facts: TwoHopFact, SOCRATES, MQuAKE and CounterFact, by their columns.
+"""Published sets of facts: TwoHopFact, SOCRATES, MQuAKE and CounterFact.
 
 TwoHopFact (Yang et al., arXiv:2402.16837) and SOCRATES (arXiv:2411.16679) are CSV files
 with a chain ``e1 → e2 → e3`` in each row; MQuAKE (Zhong et al., arXiv:2305.14795) is a
 JSON list of chains of two to four facts, before and after an edit. The columns are
 those of the repositories ``google-deepmind/latent-multi-hop-reasoning`` and
-``princeton-nlp/MQuAKE``. A function for each set says whether a record is of it,
-another returns its facts; ``knowledge/rows`` calls them.
+``princeton-nlp/MQuAKE``. For each set, one function recognises a record, and another
+returns its facts; ``knowledge/rows`` calls them.
 """
 
 import ast

@@ -1,9 +1,9 @@
 """Graphs whose edges are facts (Geometric Memory §2.1, B.2, C.2, C.3).
 
-A fact is ``u → v``; a prompt ``u`` has as many right answers as ``u`` has neighbours,
-each a fact of its own. Paths from a root to its leaves may be queries. :class:`Graph`
-is the config, :func:`from_networkx` makes one of a networkx graph; the shapes are in
-``shapes``.
+A fact is ``u → v``. Each neighbour of ``u`` is a right answer to the prompt ``u``, and
+is stated by a fact of its own. Paths from a root to its leaves may be queries.
+:class:`Graph` is the config, :func:`from_networkx` makes one of a networkx graph; the
+shapes are in ``shapes``.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         """Return the token id of every node in the order of the shape, ``[N]``.
 
         The order is: the root, then arm after arm (in a tree, level after level); row
-        after row; around the ring; or the order in which a list first names its nodes.
+        after row; around the ring; or the order of first occurrence in a list.
 
         Example:
             >>> Graph(shape="cycle", n=3, shuffled=False).labels().tolist()

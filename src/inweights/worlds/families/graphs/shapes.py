@@ -1,8 +1,8 @@
 """Built-in shapes of graphs, with numbers from 0 as labels, and well-known social networks.
 
-:func:`built_in_graph` makes the :class:`~inweights.worlds.EdgeList` that a config of
-:class:`~inweights.worlds.Graph` names, :func:`classic_edges` that of a social network.
-Links have a written direction: away from the root, along the ring, to the right and
+:func:`built_in_graph` makes the :class:`~inweights.worlds.EdgeList` of the shape in a
+config :class:`~inweights.worlds.Graph`; :func:`classic_edges` makes that of a social
+network. Links have a direction: away from the root, along the ring, to the right and
 down.
 """
 
@@ -179,11 +179,14 @@ def grid(rows: int, columns: int) -> EdgeList:
 
 
 def path_star(arms: int, nodes: int) -> EdgeList:
-    """Return paths that share their root, node 0, with the path from the root to every leaf.
+    """Return paths that share their root, node 0.
 
     Args:
         arms: Number of paths.
         nodes: Number of nodes on a path, root and leaf included.
+
+    Returns:
+        The edges, and the path from the root to every leaf.
     """
     tail = nodes - 1
     paths = [[0, *range(1 + tail * arm, 1 + tail * (arm + 1))] for arm in range(arms)]
@@ -191,12 +194,15 @@ def path_star(arms: int, nodes: int) -> EdgeList:
 
 
 def tree_star(arms: int, nodes: int, branches: int) -> EdgeList:
-    """Return a tree with node 0 as its root, with the path from the root to every leaf.
+    """Return a tree with node 0 as its root.
 
     Args:
         arms: Number of children of the root.
         nodes: Number of nodes on a path, root and leaf included.
         branches: Number of children of every other inner node.
+
+    Returns:
+        The edges, and the path from the root to every leaf.
     """
     links: list[tuple[int, int]] = []
     paths = [[0]]

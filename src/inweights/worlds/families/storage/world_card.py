@@ -17,7 +17,7 @@ TAGS: Sequence[str] = tuple(_TEXT["tags"])
 
 
 def described_world(world: World) -> DataSet:
-    """Return the card's description of a folder of :func:`inweights.worlds.save_world`.
+    """Return the description of a stored world, for its card.
 
     Args:
         world: The world.

@@ -1,7 +1,7 @@
 """Remarks on triples: contradictions, placeholders, aliases, one-sided entities and inverses.
 
-:func:`remarks_on` yields them all for :class:`~inweights.worlds.Knowledge`;
-:func:`contradictions` also serves corrections of facts.
+:func:`remarks_on` yields all of them for :class:`~inweights.worlds.Knowledge`;
+corrections of facts use :func:`contradictions`, too.
 """
 
 from collections import Counter, defaultdict

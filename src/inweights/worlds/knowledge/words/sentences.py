@@ -1,6 +1,6 @@
-"""Parts of English sentences about facts and chains of facts, from which :class:`.Wording` is made.
+"""Parts of English sentences about facts and chains of facts, for :class:`.Wording`.
 
-:func:`fill` makes a prompt and a completion of a template; :func:`stations` and
+:func:`fill` makes a prompt and a completion from a template; :func:`stations` and
 :func:`relative_clauses` describe the entities of a chain.
 """
 

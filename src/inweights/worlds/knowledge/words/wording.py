@@ -32,19 +32,19 @@ DERIVED = 3
 
 
 class Wording(Config):
-    """Templates of relations, from which facts and questions get their words.
+    """Templates that turn facts and questions into sentences.
 
     Attributes:
         statements: Templates by relation, with ``{subject}``, then ``{object}`` at the
             end. The text before the object becomes the prompt, the object the
             completion.
-        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``;
-            by default its name is read as an English noun or verb. Questions about
-            chains are built from these.
+        phrases: Noun phrase by relation, such as ``place of birth`` for ``born_in``; by
+            default its name is read as an English noun or verb. Questions about chains
+            are built from these.
         aliases: Other names of entities; each wording of a fact uses the next name of
             its subject.
-        kinds: Kinds of relations, ``person``, ``name`` and ``other``: further relations
-            of a kind, and questions that replace those of ``kinds.toml``.
+        kinds: Further relations of a kind (``person``, ``name`` or ``other``), and
+            questions that replace those of ``kinds.toml``.
 
     Raises:
         ConfigError: A kind is unknown, or a template does not fit.
@@ -90,8 +90,8 @@ class Wording(Config):
 
         Args:
             path: The file.
-            facts: Facts whose relations and entities the file must name; by default not
-                checked.
+            facts: Facts that must contain all relations and entities of the file; by
+                default this is not checked.
 
         Raises:
             ConfigError: The file cannot be read, a template does not fit, the facts
@@ -235,7 +235,7 @@ class Wording(Config):
         """Return a question for the end of a chain of relations.
 
         Args:
-            relations: Relations of the chain, from the subject on; at least one.
+            relations: Relations of the chain, beginning at the subject; at least one.
             subject: Name of the subject.
 
         Example:
@@ -265,7 +265,7 @@ class Wording(Config):
         """Return prompt and completion of the end of a chain, in other words than :meth:`chain`.
 
         Args:
-            relations: Relations of the chain, from the subject on; at least two.
+            relations: Relations of the chain, beginning at the subject; at least two.
             subject: Name of the subject.
             thing: Name of the end of the chain.
             index: Index of the wording; indices from :data:`DERIVED` on start again

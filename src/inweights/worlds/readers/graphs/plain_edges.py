@@ -1,8 +1,8 @@
 """Plain text with edges ``u=v`` and paths ``leaf=root,…,leaf``.
 
-It has a line for each edge, ``u=v``, one for each node without edges, ``u=``, and one
-for each path. Empty lines and lines that start with ``#`` are skipped.
-:func:`read_paths` reads files of paths, ``edge_lists.py`` all other files of edges.
+Each line is an edge ``u=v``, a node without edges ``u=``, or a path. Empty lines and
+lines that start with ``#`` are skipped. :func:`read_paths` reads files of paths,
+``edge_lists.py`` all other files of edges.
 """
 
 from __future__ import annotations
