@@ -61,8 +61,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     later: ClassVar[Mapping[str, Any]] = {}
     newer: ClassVar[tuple[str, ...]] = ()
-    #: Names of fields whose keys are paths, such as ``over``: a new one may be set
-    #: there.
+    #: Names of fields whose keys are paths, such as ``over``; new paths may be set in
+    #: them.
     by_path: ClassVar[tuple[str, ...]] = ()
 
     @property

@@ -19,7 +19,8 @@ from zoneinfo import ZoneInfo
 
 from inweights.config.unfit import refuse
 
-#: Kinds of arrays whose bytes say everything: numbers, truth values, texts, dates.
+#: Kinds of arrays that are determined by their bytes: numbers, booleans, strings,
+#: dates.
 _ARRAYS = frozenset("biufcSUMm")
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -129,12 +130,12 @@ _FLOAT = Form("$float", str, _NUMBERS.__getitem__)
 _TEXT = Form(
     "$text", str, lambda data: bytes.fromhex(data).decode("utf-8", "surrogatepass")
 )
-#: TOML has no word for it.
+#: TOML has no null value.
 _NONE = Form("$none", bool, lambda data: None if data is True else refuse(data))
 _PATH = Form("$path", str, Path)
 _ARRAY = Form("$array", _array, _array_again)
 
-#: Forms by the type of their values; the members of sets are put in order by whoever
+#: Forms by the type of their values; members of sets are sorted by the caller that
 #: writes them.
 FORMS: dict[type, Form] = {
     tuple: Form("$tuple", list, tuple),

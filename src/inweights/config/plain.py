@@ -19,10 +19,11 @@ import msgspec
 from inweights.config.forms import FORMS
 from inweights.config.values import encode
 
-#: Types of which a value is what it is, and those that need no closer look.
+#: Types whose values are plain, and types of sequences, which are converted item by
+#: item.
 _PLAIN = frozenset({int, str, bool, type(None)})
 _ROWS = (list, tuple, set, frozenset)
-#: Types that msgspec writes as texts or numbers.
+#: Types that msgspec writes as strings or numbers.
 _WRITTEN = ("datetime", "decimal", "uuid", "enum")
 
 

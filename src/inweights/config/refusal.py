@@ -16,7 +16,7 @@ import msgspec
 from inweights.config.border import as_lists, as_number, as_python
 from inweights.errors import ConfigError, unknown_name
 
-#: Characters of a wrong value that an error repeats.
+#: Largest number of characters of a wrong value in a message.
 _SHOWN = 60
 
 _UNKNOWN = re.compile(r"unknown field `(?P<key>[^`]*)`(?: - at `\$(?P<path>[^`]*)`)?")

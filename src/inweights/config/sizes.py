@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from inweights.errors import ConfigError
 
-#: The largest number that a size may be, unless something else is said.
+#: Largest size, unless another limit is given.
 MOST = 65_536
 
 

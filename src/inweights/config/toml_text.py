@@ -16,14 +16,14 @@ from inweights.config.values import decode, encode
 from inweights.errors import ConfigError
 from inweights.support.limits import read_text
 
-#: Characters of a text, characters and parts of a dotted key, and brackets around a
-#: value, at most.
+#: Largest number of characters of a text, of characters and of parts of a dotted key,
+#: and of brackets around a value.
 MAX_TEXT = 1_000_000
 MAX_KEY = 1_000
 MAX_PARTS = 32
 MAX_DEPTH = 32
-#: A string that does not end goes to the end of its line or of the text, so that no
-#: character is looked at twice.
+#: A string without an end extends to the end of its line or of the text, so that no
+#: character is scanned twice.
 _TOKEN = re.compile(
     r"""
     (?P<string> \"{3} (?: [^"\\] | \\. | "(?!"") )*+ (?:\"{3})?

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 from inweights.errors import ConfigError
 
-#: Characters of a value that a message repeats.
+#: Largest number of characters of a value in a message.
 _SHOWN = 60
-#: What to write in place of an object, by the name of its class and where that comes
-#: from.
+#: Suggested replacement of an object, by the name of its class and the package of that
+#: class.
 _REMEDIES = {
     "torch.Tensor": "its numbers, value.tolist(), and make the tensor within",
     "torch.nn.parameter.Parameter": "its numbers, value.tolist(), and make the tensor within",
@@ -43,7 +43,7 @@ _REMEDIES = {
     "deque": "list(value)",
     "generator": "list(value)",
 }
-#: The same by what it is derived from.
+#: Suggested replacement, by a base class.
 _BASES = {
     Enum: "its value, value.value, or its name, value.name, and look it up within",
     bool: "bool(value)",

@@ -29,10 +29,11 @@ from inweights.config.forms import (
 from inweights.config.unfit import refuse
 from inweights.errors import ConfigError, unknown_name
 
-#: A part of the encoding that a caller adds, such as things that are found by name.
+#: Function of a caller that extends the encoding, such as to objects that are found by
+#: name.
 Hook = Callable[[Any], Any]
 
-#: How deeply lists and tables may be nested, and the digits of a whole number, at most.
+#: Largest depth of nested lists and tables, and largest number of digits of an integer.
 MAX_DEPTH = 100
 MAX_DIGITS = 4_000
 _AS_THEY_ARE = frozenset({str, bool, type(None)})

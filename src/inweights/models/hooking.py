@@ -18,7 +18,8 @@ from inweights.errors import DataError
 from inweights.models.packing import Packed
 from inweights.worlds.arrays import Float
 
-#: What replaces a hidden state: ``[R, B, T, D]`` to the same shape.
+#: Function of a hidden state ``[R, B, T, D]`` that returns its replacement, of the same
+#: shape.
 Edit = Callable[[Tensor], Tensor]
 
 

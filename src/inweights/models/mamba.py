@@ -37,7 +37,7 @@ from inweights.worlds.arrays import Float
 if TYPE_CHECKING:
     from inweights.models.configs import MambaConfig
 
-#: Range of the steps Δ at the start; channels are spaced evenly over it on a
+#: Range of the initial step sizes Δ; channels are spaced evenly over it on a
 #: logarithmic scale.
 STEPS = (1e-3, 1e-1)
 

@@ -66,7 +66,7 @@ from inweights.probes.templates import templates as templates
 from inweights.probes.templates import winners as winners
 from inweights.support.border import guard_names
 
-#: The public names are those imported above, so that each is written once.
+#: The public names are those imported above, so that each name is written only once.
 __all__ = [
     name
     for name, thing in list(vars().items())

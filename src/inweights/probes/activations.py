@@ -28,7 +28,7 @@ from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.arrays import Float
 from inweights.worlds.world import Worlds
 
-#: What a row of the table, or of the file, is about.
+#: Columns that identify a row of the table, or of the file.
 _ABOUT = ("part", "role", "prompt", "position", "token")
 
 

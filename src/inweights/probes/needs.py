@@ -24,9 +24,9 @@ from inweights.worlds.world import Worlds
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Random numbers that a probe holds at once.
+#: Number of random numbers that a probe has in memory at once.
 _DRAWS = 2**22
-#: Positions of prompts whose states a probe holds at once.
+#: Number of positions of prompts whose states a probe has in memory at once.
 _POSITIONS = 2**14
 #: Largest number of pairs of nodes that a probe sorts.
 _SORTED = 100_000

@@ -33,7 +33,7 @@ from inweights.worlds.arrays import Float, Int
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World, Worlds
 
-#: What is read before the states are compared; see :func:`resemblance`.
+#: Prompt that is read before the states are compared; see :func:`resemblance`.
 Prompt = Literal["entity", "premise", "query"]
 
 _PROMPTS = ("entity", "premise", "query")

@@ -19,7 +19,7 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.world import Ids, World, Worlds
 
-#: Bytes that a cell of the table takes while it is made, with its names.
+#: Number of bytes per cell of the table, with its names, while it is computed.
 _BYTES = 150
 _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "object")
 

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-#: Seconds that git may take; a run does not wait longer for it.
+#: Seconds after which git is stopped; a run does not wait longer for it.
 _PATIENCE = 5
 _LIBRARY = Path(__file__).resolve().parents[1]
 

@@ -21,8 +21,8 @@ from inweights.errors import DataError, InweightsError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-#: Errors that an argument of the wrong kind or shape leads to. All others, such as a
-#: name that is not defined, are faults of the code, and stay as they are.
+#: Errors that an argument of the wrong type or shape can cause. All others, such as an
+#: undefined name, are faults of the code, and are not changed.
 _LED_TO = (
     TypeError,
     ValueError,
@@ -31,7 +31,7 @@ _LED_TO = (
     ArithmeticError,
     RuntimeError,
 )
-#: Of these, errors that say what happened, not that an argument did not fit.
+#: Errors among these that already describe the problem.
 _PASS = (InweightsError, Warning, NotImplementedError, RecursionError)
 _LIBRARY = str(Path(__file__).parents[1])
 _OTHERS = (
@@ -41,9 +41,9 @@ _OTHERS = (
     sys.prefix,
     sys.base_prefix,
 )
-#: Code without a file that is Python's own or numpy's.
+#: Code without a file that belongs to Python or NumPy.
 _UNNAMED = ("<frozen", "<string>", "<__array_function__")
-#: Names in annotations of what a value of these types fits.
+#: For each type of value, names in annotations that it fits.
 _FITTING: tuple[tuple[type | tuple[type, ...], set[str]], ...] = (
     ((list, tuple, range), {"Sequence", "Iterable", "Collection", "ArrayLike"}),
     (Mapping, {"Mapping", "dict"}),
@@ -63,7 +63,7 @@ _ARRAYS = {
     "Bools",
     "ArrayLike",
 }
-#: Names of the library in annotations, and the types that they stand for.
+#: Names of the library in annotations, and the types for which they are short.
 _ALIASES = {
     "Worlds": {"World", "Sequence"},
     "Learner": {"Curriculum", "Descent", "Optimum"},

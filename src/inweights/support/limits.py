@@ -20,14 +20,14 @@ from inweights.errors import ConfigError, DataError, InweightsError
 MAX_MEMORY = "INWEIGHTS_MAX_MEMORY"
 #: Largest share of the memory that is used if no limit is given.
 SHARE = 0.75
-#: Rows that a file of facts, edges or statements may have: a minute of reading.
+#: Largest number of rows of a file of facts, edges or statements: a minute of reading.
 MAX_ROWS = 3_000_000
-#: Characters of a name; more is a text, or another file.
+#: Largest number of characters of a name; a longer one is another kind of text.
 MAX_NAME = 10_000
 _UNKNOWN = 8 * 10**9  # bytes, where the system does not say
-#: Bytes that a byte of text takes while it is read: as text, lines, cells and results.
+#: Bytes of memory per byte of text: as text, lines, cells and results.
 _TEXT = 10
-#: Where Linux holds the limit of a container, in its present and its former way.
+#: Files in which Linux states the limit of a container, new and old.
 _CGROUPS = (
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",

@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-#: Called with what is done, all there is, and what is being done.
+#: Callback with the number of updates done, their total number, and the current
+#: activity.
 Progress = Callable[[int, int, str], None]
-#: Called with what is being solved, the iterations made and the certified gap so far.
+#: Callback with the current program, the number of iterations and the certified gap so
+#: far.
 SolverProgress = Callable[[str, int, float], None]
 
-#: Seconds before anything is shown, and between two lines of a log or two changes of
-#: one line.
+#: Seconds before the first output, between two lines of a log, and between two changes
+#: of a line.
 _FIRST = 1.0
 _LOG = 30.0
 _CHANGE = 0.2
-#: A whole that takes so many times as long as estimated, or so many times less, is
-#: as estimated.
+#: Ratio of the total time to its estimate, or of the estimate to the total time, up to
+#: which the estimate counts as right.
 _AS_ESTIMATED = 1.25
 
 

@@ -6,7 +6,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-#: Ending of what is not written to its end yet.
+#: Suffix of a file or folder that is not completely written yet.
 PARTIAL = ".partial"
 
 

@@ -39,11 +39,12 @@ from inweights.worlds.arrays import Bool, Float
 #: Named tensors, as a checkpoint stores them.
 OptimizerState = dict[str, Tensor]
 
-#: Recording the kernels of a step takes about as long as twenty steps: a phase of fewer
-#: steps than this is not recorded.
+#: Smallest number of steps of a phase that is recorded, as recording the kernels of a
+#: step takes about as long as twenty steps.
 MIN_STEPS_RECORDED = 50
-#: Parameters times tokens of a step above which kernels take so long that Python does
-#: not count, while a recording holds all intermediate results at once.
+#: Largest number of parameters times tokens of a step that is recorded. Above it,
+#: kernels take so long that Python's overhead is negligible, while a recording needs
+#: memory for all intermediate results.
 MAX_WORK_RECORDED = 2**33
 
 

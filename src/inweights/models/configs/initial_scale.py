@@ -11,7 +11,7 @@ import sys
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 
-#: The largest scale of logits, or of a start: any finite one.
+#: Largest scale of logits or initial values: the largest finite number.
 MAX_SCALE = sys.float_info.max
 
 

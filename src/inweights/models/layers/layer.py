@@ -53,7 +53,8 @@ class Draw(Protocol):
 # MKL reads it at the first product of a process.
 os.environ.setdefault("MKL_CBWR", "AUTO")
 
-#: Numbers that torch's vectorised loops take at once: two of the widest registers.
+#: Number of entries that torch's vectorised loops process at once: two of the widest
+#: registers.
 _BLOCK = 32
 
 

@@ -22,19 +22,19 @@ from inweights.support.keys.source_code import file_of, is_own
 from inweights.support.keys.sources import sources_of
 
 _LENGTH = 20
-#: How deeply settings within settings are read; a config object holds tables, and these
-#: lists.
+#: Largest depth to which settings within settings are read; a config object contains
+#: dictionaries, and these contain lists.
 _DEPTH = 5
-#: Layers of the library were in these modules before. A module that holds one keeps its
-#: hash, and so do the keys of its runs.
+#: Modules that contained layers of the library earlier. A module with such a layer
+#: keeps its hash, and so do the keys of its runs.
 _FORMER_HOMES = {
     "inweights.models.layers.dense": "inweights.models.layers",
     "inweights.models.layers.layer": "inweights.models.layers",
     "inweights.models.layers.dropout": "inweights.models.dropout",
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype)
-#: What a module holds besides settings; the last are of transformers, and say where it
-#: was read.
+#: Attributes of modules that are not settings; the last ones are those of transformers
+#: that state where a model was read.
 _NO_SETTINGS = ("training", "name_or_path", "warnings_issued", "transformers_version")
 
 

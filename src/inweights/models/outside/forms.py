@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError
 from inweights.models.outside.replicas.rowwise import Noise, Rows
 
-#: Shape of the batch that a module is tried with: no width of a state is likely to be
+#: Shape of the batch with which a module is tried; a width of a state is unlikely to be
 #: the same.
 _TRIED = (3, 2)
 _USES_TOKENS = "; does it use the number of tokens that the factory is given?"

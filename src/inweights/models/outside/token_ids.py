@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from inweights.errors import DataError
 from inweights.worlds.vocabulary import Vocabulary
 
-#: Token ids by name, or in the order of the world's tokens; of several ids per name, a
-#: list.
+#: Token ids by name, or in the order of the world's tokens; a list for a name of
+#: several ids.
 Tokens = Mapping[str, int | Sequence[int]] | Sequence[int | Sequence[int]]
 
 

@@ -27,8 +27,8 @@ from inweights.worlds.arrays import Float, Int
 if TYPE_CHECKING:
     from inweights.models.outside.module_configs import WrapConfig
 
-#: Root seed of the module that is lent the numbers of all replicas; no run is likely to
-#: have it.
+#: Root seed of the module that is called with the parameters of all replicas; no run is
+#: likely to have this seed.
 _BASE = 2**62 + 20_221
 
 

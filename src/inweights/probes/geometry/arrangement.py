@@ -30,7 +30,7 @@ from inweights.worlds.world import Worlds
 
 Method = Literal["pca", "umap"]
 
-#: Fewest points of each method; UMAP needs neighbours.
+#: Smallest number of points for each method; UMAP needs neighbours.
 _LEAST = {"pca": 2, "umap": 5}
 
 

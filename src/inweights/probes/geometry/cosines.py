@@ -32,9 +32,9 @@ from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Worlds
 
-#: Bytes that a pair of nodes takes in a table while it is made.
+#: Number of bytes per pair of nodes while a table is computed.
 _BYTES = 150
-#: Numbers that are held at once, and those that are gone through several times.
+#: Number of entries in memory at once, and of those that are processed repeatedly.
 _AT_ONCE = 2**22
 _IN_CACHE = 2**17
 

@@ -30,7 +30,7 @@ from inweights.worlds.world import Ids, Worlds
 #: Number of nodes whose margins are computed in a graph of more than :data:`EXACT`
 #: nodes.
 _SAMPLED = 500
-#: Logits that are held at once.
+#: Number of logits in memory at once.
 _AT_ONCE = 2**23
 
 

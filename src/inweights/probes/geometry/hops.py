@@ -33,15 +33,15 @@ from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import World
 
-#: Largest number of pairs whose ranks are exact in the null distribution, too.
+#: Largest number of pairs for which ranks in the null distribution are exact.
 _SORTED = 50_000
-#: With more pairs, cosines of the null distribution are rounded to so many steps, which
-#: changes a correlation by less than 1e-6.
+#: Number of steps to which cosines of the null distribution are rounded for more pairs;
+#: rounding changes a correlation by less than 1e-6.
 _STEPS = 2**16
-#: Remainders modulo 2 of the hops that count.
+#: Remainders modulo 2 of the numbers of hops that are used.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}
 _NULLS = ("random", "shuffled")
-#: Cosines of the null distribution that are held at once.
+#: Number of cosines of the null distribution in memory at once.
 _AT_ONCE = 2**21
 
 

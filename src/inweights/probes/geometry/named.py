@@ -46,8 +46,8 @@ _MEASURES = {
 }
 #: Eigenvalues of the walk's Laplacian below which neighbours have opposite signs.
 _NEGATIVE = -2.0 - 1e-9
-#: Edges that are drawn for the measure ``neighbours``, in a graph of more than EXACT
-#: nodes.
+#: Number of edges that are drawn for the measure ``neighbours``, in a graph with more
+#: than EXACT nodes.
 _EDGES = 1000
 _EQUAL = (
     "all connected nodes have the same distance, so that no geometry can be measured"

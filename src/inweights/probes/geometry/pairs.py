@@ -26,11 +26,12 @@ from inweights.worlds.world import Ids
 
 #: Number of pairs that are drawn in a graph of more than :data:`EXACT` nodes.
 PAIRS = 100_000
-#: Drawn targets of each drawn source.
+#: Number of drawn targets per drawn source.
 _TARGETS = 100
-#: Groups of sources, whose differences estimate the sampling error.
+#: Number of groups of sources, whose differences estimate the sampling error.
 _GROUPS = 10
-#: Numbers of vectors that are gathered at once, and numbers of hops that are held.
+#: Number of entries of vectors that are gathered at once, and of distances in memory at
+#: once.
 _IN_CACHE = 2**17
 _HOPS_AT_ONCE = 2**23
 #: Added to each rank, so that one sum over a group gives both its size and its ranks

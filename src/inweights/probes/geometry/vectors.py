@@ -25,9 +25,9 @@ from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.families.graphs.edges import edge_prefix
 from inweights.worlds.world import Ids, World, Worlds
 
-#: Random numbers that are held at once.
+#: Number of random numbers in memory at once.
 _AT_ONCE = 2**22
-#: Number of nodes, and the nodes at which each edge starts and ends.
+#: Number of nodes, sources of the edges, targets of the edges.
 Edges = tuple[int, Ids, Ids]
 T = TypeVar("T")
 

@@ -21,11 +21,11 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import World
 
-#: Where a state is changed: a position (negative ones from the end), names of tokens, a
-#: mask ``[B, T]``, or everywhere.
+#: Positions at which a state is changed: an index (negative from the end), names of
+#: tokens, a mask ``[B, T]``, or ``None`` for all.
 Position = int | str | Sequence[str] | Tensor | None
-#: Numbers ``[D]`` or ``[R, D]``; or a prompt, whose state it is; or two, the difference
-#: of theirs.
+#: Numbers ``[D]`` or ``[R, D]``; a prompt, whose state is the vector; or two prompts,
+#: for the difference of their states.
 Vector = Any
 
 

@@ -28,8 +28,8 @@ from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World, Worlds
 
 METHODS = ("none", "decoded", "ridge", "true")
-#: Folds of the bridges; the states of one fold are moved by a map that is fitted on the
-#: others.
+#: Number of folds of the bridges; the states of one fold are moved by a map that is
+#: fitted on the other folds.
 _FOLDS = 5
 
 

@@ -18,7 +18,8 @@ from inweights.models.packing import pack
 from inweights.probes.interventions.spots import recorded
 from inweights.worlds.arrays import Bool, Float, Int
 
-#: What the norm adds to a variance, as in :func:`~inweights.models.layers.fused.layer_norm`.
+#: Constant that the norm adds to a variance, as in
+#: :func:`~inweights.models.layers.fused.layer_norm`.
 _EPSILON = 1e-5
 
 

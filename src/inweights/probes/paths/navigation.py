@@ -31,7 +31,7 @@ from inweights.training.scoring import answer_ranks
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, Worlds
 
-#: Queries whose similarities to all arms are held at once.
+#: Number of queries whose similarities to all arms are in memory at once.
 _CHUNK = 1024
 
 

@@ -35,12 +35,13 @@ from inweights.theory.geometric_memory.detail import DRAWN, Detail
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Ids, World, Worlds
 
-#: Rows of a Gram matrix that are made at once.
+#: Number of rows of a Gram matrix that are computed at once.
 _ROWS = 2048
-#: Frames of a large graph: so many in all, times its nodes, and at least a few.
+#: For a large graph, the number of frames times the number of nodes, and the smallest
+#: number of frames.
 _FRAME_NODES = 40_000
 _FEWEST = 4
-#: Random sums of columns of which the energy is taken in a large graph.
+#: Number of random sums of columns from which energies are estimated in a large graph.
 _SKETCH = 16
 
 

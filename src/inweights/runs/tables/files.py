@@ -143,7 +143,7 @@ class Folder:
         return True
 
 
-#: The place where a store is.
+#: Storage of files: a folder, or an object store.
 Files = Folder | ObjectStore
 
 

@@ -27,7 +27,7 @@ from inweights.errors import InweightsError, RunError
 from inweights.runs.tables.files import Files
 
 _FOLDER = "leases"
-#: Beats in the time that a lease runs.
+#: Number of beats during the duration of a lease.
 _BEATS = 4
 
 

@@ -7,9 +7,9 @@ whose bytes do not match its name is treated as missing.
 
 import hashlib
 
-#: The part of a run that is no table: its trained weights.
+#: The part of a run that is not a table: its trained weights.
 MODEL_PART = "model"
-#: Characters of a hash, hexadecimal digits of SHA-256.
+#: Number of characters of a hash, hexadecimal digits of SHA-256.
 HASH = 16
 
 

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-#: Seconds that one waits for a store that does not answer.
+#: Seconds for which operations on an unavailable store are repeated.
 PATIENCE = 600.0
-#: What a folder of another machine says while that is away, and may stop to say.
+#: Errors of a folder on another machine while that machine is unavailable; they may
+#: disappear.
 _AWAY = {
     getattr(errno, name)
     for name in (

@@ -27,13 +27,13 @@ from inweights.runs.tables.lease import Hold, Leases
 from inweights.runs.tables.names import HASH, MODEL_PART, ending, name_of
 from inweights.support.links import within
 
-#: Seconds after which a task is taken over whose holder, on another machine, gave no
-#: sign.
+#: Seconds after which the task of an unresponsive process on another machine is taken
+#: over.
 LEASE = 60.0
 _UNFINISHED = "unfinished"
 _LIST = "wanted.json"
-#: What an unfinished training waits for: owner and part of each table, and there is one
-#: at least.
+#: List of the tables that an unfinished training computes, as pairs of owner and part;
+#: it is not empty.
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[\w-]+$")]
 _Wanted = Annotated[list[tuple[_Name, _Name]], msgspec.Meta(min_length=1)]
 

@@ -21,7 +21,7 @@ from typing import Any
 from inweights.support.keys.source_code import dumped, hashed
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-#: Values that have a name of their own; of others the name of their type is taken.
+#: Types whose values have their own names; others are identified by their type's name.
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 

@@ -16,7 +16,7 @@ from inweights.errors import ConfigError
 from inweights.support.keys.named_files import MARK
 from inweights.support.keys.sources import PLAIN, globals_of, sources_of
 
-#: What code uses and does not change.
+#: Types of values that code uses without changing them.
 _FIXED = (
     types.ModuleType,
     types.FunctionType,

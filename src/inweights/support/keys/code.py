@@ -47,10 +47,11 @@ def usual(value: Any) -> Any:
     return value
 
 
-#: What :func:`code_of` was given in this process: lambdas and functions of a notebook,
-#: too.
+#: Functions that :func:`code_of` was given in this process, including lambdas and
+#: functions of a notebook.
 _GIVEN: dict[tuple[str, str], Any] = {}
-#: What was found at an address with this source: it is asked for at every step.
+#: Functions that were found at an address with this source, cached because they are
+#: needed at every step.
 _CHECKED: dict[tuple[str, str], Any] = {}
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from inweights.errors import DataError
 
 _LENGTH = 16
-#: Nanoseconds for which a file must have been left alone before its hash is remembered:
-#: two edits within one tick of the file system's clock look alike.
+#: Nanoseconds since the last change of a file before its hash is cached, as two edits
+#: within one tick of the file system's clock cannot be distinguished.
 _SETTLED = 2 * 10**9
 _known: dict[tuple[str, int, int, int], str] = {}
 

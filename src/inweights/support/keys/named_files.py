@@ -17,9 +17,9 @@ from typing import Any
 from inweights.errors import CautionWarning
 from inweights.support.keys.content import fingerprint
 
-#: What follows the name of such a file in a list of what a run depends on.
+#: Suffix of a file's name in the list of what a run depends on.
 MARK = " (named by an option)"
-#: Characters of a name, at most.
+#: Largest number of characters of a name.
 _MAX_NAME = 1_000
 
 

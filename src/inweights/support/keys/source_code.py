@@ -19,8 +19,8 @@ from inweights.errors import ConfigError
 from inweights.support.keys.content import fingerprint
 
 _LENGTH = 16
-#: Folders of installed packages: of these a package counts as a whole, and not its
-#: neighbours.
+#: Names of folders of installed packages, in which a package is identified as a whole,
+#: without its neighbours.
 _INSTALLED = ("site-packages", "dist-packages")
 
 

@@ -29,9 +29,9 @@ from inweights.support.keys.source_code import (
     module_sources,
 )
 
-#: Versions, from 2 on, of the library's own whose numbers are others than they were:
-#: names of configs (of worlds, models, learners, optimizers) and of functions. A raised
-#: one is another key. ``python -m tests.house.golden`` says where one is due.
+#: Versions, from 2 on, of the library's own configs (of worlds, models, learners,
+#: optimizers) and functions whose numbers have changed, by name. A raised version means
+#: another key. ``python -m tests.house.golden`` reports where a new version is needed.
 RAISED: dict[str, int] = {
     "Curriculum": 2  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
 }

@@ -16,7 +16,7 @@ from typing import Any
 
 from inweights.support.statistics.student import quantile
 
-#: Share of true means that an interval may miss.
+#: Error probability: the share of true means that an interval may miss.
 ALPHA = 0.05
 
 

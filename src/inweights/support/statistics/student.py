@@ -9,7 +9,7 @@ import math
 from functools import lru_cache
 from statistics import NormalDist
 
-#: Degrees of freedom from which the expansion is exact to ten digits.
+#: Smallest number of degrees of freedom for which the expansion is exact to ten digits.
 _MANY = 200
 
 

@@ -13,9 +13,10 @@ from inweights.config import Config, check_size, refuse_idle
 from inweights.errors import ConfigError
 from inweights.support.keys.code import Code, Taken, as_code, usual
 
-#: Largest number of updates of a phase. A larger one is taken for a typing error.
+#: Largest number of updates of a phase; a larger number is assumed to be a typing
+#: error.
 MAX_STEPS = 10**9
-#: Largest rate, decay or noise.
+#: Largest learning rate, weight decay or noise.
 MAX_RATE = 1e30
 
 

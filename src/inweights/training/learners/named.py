@@ -10,7 +10,7 @@ import msgspec
 
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule, Stop
 
-#: Rate times width of a GPT that composes (Identity Bridge, Figure 2).
+#: Learning rate times width of a GPT that composes facts (Identity Bridge, Figure 2).
 RATE_WIDTH = 0.064
 #: Training loss at which the joint task of analogies stops (Feature Resemblance, Table
 #: 1).

@@ -21,9 +21,9 @@ from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, Worlds
 
-#: Logits of a replica that are held at once, 8 MB. The number must not depend on the
-#: number of replicas: products of other sizes may round differently, and a run is the
-#: same alone.
+#: Number of logits of a replica in memory at once, 8 MB. It must not depend on the
+#: number of replicas, since products of other sizes may round differently, and a run
+#: must have the same results alone.
 MAX_LOGITS = 2**21
 
 

@@ -34,7 +34,7 @@ from inweights.training.steps.consequences import Consequences
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World, Worlds
 
-#: Ridge of the keys' second moment, as a multiple of their mean square.
+#: Ridge penalty of the keys' second moment, as a multiple of their mean square.
 _PENALTY = 1e-2
 #: Probability of the new answer at which training on an edit ends.
 _HELD = 0.9

@@ -25,7 +25,7 @@ __all__ = ["MAX_CURVES", "Tracker", "points"]
 
 #: Largest number of curves of one table; a larger table is only stored as a file.
 MAX_CURVES = 200
-#: What one run of the tracker can be.
+#: Units that can be one run of the tracker.
 _PER = ("run", "trial", "sweep")
 _LOG = logging.getLogger("inweights.trackers")
 

@@ -279,7 +279,8 @@ class TensorBoard:
         self._writer.close()
 
 
-#: Opens a run of each tracker, given project, group, name, settings and folder.
+#: Class of each tracker's runs, which is called with project, group, name, settings and
+#: folder.
 TOOLS: dict[str, Callable[[str, str, str, Mapping[str, Any], Path], Tool]] = {
     "tensorboard": TensorBoard,
     "wandb": Wandb,

@@ -33,7 +33,7 @@ from inweights.models.outside.replicas.rowwise import Noise, Rows, reason_of
 from inweights.models.outside.replicas.stacking import Names, find
 from inweights.worlds.arrays import Float, Int
 
-#: Name of the deepest state of every module: its logits.
+#: Name of the deepest state of every wrapped module, which is its logits.
 LOGITS = "logits"
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-#: A function of ``[R, ...]`` to the same shape, whose rows do not reach each other.
+#: Function of ``[R, ...]`` to the same shape, none of whose rows depends on other rows.
 Rowwise = Callable[[Tensor], Tensor]
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError, unknown_name
 
-#: What torch.compile, and wrappers for several GPUs, put before each name.
+#: Prefixes that torch.compile, and wrappers for several GPUs, add to each name.
 _PREFIXES = ("_orig_mod.", "module.")
 
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from inweights.worlds.arrays import Float, Int
 
-#: Logits held at once: few enough for a processor's cache, enough for its matrix units.
+#: Number of logits in memory at once: few enough for a processor's cache, enough for
+#: its matrix units.
 CHUNK_LOGITS = {"cpu": 2**25, "cuda": 2**28}
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-#: Where an optimizer keeps its kernels; without them, its next step is PyTorch's own.
+#: Attribute in which an optimizer stores its kernels; without it, the next step is
+#: PyTorch's own.
 _KERNELS = "_direct_kernels"
 
 

@@ -30,7 +30,7 @@ from inweights.training.steps.optimizers.spans import (
 )
 from inweights.worlds.arrays import Float
 
-#: Numbers that the widest registers hold.
+#: Number of entries in the widest registers.
 LANES = 16
 
 

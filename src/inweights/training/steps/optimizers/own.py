@@ -25,12 +25,12 @@ from inweights.training.steps.optimizers.lockstep import in_lockstep
 from inweights.training.steps.optimizers.spans import decays_of, equal_runs, joined
 from inweights.training.steps.optimizers.stored_state import pack_state, unpack_state
 
-#: Rows whose length is a multiple of this can be one block: no row ends within a vector
-#: register.
+#: Rows whose length is a multiple of this number can form one block, since no row ends
+#: within a vector register.
 LANES = 32
-#: Largest block, in numbers: PyTorch computes it in one thread.
+#: Largest number of entries of a block, which PyTorch computes in one thread.
 MAX_TOGETHER = 2**15
-#: Shape of the matrix, and number of steps, by which an update is tried for being
+#: Shape of the matrix, and number of steps, with which an update is tested for being
 #: elementwise.
 _TRIED = (3, 2 * LANES)
 _STEPS = 3

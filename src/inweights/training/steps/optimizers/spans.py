@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
 
-#: A part of the columns: the first, and the one after the last.
+#: A range of columns: the first column, and the one after the last.
 Span = tuple[int, int]
 
 

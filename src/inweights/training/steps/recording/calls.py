@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 #: Kernels that allocate memory without values, that fill it with 0 or with 1, and that
-#: copy. They are told apart since none of them has to run again as it was: planned
-#: memory is there already.
+#: copy. They are treated separately, since the planned memory exists already, so that
+#: none of them has to be repeated unchanged.
 EMPTY = frozenset(
     ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 )

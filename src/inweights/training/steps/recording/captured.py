@@ -17,11 +17,11 @@ from inweights.models.base import Model
 from inweights.training.batches.batch import Batch
 from inweights.worlds.arrays import Float
 
-#: Makes one update of the parameters by a batch, and returns the loss of each replica,
-#: ``[R]``.
+#: Function that makes one update of the parameters from a batch, and returns the loss
+#: of each replica, ``[R]``.
 Update = Callable[[Batch], Tensor]
-#: Updates before the capture, in which libraries choose their kernels and memory is
-#: allocated.
+#: Number of updates before the capture, in which libraries choose their kernels and
+#: memory is allocated.
 WARM_UP = 3
 
 

@@ -21,12 +21,15 @@ from inweights.training.batches.batch import Batch
 from inweights.training.steps.recording.kernels import Kernels, NotRecordable
 from inweights.worlds.arrays import Float
 
-#: Computes the loss of each replica on a batch, ``[R]``, and writes their gradients.
+#: Function that computes the loss of each replica on a batch, ``[R]``, and writes their
+#: gradients.
 Losses = Callable[[Batch], Tensor]
 
-#: Steps before the recording, in which ids are checked and PyTorch chooses kernels.
+#: Number of steps before the recording, in which ids are checked and PyTorch chooses
+#: kernels.
 WARM_UP = 2
-#: Steps after it, in which the kernels are compared with Python, to the last bit.
+#: Number of steps after it, in which the kernels' results are compared bitwise with
+#: Python's.
 COMPARED = 2
 
 
