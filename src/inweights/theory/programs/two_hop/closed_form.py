@@ -289,7 +289,7 @@ def _with(n: int) -> ClosedForm:
 
 
 def _pull(n: int, b: float) -> tuple[float, float, float]:
-    """Return ``e``, the ``B`` of Lemma 2, and ``κ (B + e / b²)``: terms of the equation for ``b``."""
+    """Return ``e``, the ``B`` of Lemma 2, and ``κ (B + e / b²)``, for a value of ``b``."""
     e = (1 + (n - 1) / b) / (2 * (n + 1))
     mean = (1 + (n - 1) * (2 - b)) / 2
     size = np.sqrt(2 * ((n + 1) * e**2 + mean**2 + n))
