@@ -41,14 +41,14 @@ class Statements:
     """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
 
     Iterating and indexing give single statements; :meth:`World.table` returns all in
-    words. A fact is a prompt with one answer, since that is trained on. A query is a
-    prompt with the set of its right answers.
+    words. A fact is a prompt with the one answer that is trained. A query is a prompt
+    with the set of its right answers.
 
     Attributes:
         prompts: All prompt tokens, one statement after another.
-        prompt_ends: Where each statement's prompt ends in ``prompts``, ``[M]``.
+        prompt_ends: End (exclusive) of each statement's prompt in ``prompts``, ``[M]``.
         answers: All answer tokens, in the same form.
-        answer_ends: Where each statement's answer ends, ``[M]``.
+        answer_ends: End (exclusive) of each statement's answer, ``[M]``.
         roles: Role of each statement, an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
         out_of_distribution: Whether a query is out of distribution, ``[M]``.

@@ -165,7 +165,7 @@ def _repeated(facts: Knowledge, first: Ids, kept: Bools) -> Iterator[Change]:
 
 
 def _reasons_apart(facts: Knowledge, triples: Ids, kept: Bools) -> dict[int, str]:
-    """Return why facts are set apart, by their index."""
+    """Return the reason for each fact that is set apart, by the index of the fact."""
     reasons: dict[int, str] = {}
     for i in np.flatnonzero(kept).tolist():
         subject, _, value = triples[i].tolist()

@@ -232,7 +232,16 @@ def failing_chains(
 
 
 def _left_out(knowledge: Knowledge, kept: Ids) -> pl.DataFrame:
-    """Return the facts outside a part, in the form in which a prediction lists dropped facts."""
+    """List the facts that are not in a part, like the dropped facts of a prediction.
+
+    Args:
+        knowledge: All facts.
+        kept: Indices of the facts in the part.
+
+    Returns:
+        One row per fact: ``fact`` (its index), ``statement`` (the fact as text),
+        ``instead`` (null), ``why`` (``left out``).
+    """
     statement = pl.format("({} {}) → {}", "subject", "relation", "object")
     return (
         knowledge.frame()

@@ -79,9 +79,9 @@ class SoftSolution(Certified):
 
     @property
     def stored(self) -> Bool[Bools, " facts"]:
-        """Mask of the facts that are answered rightly, with all right answers above all wrong ones.
+        """Mask ``[facts]`` of the facts that are answered rightly: right answers above wrong ones.
 
-        ``[facts]``. These facts do not exclude each other, as ``templates`` prove.
+        These facts do not exclude each other, as ``templates`` prove.
         """
         won: Bools = (self._least > ROUNDING)[self.program.row]
         return won

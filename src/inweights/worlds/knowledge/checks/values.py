@@ -190,7 +190,7 @@ def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
 
 
 def _lines(cells: Sequence[Cell]) -> tuple[int, ...]:
-    """Return the lines of some names."""
+    """Return the first line of each name."""
     return tuple(line for _, line in cells)
 
 
