@@ -204,7 +204,7 @@ class Model(ReadableStates):
         return table if isinstance(table, Tensor) else None
 
     def select(self, replicas: Sequence[int]) -> Model:
-        """Return a copy of some replicas, in the given order, as a model that shares no memory.
+        """Return a copy of some replicas, in the given order, as a model with its own memory.
 
         Args:
             replicas: Indices of the replicas.

@@ -1,9 +1,9 @@
 """GPT-2 with a replica axis: pre-norm blocks, causal attention, GELU (Identity Bridge, B.1).
 
 A :class:`~inweights.models.GPTConfig` builds a :class:`GPT`; its variants (loops,
-memory, uniform attention, no residual stream) are settings. ``export.py`` converts it
-to a Hugging Face GPT-2. Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences,
-``T`` positions, ``D`` width, ``H`` heads, ``K`` candidates.
+memory, uniform attention, no residual stream) are settings. Shapes: ``R`` replicas,
+``S`` packed tokens, ``B`` sequences, ``T`` positions, ``D`` width, ``H`` heads, ``K``
+candidates.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ PartHook = Callable[[str, Tensor], Tensor]
 class GPT(Model):
     """Compute next-token logits by a GPT-2; its ``R`` replicas train as one tensor program.
 
-    Make a model by :meth:`GPTConfig.build`, which draws the initial values from one
-    seed per replica; ``GPT(...)`` alone leaves all parameters uninitialised. With
-    several loops a sequence passes through all blocks several times (Dehghani et al.
-    2018). Hidden states are ``embedding``, ``block.i`` and ``final``; ``i`` counts
+    :meth:`GPTConfig.build` makes a model and draws its initial values from one seed per
+    replica; ``GPT(...)`` leaves them uninitialised. Hidden states are ``embedding``,
+    ``block.i`` and ``final``. With several loops (Dehghani et al. 2018), ``i`` counts
     passes, so that ``block.3`` of two blocks is the second block in the second loop.
 
     Args:
@@ -53,7 +52,9 @@ class GPT(Model):
 
     Attributes:
         loops: Number of loops; may be changed after training.
-        waves: Sinusoidal position vectors ``[T, D]``, if the config chooses them.
+
+    Raises:
+        ConfigError: In a call: a sequence is longer than ``config.context``.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -91,7 +92,7 @@ class GPT(Model):
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Outputs of all heads (``block.0.heads``, side by side), of attention and of the MLP."""
+        """Names of the outputs of heads (``block.0.heads``, side by side), attention and MLP."""
         attends = self.config.attention != "none"
         parts = ("heads", "attention", "mlp") if attends else ("mlp",)
         blocks = range(len(self.passes))
@@ -132,8 +133,8 @@ class GPT(Model):
         """Compute the state that :meth:`unembed` reads.
 
         Args:
-            batch: Packed sequences of every replica, ``S`` tokens in all.
-            at: Indices of the ``n`` packed tokens that are wanted; by default all.
+            batch: Packed sequences of every replica, ``S`` tokens in total.
+            at: Indices of the ``n`` requested packed tokens; by default all.
 
         Returns:
             ``[R, n, D]``, or ``[R, S, D]``.

@@ -62,7 +62,7 @@ class Activity(str):
 
     @property
     def time_left(self) -> str:
-        """The time that is left, in words; "" if it is not known yet."""
+        """The remaining time as text; "" if it is not known yet."""
         if self.left is None:
             return ""
         text = f"about {duration(self.left)} left"
@@ -73,11 +73,11 @@ class Activity(str):
 
 
 def time_left(what: str, seconds: float | None) -> str:
-    """Return the time that is left, in words, with a comma before it; "" if it is not known.
+    """Return the remaining time as text that begins with a comma; "" if it is not known.
 
     Args:
-        what: What is being done, which may know better (:class:`Activity`).
-        seconds: The time by the share of the work that is done; ``None`` if unknown.
+        what: The current activity; the estimate of an :class:`Activity` is preferred.
+        seconds: Estimate from the share of the work that is done; ``None`` if unknown.
     """
     if isinstance(what, Activity):
         return f", {what.time_left}" if what.time_left else ""

@@ -223,7 +223,11 @@ class StateFile(Generic[S]):
         )
 
     def clear_if_damaged(self) -> None:
-        """Remove the file if it is damaged, so that the training starts again."""
+        """Remove the file if it is damaged, so that the training starts again.
+
+        Raises:
+            RunError: The file has another key.
+        """
         try:
             self.read()
         except DamagedError:

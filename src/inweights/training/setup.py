@@ -96,7 +96,11 @@ class TrainingSetup:
         return any(later.steps for later in self.phases[phase:])
 
     def stored_state(self) -> ReplicaState | None:
-        """Return the state to resume from; ``None`` if no checkpoint was written."""
+        """Return the state to resume from; ``None`` if no checkpoint was written.
+
+        Raises:
+            RunError: The checkpoint belongs to another training, or is damaged.
+        """
         if self.checkpoint is None:
             return None
         return self.checkpoint.read(self.parameters.values.device)

@@ -29,6 +29,9 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         width: Width ``D`` of the embeddings. Theory about the smallest norm needs at
             least the rank of the solution.
         init: Initial scale of both matrices.
+
+    Raises:
+        ConfigError: The width is below 1.
     """
 
     width: int = 64
@@ -60,6 +63,9 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         dropout: Probability with which an entry of the middle layer is set to 0 during
             training (Fig. 31).
         init: Initial scale of every weight matrix; ``b`` starts at 0.
+
+    Raises:
+        ConfigError: A value is out of range.
     """
 
     later = {"dropout": 0.0}
@@ -94,6 +100,9 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         tied: Whether a node has the same vector as input and as output. Untied models
             oscillate along eigenvectors with negative eigenvalues (§4.4, Fig. 9).
         init: Initial scale of the vectors; standard normal in the paper.
+
+    Raises:
+        ConfigError: The width is below 1.
     """
 
     width: int = 100
@@ -125,6 +134,9 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
             are the logits of the ``K`` labels.
         init: Initial scale of every matrix; by default entries are drawn from ``N(0,
             1/D)``.
+
+    Raises:
+        ConfigError: A size is below 1.
     """
 
     width: int = 1024
@@ -168,6 +180,9 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
             every basis. ``gaussian``: fixed vectors drawn from ``N(0, 1/D)``, which are
             nearly orthonormal, for more than ``D`` tokens.
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
+
+    Raises:
+        ConfigError: A value is out of range.
     """
 
     width: int = 512

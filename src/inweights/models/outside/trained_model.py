@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from inweights.models.outside.module_configs import TrainedConfig
 
 _NOT_REPLACED = (
-    "states can only be replaced where every name of the world is one token of the module; "
-    "here some are several"
+    "states can be replaced only if every name of the world is a single token of the module; "
+    "some names here are several tokens"
 )
 
 
@@ -116,6 +116,11 @@ class Trained(Wrapped):
 
         Returns:
             ``[R, n, D]``, or ``[R, S, D]``.
+
+        Raises:
+            ConfigError: The names of a prompt have several token ids, and hooks are
+                set.
+            DataError: A token id is out of range.
         """
         if self._summed:
             return self._summed_at(batch, at)

@@ -141,7 +141,12 @@ class Wrapped(ModuleCaller):
         )
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
+
+        Raises:
+            ConfigError: The positions of the batch have an offset.
+            DataError: A token id is out of range.
+        """
         return self._states(batch, self._form.states)
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:

@@ -66,6 +66,9 @@ class ObjectStore:
 
         Args:
             name: Name of the object, relative to the store's address.
+
+        Raises:
+            WriteError: The store denies access, or does not respond.
         """
         with suppress(*self._gone), self._reaching(name, *self._gone):
             return bytes(self._obstore.get(self._store, name).bytes())
@@ -77,6 +80,9 @@ class ObjectStore:
         Args:
             name: Name of the object, relative to the store's address.
             content: Its bytes.
+
+        Raises:
+            WriteError: The store denies access, or does not respond.
         """
         self._put(name, content, "overwrite")
 
@@ -89,6 +95,9 @@ class ObjectStore:
 
         Returns:
             Whether this call wrote the object.
+
+        Raises:
+            WriteError: The store denies access, or does not respond.
         """
         try:
             # obstore tries this again only if it surely was not done. Here a second try
@@ -105,6 +114,9 @@ class ObjectStore:
         Args:
             folder: Folder, relative to the store's address; an empty string is the
                 whole store.
+
+        Raises:
+            WriteError: The store denies access, or does not respond.
         """
         with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
@@ -116,6 +128,9 @@ class ObjectStore:
 
         Args:
             name: Name of the object, relative to the store's address.
+
+        Raises:
+            WriteError: The store denies access, or does not respond.
         """
         with suppress(*self._gone), self._reaching(name, *self._gone):
             self._obstore.delete(self._store, name)
@@ -125,6 +140,9 @@ class ObjectStore:
 
         Args:
             folder: Folder, relative to the store's address.
+
+        Raises:
+            WriteError: The store denies access, or does not respond.
         """
         for name in self.names(folder):
             self.remove(name)
@@ -139,6 +157,9 @@ class ObjectStore:
         Yields:
             The path of the local file, and a function that uploads it, which the block
             calls whenever it changed the file.
+
+        Raises:
+            WriteError: The store denies access, or does not respond.
         """
         with tempfile.TemporaryDirectory(prefix="inweights-") as folder:
             path = Path(folder) / "state"

@@ -48,6 +48,9 @@ def contents_of(*names: str) -> dict[str, str]:
     Args:
         *names: Paths, and names of models.
 
+    Raises:
+        DataError: A file cannot be read.
+
     Example:
         >>> contents_of("@smollm2", "", "no/such-model")
         {}

@@ -39,7 +39,12 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def sources_of(value: Any) -> dict[str, str]:
-    """Return the hash of every file and module that a value depends on, by its path."""
+    """Return the hash of every file and module that a value depends on, by its path.
+
+    Raises:
+        ConfigError: A global of a function without a source file cannot be hashed.
+        DataError: A file cannot be read.
+    """
     found: dict[str, str] = {}
     for name, content in _found(value):
         free = name

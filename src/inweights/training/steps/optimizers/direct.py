@@ -1,8 +1,8 @@
-"""Steps of a fused optimizer by its kernels alone, on a CPU: :func:`stepping_directly`.
+"""Call only the kernels of a fused optimizer in a step on a CPU: :func:`stepping_directly`.
 
-At every step ``torch.optim`` collects the tensors of all groups anew, which takes longer
-than the kernel of a small model. The tensors of ``fused.py`` stay the same, so that they
-are collected once, after the first step has made the optimizer's state.
+At every step, ``torch.optim`` collects the tensors of all groups again, which takes
+longer than the kernel of a small model. The tensors of ``fused.py`` stay the same.
+Therefore they are collected once, after the first step has made the optimizer's state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KERNELS = "_direct_kernels"
 def stepping_directly(whole_step: Callable[..., Any]) -> Callable[..., None]:
     """Return a method ``step`` that calls only the optimizer's kernels after its first call.
 
-    On other devices than a CPU, it is PyTorch's own method.
+    On devices other than a CPU, the method is PyTorch's own.
 
     Args:
         whole_step: The method ``step`` of a class of ``torch.optim`` that is built with
@@ -51,7 +51,7 @@ def loading_anew(load_state_dict: Callable[..., None]) -> Callable[..., None]:
     """Return a method ``load_state_dict`` after which a step collects the tensors again.
 
     Args:
-        load_state_dict: The method of a class of ``torch.optim``.
+        load_state_dict: The method ``load_state_dict`` of a class of ``torch.optim``.
     """
 
     def load(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ def loading_anew(load_state_dict: Callable[..., None]) -> Callable[..., None]:
 
 
 def _kernels_of(optimizer: torch.optim.Optimizer) -> list[Callable[[], None]]:
-    """Return a function for each group, which calls its kernel with its present rate."""
+    """Return one function per group, which calls the group's kernel with its current rate."""
     kernels: list[Callable[[], None]] = []
     for group in optimizer.param_groups:
         # Without autograd's part, so that they can be changed in place.

@@ -1,8 +1,9 @@
-"""Changes of a list of recorded kernels that save passes over memory, with the same numbers.
+"""Rewrite a list of recorded kernels to save passes over memory, with bitwise equal results.
 
 :func:`copies_at_once` copies gradients while they are in the cache, :func:`into_place`
-lets kernels write them where they belong, and :func:`transposed_products` computes a
-product in the layout in which it is read. ``kernels.py`` applies them to its recording.
+lets kernels write gradients into their final memory, and :func:`transposed_products`
+computes a product in the layout in which it is read. ``kernels.py`` applies them to its
+recording.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def copies_at_once(calls: Sequence[Call]) -> list[Call]:
     """Copy each gradient to its place when it is computed, while it is in the cache.
 
     Args:
-        calls: A recording, in which the last ``_foreach_copy_`` copies all gradients.
+        calls: A recording whose last ``_foreach_copy_`` copies all gradients.
+
+    Returns:
+        The calls, with a separate copy after the computation of each gradient.
     """
     ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
     if not ends:
@@ -53,12 +57,12 @@ def copies_at_once(calls: Sequence[Call]) -> list[Call]:
 
 
 def into_place(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Let elementwise kernels, sums and ``index_add`` write gradients where they are copied to.
+    """Let elementwise kernels, sums and ``index_add`` write gradients into their final memory.
 
     Args:
-        calls: Calls that are needed, of which copies into foreign memory follow
-            :func:`copies_at_once`.
-        result: What they compute.
+        calls: The calls that are needed, with separate copies of gradients as returned
+            by :func:`copies_at_once`.
+        result: The result of the recorded computation.
 
     Returns:
         The calls, without the copies that are no longer needed.
@@ -123,12 +127,16 @@ def _written_into(call: Call, slot: Tensor, gradient: Tensor) -> Call | None:
 def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
     """Compute products that are only read transposed in that layout, so that reading is fast.
 
-    ``(A B)ᵀ = Bᵀ Aᵀ`` sums the same products. Whether in the same order depends on the
-    shapes and on the library of linear algebra; it is tried with random numbers.
+    ``(A B)ᵀ = Bᵀ Aᵀ`` sums the same products. Whether the order of summation is the
+    same depends on the shapes and on the library of linear algebra; this is tested with
+    random numbers.
 
     Args:
-        calls: Calls that are needed.
-        result: What they compute.
+        calls: The calls that are needed.
+        result: The result of the recorded computation.
+
+    Returns:
+        The calls, with some products replaced by transposed products.
     """
     readers: dict[int, list[Tensor]] = defaultdict(list)
     for call in calls:
@@ -169,7 +177,7 @@ def _transposed(call: Call, found: Sequence[Tensor]) -> Call | None:
 
 
 def _rounds_alike(left: Tensor, right: Tensor) -> bool:
-    """Whether a transposed product has the same bits, for random factors of these layouts."""
+    """Return whether a transposed product has the same bits, for random factors."""
     numbers = torch.Generator().manual_seed(0)
     factors = []
     for given in (left, right):
@@ -181,7 +189,7 @@ def _rounds_alike(left: Tensor, right: Tensor) -> bool:
 
 
 def _reads_transposed(view: Tensor, product: Tensor) -> bool:
-    """Whether a view's numbers are those of a product ``[R, m, n]``, column after column."""
+    """Return whether a view is a product ``[R, m, n]`` read column by column."""
     _, rows, columns = product.shape
     if min(rows, columns) < 2 or view.numel() != product.numel():
         return False
@@ -201,9 +209,9 @@ def depend_on_batch_alone(
     """Return for each call whether its result depends on tensors of the batch only.
 
     Args:
-        calls: Calls that are needed.
+        calls: The calls that are needed.
         batch: The tensors of the batch.
-        fixed: Kernels whose result does not depend on numbers.
+        fixed: Names of kernels whose result does not depend on the values of tensors.
     """
     written: set[int] = set()
     for call in calls:
