@@ -224,8 +224,7 @@ class Block(nn.Module):
             self.qkv = Linear(replicas, width, 3 * width)
         elif config.attention == "uniform":
             self.qkv = Linear(replicas, width, width)
-        # What writes into the residual stream starts smaller (Radford et al. 2019,
-        # §2.3).
+        # Writes into the residual stream start smaller (Radford et al. 2019, §2.3).
         shrink = math.sqrt(2 * config.layers) if config.depth_scaled else 1.0
         attends = config.attention != "none"
         self.out = Linear(replicas, width, width, shrink=shrink) if attends else None
