@@ -73,16 +73,17 @@ def train(
         model: The model, with ``R`` replicas.
         worlds: One world for all replicas, or one for each; their facts are trained on.
         curriculum: One curriculum for all replicas, or one for each; they may differ
-            only in learning rate, weight decay and options of a user's own optimizer. By default
-            :func:`~inweights.training.learners.named_for` chooses one for the world and
-            the model.
+            only in learning rate, weight decay and options of a user's own optimizer.
+            By default :func:`~inweights.training.learners.named_for` chooses one for
+            the world and the model.
         seeds: Root seed of each replica, which determines the order of its data; a
             number ``n`` means the seeds 0 to ``n - 1``.
         every: Number of steps between two records of the loss.
         observers: Objects that are notified of each step, and may measure the model.
         checkpoint: File in which the state is stored, and from which a stored state is
             resumed. By default the state is not stored.
-        progress: Function that is called with the number of steps done.
+        progress: Function that is called with the number of steps done; by default
+            none.
         shards: Share of this process, if several processes train one model together,
             each with the same arguments. Only the first of them runs observers and
             stores checkpoints.

@@ -36,9 +36,10 @@ class Batch:
 
     @property
     def selected(self) -> Int[Tensor, " n"] | None:
-        """Labelled positions for :class:`~inweights.models.Model`; ``None`` if they are all.
+        """Indices ``at`` of the labelled positions; ``None`` if all positions are labelled.
 
-        Sequences of one token have no other position.
+        This is the argument ``at`` of a :class:`~inweights.models.Model`. All positions
+        are labelled if sequences have a single token.
         """
         single = all(length == 1 for _, length in self.inputs.shapes)
         return None if single and len(self.at) == self.inputs.size else self.at
