@@ -112,11 +112,11 @@ def is_large(task: LearnTask, numbers: int, world: World) -> bool:
 
 
 def facts_of_a_step(task: LearnTask, world: World) -> int:
-    """Return how many facts a step of a training takes, in the phase that takes most.
+    """Return the largest number of facts that a step of a training uses, over its phases.
 
     Args:
         task: The training.
-        world: Its world.
+        world: World of the training.
     """
     assert isinstance(task.learner, Curriculum)
     steps = (sum(facts_of(phase, world).values()) for phase in task.learner.phases)

@@ -1,7 +1,8 @@
-"""Time a few steps of a few trainings, and estimate the time of all by their size.
+"""Time a few steps of a few trainings, and estimate the time of all trainings by their size.
 
-:func:`time_runs` is the part of the cost estimate (``cost.py``) that runs models;
-``timed_steps.py`` times the steps of one phase, ``part_steps.py`` those of large models.
+:func:`time_runs` is the part of the cost estimate (:mod:`~.cost`) that runs models.
+:mod:`~.timed_steps` times the steps of one phase, and :mod:`~.part_steps` those of
+large models.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ LONG = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class TimedRuns:
-    """Trainings by size, of which some were timed.
+    """Trainings sorted by size, of which some were timed.
 
     Attributes:
-        tasks: The trainings, by size.
-        sizes: Numbers of parameters and of facts of each.
-        tried: What each training that was timed would take, by its place.
+        tasks: The trainings, in ascending order of size.
+        sizes: Numbers of parameters and of facts of each training.
+        tried: Estimated cost of each training that was timed, by its index.
     """
 
     tasks: Sequence[LearnTask]
@@ -75,10 +76,13 @@ class TimedRuns:
 
     @classmethod
     def untimed(cls, descents: Sequence[LearnTask]) -> Self:
-        """Sort trainings by size.
+        """Sort trainings by size, without timing any.
 
         Args:
             descents: The trainings.
+
+        Returns:
+            The sorted trainings.
         """
         counted: dict[tuple[str, int], int] = {}
         sizes = [_sizes(task, counted) for task in descents]
@@ -90,7 +94,7 @@ class TimedRuns:
 
     @property
     def arithmetic(self) -> int:
-        """Parameters times facts of all updates together."""
+        """Number of parameters times number of facts, summed over all updates."""
         return sum(
             prod(size) * task.steps
             for size, task in zip(self.sizes, self.tasks, strict=True)
@@ -98,22 +102,22 @@ class TimedRuns:
 
     @property
     def each(self) -> list[float]:
-        """Seconds of each training."""
+        """Estimated seconds of each training, in the order of ``tasks``."""
         return self._interpolated("seconds")
 
     @property
     def seconds(self) -> float:
-        """Seconds of all trainings together."""
+        """Estimated seconds of all trainings together."""
         return sum(self.each)
 
     @property
     def h100(self) -> float:
-        """Seconds of all trainings on one H100, by arithmetic."""
+        """Estimated seconds of all trainings on one H100 GPU, from their arithmetic operations."""
         return sum(self._interpolated("h100"))
 
     @property
     def memory(self) -> int:
-        """Bytes of the largest training that was timed."""
+        """Bytes of memory of the largest training that was timed."""
         return max((one.memory for one in self.tried.values()), default=0)
 
     def _interpolated(self, what: str) -> list[float]:
@@ -143,12 +147,15 @@ def time_runs(
     """Time a few steps of some trainings, from the largest to the smallest.
 
     Args:
-        descents: The trainings; each has steps.
+        descents: The trainings; each must have at least one step.
         device: Torch device of the models.
-        budget: Processor time in seconds after which no further group is timed; by
-            default 0.4.
+        budget: Processor time in seconds after which no further group of trainings is
+            timed; by default 0.4.
         progress: Called with a description of what is timed; by default nothing is
             shown.
+
+    Returns:
+        The trainings by size, with the costs of those that were timed.
     """
     found = TimedRuns.untimed(descents)
     last = len(descents) - 1
