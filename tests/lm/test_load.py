@@ -17,9 +17,10 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 from inweights.errors import ConfigError, DataError
 from inweights.lm import FineTune, load_model
 from inweights.lm.model import load
-from inweights.lm.model.load import LanguageModel, cache_folder
+from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.tiny import byte_tokenizer
 from inweights.lm.tuning.adapters import adapted
+from inweights.support.remembered import cache_folder
 
 LAYERS = {
     "self_attn.q_proj": "attn_q",

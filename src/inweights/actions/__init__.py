@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from inweights.actions.configs import to_dict as to_dict
     from inweights.actions.entries import league as league
     from inweights.actions.entries import replay as replay
+    from inweights.actions.estimates import forecast as forecast
     from inweights.actions.finished import find as find
     from inweights.actions.finished import open_run as open_run
     from inweights.actions.finished import verdicts as verdicts
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from inweights.actions.ledger.results import state as state
     from inweights.actions.ledger.results import withdraw as withdraw
     from inweights.actions.making import costs as costs
-    from inweights.actions.making import forecast as forecast
     from inweights.actions.making import recipe_for as recipe_for
     from inweights.actions.making import run as run
     from inweights.actions.making import settle as settle

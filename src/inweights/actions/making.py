@@ -1,6 +1,6 @@
-"""Run a recipe, estimate its cost, judge a table, and add seeds to undecided claims.
+"""Run a recipe, judge a table, and add seeds to undecided claims.
 
-:func:`run` and :func:`forecast` are about one recipe, :func:`settle` about all of them.
+:func:`run` is about one recipe, :func:`costs` and :func:`settle` about all of them.
 :func:`claim` and :func:`add_seeds_until_decided` judge the table of a sweep. The engine
 does the work.
 """
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     )
     from inweights.experiments.engine.outcome import Outcome
     from inweights.experiments.grammar.recipe import Recipe
-    from inweights.experiments.studies.cost_estimate import Forecast
     from inweights.experiments.studies.settle import Kept, Settled
     from inweights.support.progress import Progress
 
@@ -113,7 +112,7 @@ def run(
         return execute(
             chosen,
             scale,
-            seeds=_enough(chosen, scale) if seeds is None else seeds,
+            seeds=enough_seeds(chosen, scale) if seeds is None else seeds,
             overrides=overrides,
             store=RunStore(runs),
             execution=ExecutionOptions(
@@ -148,58 +147,17 @@ def recipe_for(
     return found if chosen else stated(found, scale)
 
 
-def _enough(recipe: Recipe, scale: str) -> int | None:
-    """Return how many seeds verdicts need; ``None`` if the recipe itself lists its seeds."""
+def enough_seeds(recipe: Recipe, scale: str) -> int | None:
+    """Return how many seeds verdicts need; ``None`` if the recipe itself lists its seeds.
+
+    Args:
+        recipe: The recipe.
+        scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
+    """
     from inweights.experiments.engine.judging import seeds_to_judge
 
     named = recipe.root_seeds or scale not in recipe.seeds
     return None if named else seeds_to_judge(recipe, scale)
-
-
-def forecast(
-    recipe: str | Recipe,
-    scale: str = "cpu",
-    *,
-    seeds: int | Sequence[int] | None = None,
-    overrides: Sequence[str] | Mapping[str, Any] = (),
-    runs: str | Path | None = None,
-    progress: Progress | None = None,
-    **execution: Unpack[RunKeywords],
-) -> Forecast:
-    """Estimate the cost of :func:`run` with the same arguments, by timing a few steps.
-
-    Nothing is stored.
-
-    Args:
-        recipe: Name of a recipe, or a user's own recipe.
-        scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds, or a list of root seeds, as for :func:`run`.
-        overrides: Changed settings, as for :func:`run`.
-        runs: Folder of all runs, as for :func:`run`.
-        progress: Function that is called with a description of the timed work; ``None``
-            shows nothing.
-        **execution: As for :func:`run`.
-
-    Returns:
-        The estimate: numbers of runs and of stored runs, steps, minutes and memory.
-
-    Raises:
-        ConfigError: A name, a scale or an override does not fit, or this machine does
-            not have the device.
-    """
-    from inweights.experiments.engine.execution import ExecutionOptions
-    from inweights.experiments.studies.cost import forecast as look_ahead
-
-    # First of all, as it refuses what this machine lacks.
-    options = ExecutionOptions(progress=progress, **execution)
-    chosen = recipe_for(recipe, scale, seeds, overrides)
-    changes = chosen.changes(scale, overrides)
-    enough = _enough(chosen, scale) if seeds is None else seeds
-    settings, numbers, _ = chosen.resolve(scale, enough, changes)
-    plan = chosen.plan(settings)
-    plan.check()
-    place = options.open_store(RunStore(runs).root)
-    return look_ahead(plan, numbers, place, options, version=chosen.version)
 
 
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:

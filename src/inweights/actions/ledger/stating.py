@@ -29,7 +29,9 @@ from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.protocols import computed_protocols
+from inweights.recipes import get_recipe, is_built_in
 from inweights.support.keys.called_code import hash_of_calls
+from inweights.support.remembered import recall, remember
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
@@ -55,6 +57,31 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
         claim.id: digest([_score(claim), recipe.seeds[scale], recipe.version, plan], 16)
         for claim in recipe.claims
     }
+
+
+def remembered_hashes(recipe: Recipe, scale: str) -> dict[str, str]:
+    """Return what :func:`hashes` does, from this machine's cache where it was computed before.
+
+    Computing them plans the recipe, which imports PyTorch. Only those of the library's
+    own recipes are remembered, as long as its files do not change.
+
+    Args:
+        recipe: The recipe.
+        scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
+
+    Returns:
+        The hash of each claim, by its id.
+    """
+    if not is_built_in(recipe.name) or get_recipe(recipe.name) is not recipe:
+        return hashes(recipe, scale)
+    _, _, config = recipe.resolve(scale, seeds=1)
+    key = [scale, config]
+    known = recall("claims", key, dict[str, str])
+    if known is not None:
+        return known[0]
+    found = hashes(recipe, scale)
+    remember("claims", key, found)
+    return found
 
 
 def code_hash(recipe: Recipe) -> str:
@@ -269,7 +296,7 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     entries = [(claim, ledger.entry(claim.id, scale)) for claim in recipe.claims]
     if scale not in recipe.scales or not any(entry.stated for _, entry in entries):
         return recipe
-    now = hashes(recipe, scale)
+    now = remembered_hashes(recipe, scale)
     code = _once(recipe)
     held = [
         entry.stated

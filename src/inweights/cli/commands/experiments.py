@@ -126,9 +126,9 @@ def outcome_of(
     scale = request.scale
     with console.progress(about=about) as progress:
         chosen["progress"] = progress
-        # An estimate stores nothing: what follows is of a run alone.
+        execution["fresh"] = doing.fresh
+        # What follows is of a run alone.
         if not doing.dry_run:
-            execution["fresh"] = doing.fresh
             execution["command"] = request.command
             execution["observers"] = base.trackers(doing.tracker, per=doing.tracker_per)
             return actions.run(recipe, scale, **chosen, **execution)

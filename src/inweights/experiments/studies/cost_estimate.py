@@ -31,6 +31,8 @@ class Forecast:
         h100: Estimated minutes of training on one NVIDIA H100 GPU, from the number of
             arithmetic operations, with at least 4 ms per step; ``None`` if one CPU core
             needs less than half an hour.
+        timed: Day on which the steps were timed, as ``2026-11-28``, if the estimate was
+            remembered; empty if they were timed just now.
     """
 
     conditions: int
@@ -46,6 +48,7 @@ class Forecast:
     memory: int
     jobs: int
     h100: float | None = None
+    timed: str = ""
 
     def __str__(self) -> str:
         parts = [
@@ -70,4 +73,8 @@ class Forecast:
                 f"on one H100 about {roughly(60 * self.h100)} of training, by arithmetic"
             )
             parts.append("a run that was stopped goes on with the same command")
+        if self.timed:
+            parts.append(
+                f"timed on this machine on {self.timed} and not now ('--fresh' times it anew)"
+            )
         return "; ".join(parts)

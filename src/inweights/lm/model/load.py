@@ -9,7 +9,6 @@ rejected, because they can run code.
 from __future__ import annotations
 
 import importlib.util
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from inweights.errors import ConfigError, DataError, check_names, unknown_name
 from inweights.lm.model.unfinished import check_finished
 from inweights.lm.model.weights import check_weights
 from inweights.support.extras import optional
+from inweights.support.remembered import cache_folder
 from inweights.worlds.readers.new_folder import new_folder
 
 if TYPE_CHECKING:
@@ -215,15 +215,6 @@ def readable(folder: Path) -> None:
     """
     for weights in folder.rglob("*.safetensors"):
         weights.chmod(folder.stat().st_mode & 0o666)
-
-
-def cache_folder() -> Path:
-    """Return the folder of converted models: ``$INWEIGHTS_CACHE``, or one in the user's cache."""
-    given = os.environ.get("INWEIGHTS_CACHE")
-    if given:
-        return Path(given)
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "inweights"
 
 
 def _read(

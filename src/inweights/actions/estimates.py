@@ -1,0 +1,144 @@
+"""Estimate the cost of a recipe by timing a few steps, and remember the estimate.
+
+:func:`forecast` is what ``inweights run RECIPE --dry-run`` shows. An estimate of one of
+the library's own recipes is remembered (:mod:`inweights.support.remembered`), so that
+the next dry run does not load PyTorch. It counts as long as the library, the settings
+and the stored runs stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import msgspec
+
+from inweights.actions.making import enough_seeds, recipe_for
+from inweights.experiments.studies.cost_estimate import Forecast
+from inweights.recipes import is_built_in
+from inweights.runs import RunStore
+from inweights.support.remembered import recall, remember
+
+if TYPE_CHECKING:
+    from inweights.experiments.engine.execution import RunKeywords
+    from inweights.experiments.grammar.recipe import Recipe
+    from inweights.runs.tables.store import Store
+    from inweights.support.progress import Progress
+
+_KIND = "estimate"
+
+
+class _Estimate(msgspec.Struct):
+    """A cost estimate, and for which stored tables it counts.
+
+    Attributes:
+        forecast: The estimate.
+        places: Every table of the plan, as (key of the run, part).
+        stored: Whether each of them was stored.
+    """
+
+    forecast: Forecast
+    places: list[tuple[str, str]]
+    stored: list[bool]
+
+
+def forecast(
+    recipe: str | Recipe,
+    scale: str = "cpu",
+    *,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    runs: str | Path | None = None,
+    progress: Progress | None = None,
+    **execution: Unpack[RunKeywords],
+) -> Forecast:
+    """Estimate the cost of :func:`run` with the same arguments, by timing a few steps.
+
+    Nothing is stored with the runs. For the library's own recipes the estimate is
+    remembered in the user's cache: the next one is read from there, with the day on
+    which it was made, until settings, stored runs or the library change.
+
+    Args:
+        recipe: Name of a recipe, or a user's own recipe.
+        scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of seeds, or a list of root seeds, as for :func:`run`.
+        overrides: Changed settings, as for :func:`run`.
+        runs: Folder of all runs, as for :func:`run`.
+        progress: Function that is called with a description of the timed work; ``None``
+            shows nothing.
+        **execution: As for :func:`run`; with ``fresh`` no remembered estimate is used.
+
+    Returns:
+        The estimate: numbers of runs and of stored runs, steps, minutes and memory.
+
+    Raises:
+        ConfigError: A name, a scale or an override does not fit, or this machine does
+            not have the device.
+    """
+    from inweights.experiments.engine.execution import ExecutionOptions
+    from inweights.experiments.engine.plan import expand_plan
+    from inweights.experiments.studies.cost import forecast as look_ahead
+
+    # First of all, as it refuses what this machine lacks.
+    options = ExecutionOptions(progress=progress, **execution)
+    chosen = recipe_for(recipe, scale, seeds, overrides)
+    changes = chosen.changes(scale, overrides)
+    enough = enough_seeds(chosen, scale) if seeds is None else seeds
+    settings, numbers, config = chosen.resolve(scale, enough, changes)
+    place = options.open_store(RunStore(runs).root)
+    own = isinstance(recipe, str) and is_built_in(chosen.name)
+    key = [config, options.device, options.jobs, options.keep_models]
+    if own and not options.fresh and (known := _recall(key, place)):
+        return known
+    plan = chosen.plan(settings)
+    plan.check()
+    found = look_ahead(plan, numbers, place, options, version=chosen.version)
+    if own:
+        work = expand_plan(
+            plan, numbers, chosen.version, keep_models=options.keep_models
+        )
+        places = {one.place for one in work.requests}
+        for run, parts in work.parts.items():
+            places |= {(run, part) for part in parts}
+        _remember(key, found, sorted(places), place)
+    return found
+
+
+def _recall(key: Any, store: Store) -> Forecast | None:
+    """Return the remembered estimate of a plan, with the day on which it was made.
+
+    Args:
+        key: All that the estimate depends on besides the library and the store.
+        store: Store of the tables of single runs.
+
+    Returns:
+        The estimate; ``None`` if there is none, or other tables are stored by now.
+    """
+    found = recall(_KIND, key, _Estimate)
+    if found is None:
+        return None
+    known, day = found
+    if _stored(known.places, store) != known.stored:
+        return None
+    return replace(known.forecast, timed=day)
+
+
+def _remember(
+    key: Any, forecast: Forecast, places: Sequence[tuple[str, str]], store: Store
+) -> None:
+    """Remember the estimate of a plan.
+
+    Args:
+        key: All that the estimate depends on besides the library and the store.
+        forecast: The estimate.
+        places: Every table of the plan, as (key of the run, part).
+        store: Store of the tables of single runs.
+    """
+    remember(_KIND, key, _Estimate(forecast, [*places], _stored([*places], store)))
+
+
+def _stored(places: list[tuple[str, str]], store: Store) -> list[bool]:
+    """Return whether each table is stored."""
+    return [store.has(*place) for place in places]

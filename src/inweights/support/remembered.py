@@ -1,0 +1,94 @@
+"""Remember results on this machine's disk while the library's files stay as they are.
+
+Some small results need PyTorch, whose import takes longer than all else that a command
+does. :func:`recall` and :func:`remember` keep such results as JSON in the user's cache.
+A result is forgotten as soon as any file of the library changes.
+"""
+
+import os
+import platform
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from inweights.config import digest
+from inweights.support.publish import publish_file
+
+#: Endings of the files of the library that a result may depend on.
+_SOURCES = frozenset({".py", ".toml", ".json", ".jsonl", ".md"})
+
+
+class _Remembered(msgspec.Struct):
+    """A stored result.
+
+    Attributes:
+        state: State of the library's files.
+        day: Day on which the result was stored, as ``2026-11-28``.
+        value: The result.
+    """
+
+    state: str
+    day: str
+    value: msgspec.Raw
+
+
+def cache_folder() -> Path:
+    """Return the library's folder in the user's cache, or ``$INWEIGHTS_CACHE`` if that is set."""
+    given = os.environ.get("INWEIGHTS_CACHE")
+    if given:
+        return Path(given)
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "inweights"
+
+
+def recall(kind: str, key: Any, as_type: Any) -> tuple[Any, str] | None:
+    """Return a remembered result and the day on which it was stored, or None.
+
+    Args:
+        kind: What the result is, part of the name of its file.
+        key: All that the result depends on besides the library: JSON values.
+        as_type: Type of the result, which msgspec decodes.
+    """
+    try:
+        stored = msgspec.json.decode(_file(kind, key).read_bytes(), type=_Remembered)
+        if stored.state != library_state():
+            return None
+        return msgspec.json.decode(stored.value, type=as_type), stored.day
+    except (OSError, RuntimeError, msgspec.MsgspecError):  # none, or a damaged one
+        return None
+
+
+def remember(kind: str, key: Any, value: Any) -> None:
+    """Store a result for :func:`recall`; where the cache cannot be written, nothing is stored.
+
+    Args:
+        kind: What the result is, part of the name of its file.
+        key: All that the result depends on besides the library: JSON values.
+        value: The result, which msgspec can encode.
+    """
+    day = datetime.now(UTC).date().isoformat()
+    stored = _Remembered(library_state(), day, msgspec.Raw(msgspec.json.encode(value)))
+    with suppress(OSError, RuntimeError):  # no home, or a read-only one
+        publish_file(_file(kind, key), msgspec.json.encode(stored), sync=False)
+
+
+def _file(kind: str, key: Any) -> Path:
+    """Return the file of a result of this machine."""
+    name = digest([platform.node(), key], 20)
+    return cache_folder() / "remembered" / f"{kind}-{name}.json"
+
+
+@cache
+def library_state() -> str:
+    """Return a digest of names, sizes and times of all files of the library."""
+    root = Path(__file__).parent.parent
+    found = []
+    for path in root.rglob("*"):
+        if path.suffix in _SOURCES:
+            state = path.stat()
+            found.append((str(path), state.st_size, state.st_mtime_ns))
+    return digest(sorted(found), 20)
