@@ -215,3 +215,24 @@ def test_what_depends_on_the_batch_alone_is_computed_when_it_changes() -> None:
     kernels.prepare()
     assert kernels().item() == 5.0
     assert len(kernels) == 2
+
+
+def test_large_products_are_written_where_they_belong() -> None:
+    numbers = torch.Generator().manual_seed(0)
+    state = torch.randn(3, 9, 128, generator=numbers)
+    given = torch.randn(3, 9, 160, generator=numbers)
+    gradients = torch.zeros(3, 128 * 160 + 5)
+    slot = gradients[:, 5:].view(3, 128, 160)
+
+    def compute() -> torch.Tensor:
+        torch._foreach_copy_([slot], [torch.bmm(state.mT, given)])
+        return given.sum((1, 2))
+
+    recorded = Kernels(compute)
+    given.mul_(3.0)
+    compute()
+    written = gradients.clone()
+    gradients.zero_()
+    recorded()
+    assert torch.equal(gradients, written)
+    assert recorded.bytes < slot.nbytes, "no memory for the product"

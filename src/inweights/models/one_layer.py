@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Layer, check_ids, rows_of
+from inweights.models.layers.fused import mean_of_last
 from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
 from inweights.worlds.arrays import Float, Int
@@ -140,12 +141,9 @@ class OneLayer(Model):
         check_ids(tokens, self.vocabulary)
         value = self.hook("value", self._values(tokens))
         sizes = [b * t for b, t in batch.shapes]
-        groups = zip(
-            tokens.split(sizes, dim=-1),
-            value.split(sizes, dim=1),
-            batch.shapes,
-            strict=True,
-        )
+        # The gradient of a split into one part would be a copy.
+        parts = value.split(sizes, dim=1) if len(sizes) > 1 else (value,)
+        groups = zip(tokens.split(sizes, dim=-1), parts, batch.shapes, strict=True)
         mixed = []
         for ids, own, (count, length) in groups:
             # One token attends to itself, with a weight of 1.
@@ -165,7 +163,7 @@ class OneLayer(Model):
         if self.config.mlp == "linear":  # the mean first: equal, and m times cheaper
             return torch.bmm(state, weight.mean(2).mT) * kappa
         inner = torch.bmm(state, weight.flatten(1, 2).mT)  # [R, n, K·M]
-        return inner.relu().unflatten(2, weight.shape[1:3]).mean(3) * kappa
+        return mean_of_last(inner.relu().unflatten(2, weight.shape[1:3])) * kappa
 
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]

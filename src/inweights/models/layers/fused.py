@@ -2,8 +2,9 @@
 
 A step of a small model takes as long as launching its kernels, so that the number of
 kernels matters. :class:`~inweights.models.layers.LayerNorm` and the GPT's attention
-call :func:`layer_norm` and :func:`attend_in_pairs`. Shapes: ``R`` replicas, ``S``
-packed tokens, ``N`` pairs of tokens, ``D`` width, ``H`` heads.
+call :func:`layer_norm` and :func:`attend_in_pairs`, and the one-layer transformer
+:func:`mean_of_last`. Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of
+tokens, ``D`` width, ``H`` heads, ``n`` positions, ``K`` candidates, ``M`` hidden units.
 """
 
 from __future__ import annotations
@@ -49,6 +50,23 @@ def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N
     return out
 
 
+def mean_of_last(x: Float[Tensor, "R n K M"]) -> Float[Tensor, "R n K"]:
+    """Return the mean over the last axis.
+
+    Its gradient is divided before it is repeated ``M`` times, which autograd does the
+    other way round.
+
+    Args:
+        x: Numbers with a short last axis.
+
+    Example:
+        >>> mean_of_last(torch.tensor([[[[1.0, 3.0], [0.0, 1.0]]]])).tolist()
+        [[[2.0, 0.5]]]
+    """
+    out: Tensor = _MeanOfLast.apply(x)  # type: ignore[no-untyped-call]
+    return out
+
+
 def _into(out: Tensor, operation: Callable[..., Tensor], *inputs: Tensor) -> None:
     """Write a result into a view; under ``torch.compile``, which refuses that, copy it there."""
     if torch.compiler.is_compiling():
@@ -73,6 +91,18 @@ class _LayerNorm(torch.autograd.Function):
             by_normal, x, x.shape[-1:], mean, scale, None, None, [True, False, False]
         )[0]
         return by_x, torch.mul(given, normal, out=by_normal).sum(1), given.sum(1)
+
+
+class _MeanOfLast(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.shape = x.shape
+        return x.mean(-1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        each = grads[0] / ctx.shape[-1]
+        return each.unsqueeze(-1).expand(ctx.shape).contiguous()
 
 
 class _PairAttention(torch.autograd.Function):

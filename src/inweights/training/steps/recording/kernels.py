@@ -8,7 +8,7 @@ uses it for the losses and gradients of a training step.
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -159,12 +159,29 @@ def _run_again(call: Call) -> Iterable[Callable[[], object]]:
     if name in COPIES:
         same = outs[0].data_ptr() == call.args[0].data_ptr()
         return [] if same else [partial(outs[0].copy_, call.args[0])]
+    in_place = _in_place(call)
+    if in_place is not None:
+        return [partial(in_place, *call.args, **call.kwargs)]
     writing = _writing(func)
     if writing is None or not all(isinstance(out, Tensor) for out in outs):
         return [partial(_and_copy, func, call.args, call.kwargs, outs)]
     overload, names = writing
     into = dict(zip(names, outs, strict=True))
     return [partial(_direct(overload, name), *call.args, **call.kwargs, **into)]
+
+
+def _in_place(call: Call) -> Callable[..., object] | None:
+    """Return the kernel that changes its first argument, if the result lies where that does.
+
+    Some kernels that write into given tensors compute the result elsewhere first.
+    """
+    if call.name not in {"relu", "masked_fill"}:
+        return None
+    first, out = call.args[0], call.outs[0]
+    if (first.data_ptr(), first.stride()) != (out.data_ptr(), out.stride()):
+        return None
+    packet = getattr(torch.ops.aten, call.name + "_")
+    return cast("Callable[..., object]", getattr(packet, call.func._overloadname))
 
 
 def _direct(func: Any, name: str) -> Callable[..., object]:

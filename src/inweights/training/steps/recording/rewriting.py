@@ -24,6 +24,9 @@ from inweights.training.steps.recording.calls import (
 )
 
 _COPY = torch.ops.aten.copy_.default
+#: Numbers of a replica's product from which it is written in place: matrices that are not
+#: neighbours in memory are multiplied one by one, which small ones take longer for.
+_LARGE = 2**14
 
 
 def copies_at_once(calls: Sequence[Call]) -> list[Call]:
@@ -57,7 +60,9 @@ def copies_at_once(calls: Sequence[Call]) -> list[Call]:
 
 
 def into_place(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Let elementwise kernels, sums and ``index_add`` write gradients into their final memory.
+    """Let kernels write gradients into their final memory.
+
+    These are elementwise kernels, sums, ``index_add``, and large products.
 
     Args:
         calls: The calls that are needed, with separate copies of gradients as returned
@@ -109,7 +114,8 @@ def into_place(calls: Sequence[Call], result: Tensor) -> list[Call]:
 def _written_into(call: Call, slot: Tensor, gradient: Tensor) -> Call | None:
     """Return a call that writes its result into a slot; ``None`` if that is not possible."""
     pointwise = torch.Tag.pointwise in call.func.tags
-    if not (pointwise or call.name in {"sum", "index_add"}) or len(call.outs) != 1:
+    anywhere = pointwise or call.name in {"sum", "index_add"}
+    if not (anywhere or _is_large_product(call)) or len(call.outs) != 1:
         return None
     out = call.outs[0]
     if out.dtype != slot.dtype or out.numel() != gradient.numel():
@@ -122,6 +128,17 @@ def _written_into(call: Call, slot: Tensor, gradient: Tensor) -> Call | None:
     except RuntimeError:  # rows of the slot cannot be divided like this
         return None
     return call._replace(outs=[target], fresh=frozenset())
+
+
+def _is_large_product(call: Call) -> bool:
+    """Whether a call is a large product with the same bits in memory that is not contiguous."""
+    if call.name != "bmm" or call.outs[0][0].numel() < _LARGE:
+        return False
+    left, right = _random_factors(*call.args)
+    product = torch.bmm(left, right)
+    apart = product.new_empty(len(product), product[0].numel() + 1)
+    slot = apart[:, :-1].view(product.shape)
+    return torch.equal(product, torch.bmm(left, right, out=slot))
 
 
 def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
@@ -178,14 +195,19 @@ def _transposed(call: Call, found: Sequence[Tensor]) -> Call | None:
 
 def _rounds_alike(left: Tensor, right: Tensor) -> bool:
     """Return whether a transposed product has the same bits, for random factors."""
+    one, other = _random_factors(left, right)
+    return torch.equal(torch.bmm(one, other), torch.bmm(other.mT, one.mT).mT)
+
+
+def _random_factors(*factors: Tensor) -> list[Tensor]:
+    """Return random factors of at most two replicas, with the layouts of the given ones."""
     numbers = torch.Generator().manual_seed(0)
-    factors = []
-    for given in (left, right):
+    made = []
+    for given in factors:
         few = given[:2]
         drawn = torch.randn(few.shape, generator=numbers, dtype=given.dtype)
-        factors.append(torch.empty_strided(few.shape, few.stride()).copy_(drawn))
-    one, other = factors
-    return torch.equal(torch.bmm(one, other), torch.bmm(other.mT, one.mT).mT)
+        made.append(torch.empty_strided(few.shape, few.stride()).copy_(drawn))
+    return made
 
 
 def _reads_transposed(view: Tensor, product: Tensor) -> bool:
