@@ -101,7 +101,7 @@ format: $(VENV)/.stamp ## mend what ruff can mend
 bench: $(VENV)/.base ## time training, probes and solvers
 	@test -n "$(wildcard benchmarks/*.py)" || { echo "there is no benchmark yet"; exit 1; }
 	@set -e; for file in $(filter-out benchmarks/__main__.py,$(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python $$file; done
-	@echo "== benchmarks.replicas" && $(BIN)/python -m benchmarks.replicas
+	@set -e; for name in replicas finetuning; do echo "== benchmarks.$$name"; $(BIN)/python -m benchmarks.$$name; done
 	@$(BIN)/python -m benchmarks
 
 bench-quick: $(VENV)/.base ## ratios of today beside the stored ones, in two minutes; part of the release

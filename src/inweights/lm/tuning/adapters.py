@@ -69,7 +69,7 @@ def adapted(
                 **({"target_modules": "all-linear"} | where),
             ),
         ).eval()
-    _draw(wrapped, seed)
+    draw_adapters(wrapped, seed)
     try:
         yield wrapped
         if keep is not None:
@@ -85,7 +85,7 @@ def adapted(
             parameter.requires_grad_(flag)
 
 
-def _draw(wrapped: Any, seed: int) -> None:
+def draw_adapters(wrapped: Any, seed: int) -> None:
     """Draw the matrices ``A`` of all adapters at random."""
     generator = Streams(seed).torch(INITIALISATION, "adapters")
     with torch.no_grad():
