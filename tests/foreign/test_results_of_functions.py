@@ -74,7 +74,7 @@ def test_a_text_is_neither_drawn_nor_judged(tmp_path: Path) -> None:
     ):
         iw.plot(table, y="result")
     is_one = iw.experiments.number("result", "result") >= 1.0
-    with pytest.raises(DataError, match="'result' holds String, which has no mean"):
+    with pytest.raises(DataError, match="'result' contains String"):
         iw.claim(table, is_one, "The texts '1.0' and '2.0' are no numbers.")
 
 

@@ -116,7 +116,7 @@ def test_what_will_not_come_right_is_said_at_once(server, tmp_path) -> None:
     ):
         ask_endpoint(endpoint, ASKED[:1], tmp_path / "a")
     server.busy = [404, 200]
-    told = r'404 Not Found {"error": {"message": "no such model"}}; 1 of 2 answers are kept'
+    told = r'404 Not Found {"error": {"message": "no such model"}}; 1 of 2 answers are stored'
     with pytest.raises(RunError, match=told):
         ask_endpoint(endpoint, ASKED, tmp_path / "a")
     assert requests_of(endpoint, ASKED, tmp_path / "a")[0] == 1

@@ -215,7 +215,7 @@ def verify(
         # Recipes were timed at this scale alone.
         if scale != "cpu":
             raise ConfigError(
-                f"verify --dry-run knows the cost at scale 'cpu', not at '{scale}'"
+                f"verify --dry-run estimates the cost at scale 'cpu' only, got '{scale}'"
             )
         console.catalogue.costs(actions.costs(only=only, runs=runs), json=verdicts.json)
         return 0

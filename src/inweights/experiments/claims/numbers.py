@@ -165,7 +165,7 @@ def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
         return
     fitting = [name for name in table.columns if table.schema[name].is_numeric()]
     raise DataError(
-        f"a claim is about numbers, and column '{column}' holds {kind}, which has no mean; numeric "
+        f"the column of a claim must contain numbers, but '{column}' contains {kind}; numeric "
         f"columns: {', '.join(fitting)}. {hint}"
     )
 
@@ -201,7 +201,7 @@ def _per_seed(
         except pl.exceptions.PolarsError:
             kind = table.schema[column]
             raise DataError(
-                f"{column} holds {kind}, and is compared with {value!r}. {hint}"
+                f"{column} contains {kind}, but is compared with {value!r}. {hint}"
             ) from None
         if not len(left):
             known = list(map(_plain, table[column].unique(maintain_order=True)))

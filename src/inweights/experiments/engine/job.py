@@ -251,7 +251,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     parts = tuple(map(tuple, values["parts"]))
     # A plan on disk may have been cut short or edited.
     if len(parts) != len(runs):
-        raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")
+        raise ValueError(f"expected {len(runs)} lists of parts, got {len(parts)}")
     return LearnTask(runs, measures, parts, values["sources"])
 
 

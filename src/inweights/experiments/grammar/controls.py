@@ -114,7 +114,7 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     value = value or (shown.value if shown else "")
     if value not in own:
         raise DataError(
-            f"say which column is compared, value=…; the table has {', '.join(own)}"
+            f"give the column to compare as value=…; the table has {', '.join(own)}"
         )
     labels = [name for name in table.columns[:split] if name != CONTROL]
     kinds = (pl.String, pl.Boolean, pl.Int64, pl.Int32)

@@ -41,7 +41,7 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
     if high < low:
         raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
     if high - low >= MAX_SEEDS:
-        raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
+        raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, got '{text}'")
     return tuple(range(low, high + 1))
 
 
@@ -73,7 +73,7 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     if len(chosen) > MAX_SEEDS:
         raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, got {seeds}")
     if len(set(chosen)) != len(chosen):
-        raise ConfigError("a seed is given twice; seeds must be different")
+        raise ConfigError("seeds must be different, but one is given twice")
     if min(chosen) < 0 or max(chosen) >= 2**63:
         raise ConfigError(
             f"seeds must be from 0 to 2^63 - 1, got {min(chosen)} to {max(chosen)}"

@@ -227,7 +227,8 @@ def ask_endpoint(
             pass
     if lost:
         raise RunError(
-            f"{lost[0]}; {done} of {len(prompts)} answers are kept, the same call asks the others"
+            f"{lost[0]}; {done} of {len(prompts)} answers are stored, "
+            "and the same call asks for the others"
         )
     rows = []
     for q in questions:

@@ -128,7 +128,7 @@ def resemblance_by_layer(
         [0, 1, 2]
     """
     if len(one) != len(other):
-        raise DataError(f"texts must come in pairs, got {len(one)} and {len(other)}")
+        raise DataError(f"expected {len(one)} paired texts, got {len(other)}")
     texts = np.array(other, dtype=object)
     different = texts[:, None] != texts
     if not different.any():

@@ -263,9 +263,7 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
         )
     if isinstance(values, Mapping):
         if len(paths) > 1:
-            raise ConfigError(
-                f"'{key}' move together; give a list of tuples, not names"
-            )
+            raise ConfigError(f"'{key}' vary jointly; give a list of tuples, not names")
         return [[(key.strip(), value, str(name))] for name, value in values.items()]
     rows = [
         as_list(value) if len(paths) > 1 else [value]
@@ -274,7 +272,7 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
     for row in rows:
         if not isinstance(row, Sequence) or len(row) != len(paths):
             raise ConfigError(
-                f"'{key}' move together, so each value must have {len(paths)} entries, got {row!r}"
+                f"'{key}' vary jointly, so each value must have {len(paths)} entries, got {row!r}"
             )
     labels = list(map(labels_of, zip(*rows, strict=True)))
     choices = []

@@ -91,8 +91,8 @@ def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
         return over
     if over and not isinstance(over, Mapping):
         raise ConfigError(
-            f"of the {' and '.join(several)} there are several; in a list of points set it in "
-            'each, {"model": GPTConfig()}'
+            f"the {' and '.join(several)} is given several times; with a list of points, set it "
+            'in each of them, {"model": GPTConfig()}'
         )
     varied = over if isinstance(over, Mapping) else {}
     for name in several:
