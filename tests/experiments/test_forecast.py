@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +12,12 @@ import pytest
 import inweights as iw
 from inweights.config import Config
 from inweights.errors import ConfigError
+from inweights.experiments import Measure, Plan, Trial
 from inweights.experiments.engine.attempts.together import build_model
+from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.studies import cost, part_steps, timed_runs, timed_steps
 from inweights.experiments.studies.part_steps import Tried, facts_of, part_of
+from inweights.runs.tables.store import Store
 from inweights.training import Curriculum, Optimizer, Phase, Stop
 from inweights.training.steps.recording import recorded
 
@@ -119,6 +123,32 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
     assert tried == [6, 1]
     assert (few.trained, few.steps) == (whole.trained, whole.steps)
     assert few.memory >= whole.memory
+
+
+def test_trainings_of_one_size_may_be_measured_more_or_less_often(
+    tmp_path, monkeypatch
+) -> None:
+    """A step takes .1 s and a look 10 s; half of the trainings are looked at once."""
+
+    def try_one(task: LearnTask, *_: object) -> Tried:
+        looking = 10.0 * part_steps.looks_of(task)
+        seconds = 0.1 * task.steps + looking
+        return Tried(seconds=seconds, memory=1, measuring=looking)
+
+    monkeypatch.setattr(timed_runs, "_try", try_one)
+    often = iw.Curriculum(phases=(iw.Phase(steps=4),))
+    seldom = iw.Curriculum(phases=(iw.Phase(steps=1000),))
+    trials = [
+        Trial(world=WORLD, model=MODEL, learner=learner, labels={"often": yes})
+        for learner, yes in ((often, True), (seldom, False))
+    ]
+    look = partial(Measure, probe=iw.probes.accuracy)
+    measures = [look(name="a", every=1, where={"often": True}), look(name="b")]
+    plan = Plan(trials=trials, measures=measures)
+    monkeypatch.setattr(timed_runs, "SPREAD", (1.0,))
+    ahead = cost.forecast(plan, [0], Store(tmp_path))
+    # Five looks, and one at the end of each; one training was timed.
+    assert ahead.minutes == pytest.approx((0.1 * 1004 + 10.0 * 7) / 60)
 
 
 def test_a_step_is_timed_after_its_kernels_were_recorded() -> None:

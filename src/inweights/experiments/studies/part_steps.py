@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import structs
 
 from inweights.experiments.engine.tasks import LearnTask
+from inweights.experiments.grammar.trial import Measure
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.worlds.world import World
 
@@ -45,14 +46,16 @@ class Tried:
     """Estimated cost of a training.
 
     Attributes:
-        seconds: Seconds on one CPU core, or on an accelerator.
+        seconds: Seconds on one CPU core, or on an accelerator, with its measures.
         memory: Memory in bytes.
+        measuring: Seconds of its measures among them.
         h100: Seconds on one H100 GPU, from the number of arithmetic operations;
             ``None`` if they were not counted, since the steps are small.
     """
 
     seconds: float
     memory: int
+    measuring: float = 0.0
     h100: float | None = None
 
 
@@ -123,6 +126,30 @@ def facts_of_a_step(task: LearnTask, world: World) -> int:
     return max(steps, default=0)
 
 
+def looks_of(task: LearnTask) -> float:
+    """Return how many measurements are made of the runs of a training, of all measures together.
+
+    Args:
+        task: The training.
+    """
+    assert isinstance(task.learner, Curriculum)
+    looks = 0.0
+    for measure in task.measures:
+        runs = sum(measure.key in parts for parts in task.parts)
+        looks += runs * looks_at(measure, task.learner)
+    return looks
+
+
+def looks_at(measure: Measure, learner: Curriculum) -> int:
+    """Return how many times a measure is applied to a run.
+
+    Args:
+        measure: The measure.
+        learner: How the run is trained.
+    """
+    return 1 + learner.steps // measure.every if measure.every else 1
+
+
 def try_parts(
     model: Model,
     block: LearnTask,
@@ -174,13 +201,14 @@ def try_parts(
         slowest = max(slowest, of_step / max(1, facts))
     asked = len(world.facts) + len(world.queries)
     # Measures only go forwards, a third of a step's arithmetic.
-    for measure in block.measures:
-        times = 1 + whole.steps // measure.every if measure.every else 1
-        wanted = sum(measure.key in parts for parts in block.parts) / len(block.runs)
-        looks = wanted * times * asked * slowest / 3
-        seconds += looks
+    measuring = looks_of(block) / len(block.runs) * asked * slowest / 3
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
-    return Tried(seconds=seconds, memory=state + held, h100=h100)
+    return Tried(
+        seconds=seconds + measuring,
+        memory=state + held,
+        measuring=measuring,
+        h100=h100,
+    )
 
 
 def count_steps(

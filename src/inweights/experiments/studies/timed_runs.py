@@ -8,11 +8,12 @@ large models.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
+from statistics import mean
 from typing import Self
 
 import numpy as np
@@ -25,6 +26,8 @@ from inweights.experiments.studies.part_steps import (
     count_steps,
     facts_of_a_step,
     is_large,
+    looks_at,
+    looks_of,
     try_parts,
 )
 from inweights.experiments.studies.timed_steps import (
@@ -51,7 +54,7 @@ SHARE = 1 / 300
 MOST = 6.0
 #: Parameters times facts of a step of the runs that are tried together, at most: beyond
 #: these a step takes as long as its arithmetic, and so grows with the runs.
-ARITHMETIC = 2**26
+ARITHMETIC = 2**27
 #: The same of one run, beyond which a step takes so long that recording it gains nothing.
 SLOW = 2**28
 #: Seconds of a core from which the arithmetic of a training is counted, for one H100.
@@ -102,8 +105,23 @@ class TimedRuns:
 
     @property
     def each(self) -> list[float]:
-        """Estimated seconds of each training, in the order of ``tasks``."""
-        return self._interpolated("seconds")
+        """Estimated seconds of each training, in the order of ``tasks``.
+
+        Steps and measurements are interpolated by themselves, since trainings of one
+        size may be measured at every step or only at their end.
+        """
+        steps = {}
+        looks = {}
+        for at, one in self.tried.items():
+            task = self.tasks[at]
+            steps[at] = (one.seconds - one.measuring) / max(1, task.steps)
+            looks[at] = one.measuring / max(1.0, looks_of(task))
+        per_step = self._interpolated(steps)
+        per_look = self._interpolated(looks)
+        return [
+            step * task.steps + look * looks_of(task)
+            for step, look, task in zip(per_step, per_look, self.tasks, strict=True)
+        ]
 
     @property
     def seconds(self) -> float:
@@ -113,28 +131,32 @@ class TimedRuns:
     @property
     def h100(self) -> float:
         """Estimated seconds of all trainings on one H100 GPU, from their arithmetic operations."""
-        return sum(self._interpolated("h100"))
+        per_step = {}
+        for at, one in self.tried.items():
+            steps = self.tasks[at].steps
+            known = H100_STEP * steps if one.h100 is None else one.h100
+            per_step[at] = known / max(1, steps)
+        found = self._interpolated(per_step)
+        return sum(
+            step * task.steps for step, task in zip(found, self.tasks, strict=True)
+        )
 
     @property
     def memory(self) -> int:
         """Bytes of memory of the largest training that was timed."""
         return max((one.memory for one in self.tried.values()), default=0)
 
-    def _interpolated(self, what: str) -> list[float]:
-        """Return a number of each training, interpolated by size from those that were timed."""
-        if not self.tried:
+    def _interpolated(self, known: Mapping[int, float]) -> list[float]:
+        """Return a number of each training, interpolated by size from those that are known."""
+        if not known:
             return [0.0] * len(self.tasks)
-        known = sorted(self.tried)
-        per_step = []
-        for at in known:
-            value = getattr(self.tried[at], what)
-            steps = self.tasks[at].steps
-            least = H100_STEP * steps if value is None else value
-            per_step.append(least / max(1, steps))
-        by_size = [prod(size) for size in self.sizes]
-        steps_of_each = [task.steps for task in self.tasks]
-        found = np.interp(by_size, [by_size[at] for at in known], per_step)
-        return [float(one) for one in found * steps_of_each]
+        by_size: dict[int, list[float]] = {}
+        for at, value in known.items():
+            by_size.setdefault(prod(self.sizes[at]), []).append(value)
+        sizes = sorted(by_size)
+        values = [mean(by_size[size]) for size in sizes]
+        found = np.interp([prod(size) for size in self.sizes], sizes, values)
+        return [float(one) for one in found]
 
 
 def time_runs(
@@ -221,6 +243,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
         return Tried(
             seconds=parts.seconds * every_run,
             memory=round(parts.memory * together),
+            measuring=parts.measuring * every_run,
             h100=parts.h100 * every_run,
         )
     steps = STEPS
@@ -230,7 +253,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
         # recorded: the step that records takes several times as long as the others.
         steps = FEW_STEPS if device == "cpu" else 3 * FEW_STEPS
         phases = [first_steps(phase, min(phase.steps, steps)) for phase in phases]
-    seconds = 0.0
+    seconds = measuring = 0.0
     most = 0
     for phase, tried in zip(whole.phases, phases, strict=True):
         taken, held = time_steps(model, block, tried, steps, device)
@@ -238,15 +261,17 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
         most = max(most, held)
     with use_threads(1):
         for measure in task.measures:
-            times = 1 + whole.steps // measure.every if measure.every else 1
             wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
             see = partial(measure_model, measure, block.worlds, model)
-            seconds += wanted * times * _seconds(see, clock_of(device))
+            each = _seconds(see, clock_of(device))
+            measuring += wanted * looks_at(measure, whole) * each
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
+    seconds += measuring
     counts = device == "cpu" and seconds * every_run >= COUNTED
     return Tried(
         seconds=seconds * every_run,
         memory=round((state + most) * together),
+        measuring=measuring * every_run,
         h100=count_steps(model, block, time_part, every_run) if counts else None,
     )
 
