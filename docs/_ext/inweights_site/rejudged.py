@@ -39,7 +39,7 @@ __all__ = ["COMPARED", "ClaimChanges", "ProtocolCounts", "changes_of", "counts_o
 #: claim's protocol follows from the comparison.
 COMPARED = "2026-11-27"
 #: Today's names of verdicts on substitutes, and what they were called before.
-_CALLED_BEFORE = {new: old for old, new in IN_A_SUBSTITUTE.items()}
+_CALLED_BEFORE: dict[str, str] = {new: old for old, new in IN_A_SUBSTITUTE.items()}
 
 
 class ClaimChanges(SphinxDirective):
@@ -94,7 +94,7 @@ def counts_of(claims: Sequence[ClaimResult], ledger: Ledger) -> Iterator[str]:
         ledger: The ledger.
     """
     now: Counter[tuple[str, str]] = Counter()
-    before: Counter[tuple[str, str]] = Counter()
+    before: Counter[tuple[Protocol | None, str]] = Counter()
     for claim in claims:
         if claim.protocol is None or claim.source == "ours" or claim.check:
             continue
@@ -134,14 +134,14 @@ def _before(entry: Entry) -> list[Line]:
 
 
 def _said(
-    protocol: str | None,
+    protocol: Protocol | None,
     verdict: str,
     measured: float | None,
     low: float | None,
     high: float | None,
 ) -> str:
     """Return a verdict in a cell: sign of the protocol, word, number and interval."""
-    sign = f"{SIGNS[protocol]} " if protocol in SIGNS else ""
+    sign = f"{SIGNS[protocol]} " if protocol else ""
     number = "" if measured is None else f": {measured:.3g}"
     if low is not None and high is not None:
         number += f" ({low:.3g} to {high:.3g})"
