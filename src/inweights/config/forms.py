@@ -41,7 +41,7 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Return the form in which a value is encoded; ``None`` if there is none."""
+    """Return the form in which a value is encoded; ``None`` if it has no form."""
     if (found := FORMS.get(type(value))) is not None:
         return found
     if isinstance(value, Path):
@@ -51,7 +51,14 @@ def form_of(value: Any) -> Form | None:
 
 
 def reader_of(name: str) -> Callable[[Any], Any] | None:
-    """Return the function that restores values with a key; ``None`` for an unknown key."""
+    """Return the function that restores values encoded with a key, such as ``$tuple``.
+
+    Args:
+        name: The key.
+
+    Returns:
+        A function of the encoded data; ``None`` for an unknown key.
+    """
     return next((form.read for form in known_forms() if form.name == name), None)
 
 

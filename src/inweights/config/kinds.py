@@ -35,7 +35,10 @@ class Kinds(dict[str, type[Any]]):
         self._members = members
 
     def find(self, name: str) -> type[Any]:
-        """Return the class with a tag.
+        """Return the config class with a tag.
+
+        Args:
+            name: The tag, such as ``gpt``.
 
         Raises:
             ConfigError: There is no such class; the message names the nearest tag.
@@ -45,10 +48,13 @@ class Kinds(dict[str, type[Any]]):
         return self[name]
 
     def add(self, kind: type[Any]) -> type[Any]:
-        """Register a class under its tag; usable as a decorator.
+        """Register a config class under its tag; usable as a decorator.
+
+        Args:
+            kind: The class.
 
         Returns:
-            The class.
+            The class itself.
 
         Raises:
             ConfigError: The class has no tag or lacks a member, or the name is taken.

@@ -147,6 +147,9 @@ class StoredRun:
         Args:
             name: Name of the file, within the run's folder.
 
+        Returns:
+            The decoded value, such as a dictionary or a list.
+
         Raises:
             FolderError: The file is missing, damaged or a link.
         """

@@ -93,7 +93,11 @@ class Observer:
         """
 
     def step(self, seen: Step) -> None:
-        """React to an update; ``seen`` contains its losses, gradients and parameters."""
+        """React to an update.
+
+        Args:
+            seen: Losses, gradients and parameters of the update.
+        """
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
         """React to a measurement.
@@ -106,10 +110,18 @@ class Observer:
         """
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """React to the end of the work; ``tables`` are all its tables by name."""
+        """React to the end of the work.
+
+        Args:
+            tables: All tables of the work, by name.
+        """
 
     def failed(self, error: BaseException) -> None:
-        """React to an error or interrupt that ended the work, instead of :meth:`finished`."""
+        """React to an error or interrupt that ended the work, instead of :meth:`finished`.
+
+        Args:
+            error: The error.
+        """
 
 
 @contextmanager

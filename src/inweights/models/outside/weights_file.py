@@ -61,7 +61,14 @@ def _row(state: Mapping[str, Tensor], replica: int) -> dict[str, Tensor]:
 
 
 def read_state(path: str) -> tuple[dict[str, Tensor], int]:
-    """Return the tensors of a safetensors file, and its number of replicas (0 for a plain file).
+    """Return the tensors of a safetensors file, and its number of replicas.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The tensors by name, and the number of replicas, which is 0 for a plain
+        ``state_dict``.
 
     Raises:
         DataError: The file is missing, a pickle, or not a safetensors file.

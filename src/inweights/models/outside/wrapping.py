@@ -221,6 +221,9 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
         model_type: Kind of the model, such as ``llama``.
         **settings: Further settings of its config.
 
+    Returns:
+        A ``PreTrainedModel``, with initial values from the global generator of torch.
+
     Raises:
         ConfigError: ``transformers`` is not installed or has no such kind, or the
             settings do not fit.

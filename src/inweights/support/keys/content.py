@@ -40,7 +40,7 @@ def fingerprint(path: str | Path) -> str:
 
 
 def contents_of(*names: str) -> dict[str, str]:
-    """Return a hash for each name of a file, a folder or a model of the Hugging Face hub.
+    """Return the hash of each given file, folder or model of the Hugging Face hub, by name.
 
     A model of the hub is identified by its revision in the local cache; without one it
     is left out. Names that begin with ``@`` belong to a package and are also left out.

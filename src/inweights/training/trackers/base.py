@@ -33,10 +33,18 @@ class Tool(Protocol):
         """
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files with the run."""
+        """Store copies of files with the run.
+
+        Args:
+            paths: The files.
+        """
 
     def end(self, *, failed: bool) -> None:
-        """Close the run, as finished or as failed."""
+        """Close the run.
+
+        Args:
+            failed: Whether the work failed.
+        """
 
 
 def module_of(tool: str) -> Any:

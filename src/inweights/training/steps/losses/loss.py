@@ -82,7 +82,15 @@ class Loss:
     def logits(
         self, batch: Batch
     ) -> tuple[Float[Tensor, "R m K"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
-        """Return the logits at every label in fp32, the labels, and their weights."""
+        """Compute the logits at every label, in fp32.
+
+        Args:
+            batch: The batch, with ``m`` labels.
+
+        Returns:
+            The logits ``[R, m, K]``, the labels ``[R, m]`` and their weights ``[R,
+            m]``.
+        """
         with (
             RoundedProducts() if self._emulated else nullcontext(),
             torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16),

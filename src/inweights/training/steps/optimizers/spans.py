@@ -47,7 +47,7 @@ def within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
     """Return the parts of spans that lie within a range of columns.
 
     Args:
-        spans: The spans.
+        spans: Pairs of a first column, and the column after the last one.
         first: First column of the range.
         last: The column after the last one of the range.
 
@@ -66,6 +66,9 @@ def within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
 def joined(spans: Iterable[Span]) -> list[Span]:
     """Return spans, merged where one begins at the end of the one before it.
 
+    Args:
+        spans: Pairs of a first column, and the column after the last one, in order.
+
     Example:
         >>> joined([(0, 3), (3, 5), (7, 9)])
         [(0, 5), (7, 9)]
@@ -81,6 +84,12 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 def equal_runs(settings: Sequence[Optimizer]) -> list[Span]:
     """Return spans of neighbouring replicas with equal settings.
+
+    Args:
+        settings: Settings of each replica.
+
+    Returns:
+        Pairs of the first replica, and the one after the last.
 
     Example:
         >>> slow, fast = Optimizer(rate=0.1), Optimizer(rate=0.2)
