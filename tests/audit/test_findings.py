@@ -110,6 +110,8 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
             "note",
             "1 shortcut",
         ),
+        # Five subjects are as few as are looked at.
+        ([f"p{i},in,asia" for i in range(5)], "", "note", "1 shortcut"),
         (
             ["a,r,a", "x,s,a", "a,t,z"],
             "",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inweights.audit import audit, mend, write_mended
 from inweights.audit.correction.edits import count_edits, differ_in_words
-from inweights.audit.correction.near import near_spellings
+from inweights.audit.correction.near import Near, _is_best, near_spellings
 from inweights.cli import main
 from inweights.worlds import read_knowledge
 
@@ -191,6 +191,14 @@ def test_near_spellings_say_how_many_of_their_facts_agree() -> None:
     triples = np.array([[0, 2, 3], [1, 2, 3], [1, 4, 5], [0, 4, 5]])
     (near,) = near_spellings(names, triples)
     assert near.why == "1 letter apart; 2 of their facts agree"
+
+
+def test_the_spelling_with_fewer_agreeing_facts_is_not_the_best() -> None:
+    rivals = {0: [1, 2]}
+    weaker = Near(0, 1, "1 letter apart", agree=1, sure=True)
+    assert not _is_best(weaker, rivals)
+    assert _is_best(weaker._replace(other=2, agree=2), rivals)
+    assert not _is_best(weaker, {0: [1, 1]})
 
 
 def edits(one: str, other: str) -> int:

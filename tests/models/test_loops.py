@@ -7,7 +7,7 @@ import torch
 
 from inweights.config import identity
 from inweights.errors import ConfigError
-from inweights.models import GPT, GPTConfig
+from inweights.models import GPT, EmbMLPConfig, GPTConfig
 from inweights.models.export import to_transformers
 from inweights.models.packing import pack
 from inweights.probes import by_loops, patch
@@ -101,3 +101,6 @@ def test_a_trained_model_is_evaluated_with_other_numbers_of_loops() -> None:
     assert table["loss"].arg_min() == 1
     with pytest.raises(ConfigError, match=r"counts of at least 1, got GPT and \[0\]"):
         by_loops(model, world, counts=[0])
+    other = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+    with pytest.raises(ConfigError, match=r"got EmbMLP and \[1\]"):
+        by_loops(other, world, counts=[1])

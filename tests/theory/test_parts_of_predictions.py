@@ -10,12 +10,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from inweights.errors import SolverError
+from inweights.theory.prediction import parts_in_time
 from inweights.theory.prediction.advice import Advice
 from inweights.theory.prediction.advice_by_parts import _joined, _together
 from inweights.theory.prediction.calibration.fitted import Nearest
 from inweights.theory.prediction.remedies import Remedy
 from inweights.theory.prediction.tables import _read
 from inweights.theory.prediction.trust import propose_training
+from inweights.theory.programs.soft_program import solve_soft
+from inweights.worlds import TwoHop
 
 if TYPE_CHECKING:
     from inweights.theory import Prediction
@@ -93,3 +97,28 @@ def test_training_is_proposed_where_a_prediction_is_uncertain(
     )
     said = propose_training(cast("Prediction", prediction))
     assert said == "" if not proposed else "--by training" in said
+
+
+def test_the_soft_program_gets_the_time_that_is_left(monkeypatch) -> None:
+    """Program (2) has no solution here; what it took is no longer there."""
+    times = iter([100.0, 103.0])
+    given = []
+
+    def soft(program, decay, *, seconds, **options):
+        given.append(seconds)
+        return solve_soft(program, decay, iterations=50, gap=0.5)
+
+    clock = SimpleNamespace(perf_counter=lambda: next(times))
+    monkeypatch.setattr(parts_in_time, "time", clock)
+    monkeypatch.setattr(parts_in_time, "solve", refuse)
+    monkeypatch.setattr(parts_in_time, "solve_soft", soft)
+    options = {"gap": 0.1, "iterations": 50, "progress": None, "decay": None}
+    _, why = parts_in_time.solve_piece(
+        TwoHop(n=3).build(), answers="several", seconds=10.0, **options
+    )
+    assert given == [7.0]
+    assert why == "No solution."
+
+
+def refuse(*arguments: object, **options: object) -> None:
+    raise SolverError("no solution")
