@@ -36,8 +36,8 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
         One row per step and eigenspace: ``step``; ``space`` (-1 for the degenerate
         vectors, 0 for the Fiedler space); ``size`` (dimension); ``coefficient`` (mean
         of ``v_iᵀ C v_i``, which is an eigenvalue of ``C`` if Proposition 6 holds);
-        ``energy`` (fraction of ``‖V‖²`` in the space); ``length`` (root mean square of
-        that energy over the vectors of the space).
+        ``energy`` (fraction of ``‖V‖²`` in the space); ``length`` (root mean square
+        length of the projections of ``V`` onto the vectors of the space).
 
     Raises:
         DataError: The run has several replicas or is untied, or the graph has no edge.

@@ -116,7 +116,8 @@ class Bands:
         Returns:
             Fractions that sum to 1, from the largest eigenvalues down, ``[B]`` (NaN if
             there is no energy); and a bound on the error of a cumulative fraction: half
-            of the largest weight of the two quadrature nodes next to a limit.
+            of the weight of the two quadrature nodes next to a limit, for the limit
+            with the largest.
 
         Example:
             >>> ring = np.arange(6)

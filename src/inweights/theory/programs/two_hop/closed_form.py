@@ -80,7 +80,7 @@ class ClosedForm:
         }
 
     def _count(self, name: str) -> int:
-        """Number of constraints of one kind: ``n`` for own outputs, ``n (n - 1)`` for others'."""
+        """Return the number of constraints of a kind: ``n`` for own outputs, else ``n (n - 1)``."""
         return self.n if "own" in name else self.n * (self.n - 1)
 
     @property
