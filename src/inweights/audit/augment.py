@@ -72,7 +72,7 @@ class Augmented:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
         rewritten: Number of facts reworded by ``rewrite``, and number that it was
             given.
-        often: Least and largest number of rows of ``train`` that state a single fact.
+        often: Least and largest number of rows of ``train`` that state the same fact.
         doubtful: Number of facts that begin no chain, as their object may be a homonym.
     """
 

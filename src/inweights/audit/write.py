@@ -15,9 +15,9 @@ from inweights.audit.augment import Augmented
 from inweights.errors import check_names
 from inweights.worlds.readers.new_folder import new_folder
 
-#: Formats of training data, each in files of its own: TRL treats a row with several
-#: formats as prompt and completion, but adds no end-of-text token, so that the end of
-#: an answer is never learnt.
+#: Formats of training data, each in files of its own. TRL treats a row with several
+#: formats as prompt and completion, but adds the end-of-text token to the column
+#: ``text``, so that the end of an answer is never learnt.
 FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}
 #: Further formats, which are written on request, by their name.
 FORMATS = {
