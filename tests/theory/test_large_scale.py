@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +17,7 @@ from tests.theory.another_solver import cvxpy, least_norm
 from tests.theory.test_nuclear_norm import check, sampled
 
 from inweights import open_world, predict
-from inweights.errors import DataError, SolverError
+from inweights.errors import ConfigError, DataError, SolverError
 from inweights.theory import Program, solve
 from inweights.theory.prediction import whole
 from inweights.theory.prediction.bounds.margin_bounds import margin_bounds
@@ -21,7 +27,7 @@ from inweights.theory.programs.large_scale.mixture import MOST, Mixture, Part
 from inweights.theory.programs.large_scale.relations import Relations
 from inweights.theory.programs.operators import MarginProjection
 from inweights.theory.programs.splitting import multipliers
-from inweights.worlds import TwoHop, World
+from inweights.worlds import TwoHop, World, save_world
 
 
 def company(people: int, tmp_path_factory: pytest.TempPathFactory) -> World:
@@ -160,6 +166,88 @@ def test_of_many_logits_few_are_kept(
         run.advance()
     kept = sum(len(block.at) for block in run.blocks)
     assert program.pairs.nnz < kept < 0.2 * program.right.size
+
+
+class StoppedError(Exception):
+    """Raised in the middle of a solution."""
+
+
+def stop_at(last: int) -> Callable[[int, float], None]:
+    """Return a callback that stops a solution after some iterations."""
+
+    def look(step: int, gap: float) -> None:
+        del gap
+        if step >= last:
+            raise StoppedError
+
+    return look
+
+
+def test_an_interrupted_solution_goes_on_as_if_it_had_not_been(
+    small: Program, tmp_path: Path
+) -> None:
+    whole = solve_large(small, gap=1e-3)
+    state = tmp_path / "state.npz"
+    for last in (20, 40):
+        with pytest.raises(StoppedError):
+            solve_large(small, gap=1e-3, state=state, progress=stop_at(last))
+    assert state.exists()
+    made: list[int] = []
+    steps = partial(solve_large, progress=lambda step, _: made.append(step))
+    found = steps(small, gap=1e-3, state=state)
+    assert min(made) == 50
+    assert found.iterations == whole.iterations
+    assert (found.optimum, found.bound) == (whole.optimum, whole.bound)
+    np.testing.assert_array_equal(found.templates, whole.templates)
+    np.testing.assert_array_equal(found.dual, whole.dual)
+    assert not state.exists()
+
+
+def test_a_state_of_other_facts_or_no_state_at_all_is_refused(
+    small: Program, tmp_path: Path
+) -> None:
+    state = tmp_path / "state.npz"
+    with pytest.raises(StoppedError):
+        solve_large(small, state=state, progress=stop_at(10))
+    other = Program.of(TwoHop(n=8, identity=True).build())
+    with pytest.raises(ConfigError, match="is the state of other facts"):
+        solve_large(other, state=state)
+    with pytest.raises(ConfigError, match="another gap"):
+        solve_large(small, gap=1e-3, state=state)
+    state.write_text("subject,relation,object\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="is no state of a solution"):
+        solve_large(small, state=state)
+    with pytest.raises(ConfigError, match="so leave state out"):
+        predict(TwoHop(n=8, identity=True).build(), state=state)
+
+
+@pytest.mark.slow
+def test_a_killed_prediction_is_continued_by_the_same_call(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    world = company(330, tmp_path_factory)
+    save_world(world, tmp_path / "world")
+    state = tmp_path / "state.npz"
+    code = (
+        "import os, signal, inweights as iw\n"
+        "def look(what, step, gap):\n"
+        "    if step >= 20: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"world = iw.open_world({str(tmp_path / 'world')!r})\n"
+        f"iw.predict(world, gap=1e-2, advise=False, state={str(state)!r}, progress=look)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    steps: list[int] = []
+    found = predict(
+        world,
+        gap=1e-2,
+        advise=False,
+        state=state,
+        progress=lambda what, step, gap: steps.append(step),
+    )
+    assert min(steps) == 30
+    whole = predict(world, gap=1e-2, advise=False)
+    assert found.queries.equals(whole.queries)
 
 
 @pytest.mark.parametrize("dense", [0, 2_000])

@@ -182,6 +182,7 @@ def predict_source(
         gap=solving.gap,
         tie=solving.tie,
         advise=solving.advise,
+        state=solving.state or None,
         seconds=left / 2 if solving.intervals else left,
         progress=progress,
     )

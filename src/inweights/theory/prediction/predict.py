@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -54,6 +55,7 @@ def predict(
     iterations: int = 20_000,
     tie: float = 0.02,
     advise: bool = True,
+    state: str | Path | None = None,
     progress: SolverProgress | None = None,
 ) -> Prediction:
     """Predict for every query of a world whether its answer follows from the facts.
@@ -85,6 +87,10 @@ def predict(
             an interval for each.
         advise: Whether to search, in the remaining time, for statements whose addition
             makes failing queries follow.
+        state: File in which the state of one large program is stored while it is
+            solved, and from which a prediction that was interrupted goes on. One
+            program is then tried however long it is expected to take. ``None``: nothing
+            is stored.
         progress: Called during every solution with a description, the iteration, and
             the gap.
 
@@ -135,12 +141,21 @@ def predict(
     # If it fails, the parts have the rest, as what comes before and after its iterations
     # has. When these end early, a wider gap still says more than parts do.
     most = None if late is None else 0.6 * (late - now)
-    if len(found) > 1 and decay is None and whole_fits(world, most):
-        as_one = partial(
-            forecast, solver=partial(solve_whole, answers=answers, gap=gap)
+    whole = len(found) > 1 and decay is None
+    whole = whole and whole_fits(world, None if state else most)
+    if state and not whole:
+        raise ConfigError(
+            f"state is used only where thousands of facts are solved as one program; these "
+            f"{len(world.facts):,} facts are not (they are few, a decay is given, or identities "
+            "are phrased), so leave state out"
         )
+    if whole:
+        solve_all = partial(solve_whole, answers=answers, gap=gap)
+        as_one = partial(forecast, solver=solve_all)
+        stored = partial(solve_all, state=Path(state) if state else None)
+        limit = most or np.inf
         try:
-            solution, table, why = as_one(world, "given facts", most or np.inf)
+            solution, table, why = forecast(world, "given facts", limit, stored)
         except SolverError as error:
             note = str(error)
             now = time.perf_counter()

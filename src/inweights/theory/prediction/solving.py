@@ -31,4 +31,5 @@ class Solving:
     seconds: float = 60.0
     tie: float = 0.02
     advise: bool = True
+    state: str = ""
     intervals: bool = False

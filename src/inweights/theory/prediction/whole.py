@@ -7,6 +7,7 @@ the solution. If there is none, :mod:`~.predict` divides the facts.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -57,6 +58,7 @@ def solve_whole(
     answers: Answers,
     gap: float,
     seconds: float | None,
+    state: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> tuple[Solution, str]:
     """Solve program (2) for all facts at once.
@@ -66,6 +68,7 @@ def solve_whole(
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         gap: Relative gap to certify; raised to at least 1% for more than 3,000 facts.
         seconds: Time limit in seconds; ``None`` for no limit.
+        state: File that the state is stored in and continued from; ``None`` for none.
         progress: Called with the iteration and the gap.
 
     Returns:
@@ -88,7 +91,9 @@ def solve_whole(
     wanted = gap if facts <= FINE else max(gap, GAP)
     try:
         program = Program.of(world, answers, held=BYTES)
-        solution = solve_large(program, gap=wanted, seconds=seconds, progress=progress)
+        solution = solve_large(
+            program, gap=wanted, seconds=seconds, state=state, progress=progress
+        )
     except (DataError, SolverError) as error:
         if answers == "one" and isinstance(error, DataError):
             raise
@@ -98,9 +103,17 @@ def solve_whole(
     if solution.gap > WIDEST_GAP:
         raise SolverError(
             f"One program for all {facts:,} facts had a gap of {solution.gap:.2g} after "
-            f"{solution.seconds:.0f} s"
+            f"{solution.seconds:.0f} s{_to_continue(state)}"
         )
-    return solution, _precision(solution)
+    remark = _precision(solution)
+    if solution.status != "certified":
+        remark = remark.removesuffix(".") + f"{_to_continue(state)}."
+    return solution, remark
+
+
+def _to_continue(state: Path | None) -> str:
+    """Say how a solution can be continued, if its state is stored."""
+    return f"; the same command continues from {state}" if state else ""
 
 
 def _precision(solution: Solution) -> str:

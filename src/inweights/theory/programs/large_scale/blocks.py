@@ -41,6 +41,8 @@ class Block:
         at: Flat indices in ``[m, K]`` of the stored entries: those with a multiplier,
             those that differ from ``X V``, and right answers.
         price: Their multipliers, divided by the penalty.
+        moved: What is added to their part of ``X V`` before the next projection.
+        level: Level of the last projection of each row, ``[m]``.
     """
 
     def __init__(self, program: Program, rows: slice) -> None:
@@ -54,9 +56,9 @@ class Block:
         self._right_at = np.flatnonzero(self.right)
         self._right_from = _starts(self._right_at, self.right.shape)
         self.at: Any = self._right_at.astype(np.int32)
-        self._moved: Any = np.zeros(len(self.at), np.float32)
-        self.price: Any = np.zeros_like(self._moved)
-        self._level: Floats | None = None
+        self.moved: Any = np.zeros(len(self.at), np.float32)
+        self.price: Any = np.zeros_like(self.moved)
+        self.level: Floats = np.full(len(self.right), -np.inf, np.float32)
 
     def logits(self, templates: Float[Floats, "P K"]) -> Float[Floats, "m K"]:
         """Return the logits of the block's prompts, in the precision of the templates.
@@ -116,7 +118,7 @@ class Block:
         needed[self._right_at] = True
         self.at = np.flatnonzero(needed).astype(np.int32)
         self.price = flat[self.at]
-        self._moved = self.price
+        self.moved = self.price
 
     def split(
         self,
@@ -141,9 +143,9 @@ class Block:
         logits = self.logits(v)
         flat = logits.reshape(-1)
         before = self.at.astype(np.int64)
-        flat[before] += self._moved
+        flat[before] += self.moved
         at, low = self._candidates(logits, before)
-        scratch[before] = self._moved
+        scratch[before] = self.moved
         moved = scratch[at]
         scratch[before] = 0.0
         below = flat[at]
@@ -157,7 +159,7 @@ class Block:
         kept = (np.abs(moved) > tiny) | (price != 0) | right
         self.at = at[kept].astype(np.int32)
         self.price = price[kept]
-        self._moved = moved[kept]
+        self.moved = moved[kept]
 
     def _candidates(
         self, logits: Float[Floats, "m K"], kept: Ids
@@ -173,9 +175,7 @@ class Block:
             level.
         """
         least = self.worst_right(logits)
-        low = least
-        if self._level is not None:
-            low = np.maximum(least, self._level - SLACK)
+        low = np.maximum(least, self.level - np.float32(SLACK))
         while True:
             needed = logits > (low - 1)[:, None]
             needed.reshape(-1)[kept] = True
@@ -206,7 +206,7 @@ class Block:
         points = np.where(right, logits, logits + 1)
         high = np.maximum.reduceat(np.where(right, -np.inf, points), starts)
         low, high = low.copy(), np.maximum(low, high)
-        level = low if self._level is None else np.clip(self._level, low, high)
+        level = np.clip(self.level, low, high)
         for _ in range(STEPS):
             found = _balance(points, right, starts, level)
             low = np.where(found >= level, level, low)
@@ -216,7 +216,7 @@ class Block:
             level = found
             if done:
                 break
-        self._level = level
+        self.level = level
         everywhere = np.repeat(level, count)
         raised = np.maximum(logits, everywhere)
         lowered = np.minimum(logits, everywhere - 1)

@@ -19,8 +19,13 @@ from scipy import sparse
 from inweights.theory.programs.large_scale.iteration import Iteration
 from inweights.theory.programs.large_scale.mixture import FEW, MOST, Mixture, Part
 from inweights.theory.programs.large_scale.pieces import singular_values
+from inweights.theory.programs.large_scale.state_file import (
+    State,
+    part_of,
+    prefixed,
+)
 from inweights.theory.programs.operators import operator_norm
-from inweights.worlds.arrays import Float, Floats
+from inweights.worlds.arrays import Float, Floats, Ids
 
 #: Number of times that missing margins are repaired before the matrix is scaled.
 REPAIRS = 3
@@ -43,17 +48,28 @@ def groups_of(prompts: int) -> list[slice]:
 
 
 class _Kept:
-    """Multipliers, stored in half precision.
+    """Multipliers, stored in half precision, as rows of a sparse matrix.
 
     Args:
-        prices: The multipliers, sparse ``[M, K]``.
+        starts: Where each row begins, and the last one ends.
+        columns: Column of each number.
+        data: The numbers.
+        outputs: Number of columns.
     """
 
-    def __init__(self, prices: sparse.csr_array) -> None:
-        self._outputs = prices.shape[1]
-        self._starts = prices.indptr
-        self._columns = prices.indices.astype(np.int32)
-        self._data: Any = prices.data.astype(np.float16)
+    def __init__(self, starts: Ids, columns: Ids, data: Floats, outputs: int) -> None:
+        self._outputs = outputs
+        self._starts, self._columns, self._data = starts, columns, data
+
+    @classmethod
+    def of(cls, prices: sparse.csr_array) -> _Kept:
+        """Round multipliers."""
+        data: Any = prices.data.astype(np.float16)
+        return cls(prices.indptr, prices.indices, data, prices.shape[1])
+
+    def state(self) -> State:
+        """Return the arguments but for the number of columns."""
+        return {"starts": self._starts, "columns": self._columns, "data": self._data}
 
     def prices(self, rows: slice, dtype: Any) -> sparse.csr_array:
         """Return the multipliers of some prompts in another precision, sparse ``[m, K]``.
@@ -147,16 +163,8 @@ class Bounds:
         new = []
         for prices in several:
             # In half precision, before anything is computed of them: they are many.
-            kept = _Kept(prices)
-            slopes: Any = np.zeros((2, *self._shape), np.float32)
-            totals = np.zeros(2)
-            for rows in self._groups:
-                parts = self.relations.divide(kept.prices(rows, np.float32), rows)
-                for place, part in enumerate(parts):
-                    slopes[place] += (self._turned[:, rows] @ part).toarray()
-                    totals[place] += np.maximum(part.data, 0.0).sum(dtype=float)
-            for place, total in enumerate(totals.tolist()):
-                new.append(Part((self._number, place), slopes[place], total))
+            kept = _Kept.of(prices)
+            new += self._parts(self._number, kept)
             self._prices[self._number] = kept
             self._number += 1
         mixture.add(new)
@@ -165,6 +173,59 @@ class Bounds:
         names = [*(part.name for part in mixture.parts), *mixture.weights]
         needed = {number for number, _ in names}
         self._prices = {n: p for n, p in self._prices.items() if n in needed}
+
+    def _parts(self, number: int, kept: _Kept) -> list[Part]:
+        """Return multipliers within ranges and beyond, with what they prove."""
+        slopes: Any = np.zeros((2, *self._shape), np.float32)
+        totals = np.zeros(2)
+        for rows in self._groups:
+            parts = self.relations.divide(kept.prices(rows, np.float32), rows)
+            for place, part in enumerate(parts):
+                slopes[place] += (self._turned[:, rows] @ part).toarray()
+                totals[place] += np.maximum(part.data, 0.0).sum(dtype=float)
+        return [
+            Part((number, place), slopes[place], total)
+            for place, total in enumerate(totals.tolist())
+        ]
+
+    def state(self) -> State:
+        """Return what :meth:`restore` needs to go on from here."""
+        found = {
+            "bound": np.asarray(self.bound),
+            "optimum": np.asarray(self.optimum),
+            "rank": np.asarray(self.rank),
+            "number": np.asarray(self._number),
+        } | prefixed("mixture", self._mixture.state())
+        if self.templates is not None:
+            found["templates"] = self.templates
+        for place, other in enumerate(self.others):
+            found[f"other {place}"] = other
+        for number, kept in self._prices.items():
+            found |= prefixed(f"kept {number}", kept.state())
+        return found
+
+    def restore(self, state: State) -> None:
+        """Go on from a stored state.
+
+        Args:
+            state: Result of :meth:`state`.
+        """
+        self.bound, self.optimum = float(state["bound"]), float(state["optimum"])
+        self.rank, self._number = int(state["rank"]), int(state["number"])
+        self.templates = state.get("templates")
+        others = sorted(name for name in state if name.startswith("other "))
+        self.others = [state[name] for name in others]
+        mixture = part_of("mixture", state)
+        for number in range(self._number):
+            kept = part_of(f"kept {number}", state)
+            if kept:
+                self._prices[number] = _Kept(**kept, outputs=self._shape[1])
+        names = [(int(number), int(place)) for number, place in mixture["names"]]
+        made: dict[tuple[int, int], Part] = {}
+        for number in dict.fromkeys(number for number, _ in names):
+            for part in self._parts(number, self._prices[number]):
+                made[part.name] = part
+        self._mixture.restore(mixture, [made[name] for name in names])
 
     def _mixed(self, rows: slice) -> sparse.csr_array:
         """Return the best mixture of multipliers for some prompts, in double precision."""

@@ -19,6 +19,7 @@ from scipy.sparse.linalg import splu
 from inweights.theory.programs.large_scale.blocks import blocks_of, prices_of
 from inweights.theory.programs.large_scale.pieces import own_inputs, start_near
 from inweights.theory.programs.large_scale.relations import Relations
+from inweights.theory.programs.large_scale.state_file import State
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Bools, Floats
 
@@ -34,6 +35,9 @@ RELAXATION = 1.7
 DENSE = 2_000
 #: Singular values below this fraction of the largest one are rounding errors.
 ROUNDING = 1e-3
+#: What a state holds of an iteration, and of each of its blocks.
+_WHOLE = ("z", "z_price", "v", "by_logits", "made")
+_KEPT = ("at", "price", "moved")
 
 
 class Iteration:
@@ -50,6 +54,7 @@ class Iteration:
         v: Templates ``V``, ``[P, K]``: the projected logits are ``X V``, apart from the
             entries that the blocks store.
         made: Number of iterations made.
+        by_logits: Projected logits minus their multipliers, by input, ``[P, K]``.
     """
 
     def __init__(self, program: Program, tiny: float = 1e-4) -> None:
@@ -94,9 +99,35 @@ class Iteration:
         """Multiplier of ``S = X W``, divided by the penalty, sparse ``[M, K]``."""
         return prices_of(self.blocks)
 
+    def state(self) -> State:
+        """Return what :meth:`restore` needs to go on from here."""
+        found = {name: np.asarray(getattr(self, name)) for name in _WHOLE}
+        found["count"] = np.array([len(block.at) for block in self.blocks])
+        for name in (*_KEPT, "level"):
+            each = [getattr(block, name) for block in self.blocks]
+            found[name] = np.concatenate(each)
+        return found
+
+    def restore(self, state: State) -> None:
+        """Go on from a stored state.
+
+        Args:
+            state: Result of :meth:`state`.
+        """
+        for name in _WHOLE:
+            setattr(self, name, state[name])
+        self.made = int(state["made"])
+        ends = np.cumsum(state["count"])[:-1]
+        for name in _KEPT:
+            parts = np.split(state[name], ends)
+            for block, part in zip(self.blocks, parts, strict=True):
+                setattr(block, name, part)
+        for block in self.blocks:
+            block.level = state["level"][block.rows]
+
     def advance(self) -> None:
         """Make one over-relaxed iteration."""
-        target = self._by_logits
+        target = self.by_logits
         target *= np.float32(COUPLING)
         target += self.z
         target -= self.z_price
@@ -119,12 +150,12 @@ class Iteration:
         self.z, self.values = _shrink(above, 1.0 / self._penalty)
         above -= self.z
         self.z_price = above
-        self._by_logits: Floats = np.zeros_like(self.z)
+        self.by_logits: Floats = np.zeros_like(self.z)
         # The first multipliers are many, and most of them are 0 after one iteration:
         # without over-relaxation their logits need not be kept.
         over = RELAXATION if self.made else 1.0
         for block in self.blocks:
-            block.split(self.v, over, self._by_logits, self._scratch, self._tiny)
+            block.split(self.v, over, self.by_logits, self._scratch, self._tiny)
 
 
 def _gram_vectors(matrix: Floats) -> tuple[Floats, Floats]:

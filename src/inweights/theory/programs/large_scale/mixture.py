@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inweights.theory.programs.large_scale.pieces import largest_of_gram
+from inweights.theory.programs.large_scale.state_file import State
 from inweights.worlds.arrays import Float, Floats, Reals
 
 #: Number of parts that are stored, in general and for programs that need much memory.
@@ -110,6 +111,33 @@ class Mixture:
             names = [part.name for part in self.parts]
             self.weights = dict(zip(names, self._weights.tolist(), strict=True))
 
+    def state(self) -> State:
+        """Return what :meth:`restore` needs beside the parts."""
+        return {
+            "bound": np.asarray(self.bound),
+            "names": np.array([part.name for part in self.parts]).reshape(-1, 2),
+            "best": np.array([*self.weights], dtype=np.int64).reshape(-1, 2),
+            "by": np.array([*self.weights.values()]),
+            "weights": self._weights,
+            "cuts": self._cuts,
+            "left": np.array(self._left),
+            "right": np.array(self._right),
+        }
+
+    def restore(self, state: State, parts: Sequence[Part]) -> None:
+        """Go on from a stored state.
+
+        Args:
+            state: Result of :meth:`state`.
+            parts: The parts that it names, in order.
+        """
+        self.bound = float(state["bound"])
+        self.parts = list(parts)
+        names = [(int(a), int(b)) for a, b in state["best"]]
+        self.weights = dict(zip(names, state["by"].tolist(), strict=True))
+        self._weights, self._cuts = state["weights"], state["cuts"]
+        self._left, self._right = [*state["left"]], [*state["right"]]
+
     def _cut(self, weights: Floats) -> float:
         """Return the operator norm of a weighted sum, and add cuts along its largest directions."""
         total = np.zeros_like(self.parts[0].slope)
@@ -121,8 +149,9 @@ class Mixture:
         left /= np.maximum(np.linalg.norm(left, axis=0), 1e-30)
         rows = [((part.slope @ vectors) * left).sum(0) for part in self.parts]
         found = np.vstack([self._cuts, np.column_stack(rows)])
-        self._left = [*self._left, *left.T][-CUTS:]
-        self._right = [*self._right, *vectors.T][-CUTS:]
+        # Copied, so that products with them are the same once they have been stored.
+        self._left = [*self._left, *left.T.copy()][-CUTS:]
+        self._right = [*self._right, *vectors.T.copy()][-CUTS:]
         self._cuts = found[-CUTS:]
         return float(np.sqrt(max(values.max(), 1e-30)))
 
@@ -130,15 +159,17 @@ class Mixture:
         """Return the largest bound that the current cuts allow, and its weights."""
         from scipy.optimize import linprog
 
-        cuts, count = self._cuts, len(totals)
+        # A norm is at least the size of what is measured along a direction.
+        both, count = np.vstack([self._cuts, -self._cuts]), len(totals)
         found = linprog(
             np.append(np.zeros(count), 1.0),
-            A_ub=np.column_stack([cuts, -np.ones(len(cuts))]),
-            b_ub=np.zeros(len(cuts)),
+            A_ub=np.column_stack([both, -np.ones(len(both))]),
+            b_ub=np.zeros(len(both)),
             A_eq=np.append(totals, 0.0)[None],
             b_eq=[1.0],
             bounds=[(0, None)] * count + [(None, None)],
         )
-        if not found.success or not found.x[-1] > 0:
+        if not found.success:
             return np.inf, np.ones(count) / totals.sum()
-        return 1 / float(found.x[-1]), np.maximum(found.x[:-1], 0.0)
+        size = max(float(found.x[-1]), np.finfo(float).tiny)
+        return 1 / size, np.maximum(found.x[:-1], 0.0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +23,12 @@ from inweights.errors import SolverError
 from inweights.theory.programs.certified import check_limits
 from inweights.theory.programs.large_scale.bounds import LARGE, Bounds
 from inweights.theory.programs.large_scale.iteration import Iteration
+from inweights.theory.programs.large_scale.state_file import (
+    State,
+    StateFile,
+    part_of,
+    prefixed,
+)
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.operators import few_threads
 from inweights.theory.programs.program import Program
@@ -53,6 +60,7 @@ def solve_large(
     gap: float = 1e-2,
     iterations: int = 2_000,
     seconds: float | None = None,
+    state: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Solution:
     """Minimise the nuclear norm under all margins, for thousands of facts at once.
@@ -63,6 +71,10 @@ def solve_large(
         iterations: Maximum number of iterations. After these, the best point so far is
             returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
+        state: File to which the state is written at each evaluation of the bounds. If
+            it exists, the solution continues from it, as if it had not been
+            interrupted; it is removed once the gap is certified. ``None``: nothing is
+            stored.
         progress: Called with the iterations made and the certified gap so far, at each
             evaluation of the bounds.
 
@@ -71,7 +83,8 @@ def solve_large(
         matrix: the mean of earlier iterations, or an earlier iteration.
 
     Raises:
-        ConfigError: ``gap``, ``iterations`` or ``seconds`` is invalid.
+        ConfigError: ``gap``, ``iterations`` or ``seconds`` is invalid, or ``state`` is no
+            state of this program.
         SolverError: No matrix with positive margins was found.
 
     Example:
@@ -90,7 +103,11 @@ def solve_large(
         rarely = 2 if program.right.size > LARGE else 1
         every = EVERY * rarely
         means = _Means(run, 2 * EVERY // rarely)
-        for step in range(1, iterations + 1):
+        file = StateFile(state, program, gap) if state else None
+        stored = _Storage(file, run, bounds, means)
+        stored.restore()
+        step = run.made
+        for step in range(run.made + 1, iterations + 1):
             run.advance()
             if step % rarely == 0:
                 means.add()
@@ -98,6 +115,8 @@ def solve_large(
             if step % every and step < iterations and not late:
                 continue
             means.judge(bounds)
+            # Bounds at another step, for lack of time, would change the later ones.
+            stored.store(regular=step % every == 0)
             if bounds.gap <= gap:
                 bounds.check()
             if progress:
@@ -113,6 +132,7 @@ def solve_large(
         if bounds.gap > gap:
             bounds.check()
         bounds.take_another()
+    stored.finish(certified=bounds.gap <= gap)
     return Solution.of_run(program, bounds, gap, step, began, another=bounds.another)
 
 
@@ -131,6 +151,45 @@ def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
     logits = (facts + inputs) * outputs * LOGIT
     products = outputs**2 * (6 * inputs + 12 * outputs) * PRODUCT
     return USUAL * max(1.0, facts / USUAL_TO) * (logits + products)
+
+
+class _Storage:
+    """What a solution consists of, and the file that its state is stored in.
+
+    Args:
+        file: The file; nothing is stored without one.
+        run: The iteration.
+        bounds: Its bounds.
+        means: Its averages.
+    """
+
+    def __init__(
+        self, file: StateFile | None, run: Iteration, bounds: Bounds, means: _Means
+    ) -> None:
+        self._file = file
+        self._run, self._bounds, self._means = run, bounds, means
+
+    def store(self, *, regular: bool) -> None:
+        """Write all states, at a step at which bounds are always evaluated."""
+        if self._file and regular:
+            self._file.write(
+                prefixed("run", self._run.state())
+                | prefixed("bounds", self._bounds.state())
+                | prefixed("means", self._means.state())
+            )
+
+    def restore(self) -> None:
+        """Go on from the states in the file, if there is one."""
+        found = self._file.read() if self._file else None
+        if found is not None:
+            self._run.restore(part_of("run", found))
+            self._bounds.restore(part_of("bounds", found))
+            self._means.restore(part_of("means", found))
+
+    def finish(self, *, certified: bool) -> None:
+        """Remove the file if nothing is left to be done."""
+        if self._file and certified:
+            self._file.remove()
 
 
 class _Means:
@@ -167,3 +226,27 @@ class _Means:
             self._prices = run.prices * np.float32(0)
             self._points = np.zeros_like(run.z)
             self._summed = 0
+
+    def state(self) -> State:
+        """Return what :meth:`restore` needs to go on from here."""
+        prices = self._prices
+        return {
+            "data": prices.data,
+            "indices": prices.indices,
+            "indptr": prices.indptr,
+            "points": self._points,
+            "before": self._before,
+            "summed": np.asarray(self._summed),
+            "window": np.asarray(self._window),
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a stored state.
+
+        Args:
+            state: Result of :meth:`state`.
+        """
+        parts = (state["data"], state["indices"], state["indptr"])
+        self._prices = sparse.csr_array(parts, shape=self._prices.shape)
+        self._points, self._before = state["points"], state["before"]
+        self._summed, self._window = int(state["summed"]), int(state["window"])

@@ -1,0 +1,115 @@
+"""Store the state of a long solution in a file, from which a later call continues.
+
+:class:`StateFile` reads and writes it: arrays and numbers by name, nothing that is
+executed. A continued solution is the same as one without interruption, to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import ConfigError
+from inweights.runs.files import explained_writes
+from inweights.support.publish import PARTIAL
+from inweights.theory.programs.program import Program
+
+#: Changes with what is stored.
+_VERSION = 1
+_MARK = "mark"
+
+#: Arrays by name; numbers are arrays of no dimension.
+State = dict[str, NDArray[Any]]
+
+
+class StateFile:
+    """A file with the state of a solution.
+
+    Args:
+        path: The file, in NumPy's format ``.npz``; it need not exist yet.
+        program: Constraints that are solved for. A state of others is refused.
+        gap: The relative gap that is requested, which decides what is rounded.
+    """
+
+    def __init__(self, path: Path, program: Program, gap: float) -> None:
+        self.path = path
+        self._mark = _mark_of(program, gap)
+
+    def read(self) -> State | None:
+        """Return the stored state; ``None`` if there is no file.
+
+        Raises:
+            ConfigError: The file is no such state, or that of other facts or another gap.
+        """
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as stored:
+                state = {name: stored[name] for name in stored.files}
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ConfigError(
+                f"{self.path} is no state of a solution: {error}; give another name, or remove it"
+            ) from error
+        if str(state.pop(_MARK, "")) != self._mark:
+            raise ConfigError(
+                f"{self.path} is the state of other facts, another gap or another version; give "
+                "another name, or remove it"
+            )
+        return state
+
+    def write(self, state: State) -> None:
+        """Replace the file; it is written completely or not at all.
+
+        Args:
+            state: Arrays by name.
+
+        Raises:
+            WriteError: The file cannot be written.
+        """
+        partial = self.path.with_name(self.path.name + PARTIAL)
+        with explained_writes(self.path):
+            with partial.open("wb") as file:
+                np.savez(file, **{_MARK: np.array(self._mark)}, **state)  # type: ignore[arg-type]
+            os.replace(partial, self.path)
+
+    def remove(self) -> None:
+        """Remove the file: the solution is finished."""
+        self.path.unlink(missing_ok=True)
+
+
+def prefixed(name: str, state: Mapping[str, Any]) -> State:
+    """Return a state with a prefix before each name.
+
+    Args:
+        name: The prefix.
+        state: Arrays or numbers by name.
+    """
+    return {f"{name}/{key}": np.asarray(value) for key, value in state.items()}
+
+
+def part_of(name: str, state: Mapping[str, NDArray[Any]]) -> State:
+    """Return what :func:`prefixed` was given.
+
+    Args:
+        name: The prefix.
+        state: A state with several prefixes.
+    """
+    start = f"{name}/"
+    found = {key: value for key, value in state.items() if key.startswith(start)}
+    return {key.removeprefix(start): value for key, value in found.items()}
+
+
+def _mark_of(program: Program, gap: float) -> str:
+    """Return a text that is another one for other constraints."""
+    found = hashlib.sha256(f"{_VERSION} {gap}".encode())
+    for matrix in (program.counts, program.pairs):
+        for part in (matrix.indptr, matrix.indices, matrix.data):
+            found.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
+    return found.hexdigest()
