@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import eigsh
+from scipy import linalg, sparse
 
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Float, Floats, Ids
@@ -79,24 +78,24 @@ def singular_values(matrix: Floats) -> Floats:
 def largest_of_gram(
     gram: Float[Floats, "K K"], count: int
 ) -> tuple[Float[Floats, " k"], Float[Floats, "K k"]]:
-    """Return the largest eigenvalues of a Gram matrix with their vectors, by Lanczos' method.
+    """Return the largest eigenvalues of a Gram matrix, with their eigenvectors.
 
-    The values may be too small, since the method is iterative; the certified bound does
-    not use them.
+    Lanczos' method takes less time, but its rounding errors depend on where its arrays
+    lie in memory, so that two runs would differ.
 
     Args:
-        gram: The matrix.
-        count: Number ``k`` of eigenvalues, limited to the size of the matrix.
+        gram: The matrix, ``[K, K]``.
+        count: Number of eigenvalues; a smaller matrix has fewer, and some of nearly
+            equal ones may be left out.
 
     Returns:
-        Eigenvalues ``[k]`` and eigenvectors ``[K, k]``.
+        Eigenvalues in ascending order, and eigenvectors as columns.
     """
-    # A large subspace, since these values lie close together.
-    size = 10 * count
-    if len(gram) <= 2 * size:
-        values, vectors = np.linalg.eigh(gram)
-        return values[-count:], vectors[:, -count:]
-    first = np.random.Generator(np.random.PCG64(0)).normal(size=len(gram))
-    start = first.astype(gram.dtype)
-    values, vectors = eigsh(gram, count, which="LA", v0=start, tol=1e-4, ncv=size)
-    return values, vectors
+    size = len(gram)
+    wanted = [max(0, size - count), size - 1]
+    values, vectors = linalg.eigh(
+        gram, subset_by_index=wanted, driver="evx", check_finite=False
+    )
+    if not len(values):
+        values, vectors = linalg.eigh(gram, check_finite=False)
+    return values[-count:], vectors[:, -count:]
