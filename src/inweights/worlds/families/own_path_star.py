@@ -43,8 +43,8 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         train: Fraction of :attr:`paths` that are trained if :attr:`held_out` is empty.
         pauses: Number of tokens ``<pause>`` between leaf and answer.
         task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
-        edges: Directions in which edges are trained; ``listed`` means the directions in
-            which :attr:`links` lists them.
+        edges: Directions in which edges are trained: ``forward`` (away from the root),
+            ``backward``, ``both``, or ``listed`` (as :attr:`links` lists them).
         reverse: Whether the answer goes from the leaf to the root.
         answer: ``path`` for the whole path, or ``first`` for the root and the hardest
             token only, the first node of the arm.

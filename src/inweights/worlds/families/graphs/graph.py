@@ -41,10 +41,10 @@ class Graph(Config, tag_field="kind", tag="graph"):
     """A graph: a built-in shape, a file of edges, or edges that are given.
 
     Edges have a written direction: away from the root, along the ring, to the right and
-    down, or from ``u`` to ``v`` of a list. ``forward`` facts have role ``edge``,
-    ``backward`` ones ``reverse_edge``. An edge that is listed twice counts once; one
-    that is listed in both directions has two forward facts and no reverse ones. A loop
-    ``u = u`` of a list is a ``self_edge`` fact. A node without edges is in the
+    down, or from ``u`` to ``v`` of a list. Facts in this direction have the role
+    ``edge``, facts against it ``reverse_edge``. An edge that is listed twice counts
+    once; an edge that is listed in both directions has two facts of the role ``edge``.
+    A loop ``u = u`` of a list is a ``self_edge`` fact. A node without edges is in the
     vocabulary and has no fact. The graph may have several components.
 
     Attributes:
@@ -69,7 +69,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             joined by a comma. Empty: inferred from the header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
-        edges: Directions that are trained.
+        edges: Directions that are trained: ``forward``, ``backward`` or ``both``.
         self_edges: Whether every node also has a fact ``u → u``.
         shuffled: Whether the nodes of a built-in shape get their labels in random
             order, by the seed. Has no effect on a file or list, which has labels.
