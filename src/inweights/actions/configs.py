@@ -71,6 +71,9 @@ def from_dict(values: Mapping[str, Any]) -> Any:
             learner is identified by its ``kind``, and any other config by the name of
             its class, ``type``, such as ``Optimizer`` or ``my.module:MyConfig``.
 
+    Returns:
+        The config, an object of the named class.
+
     Raises:
         ConfigError: The dictionary does not name a config or names an unknown one (the
             message suggests similar names), has an unknown key, or has a value that

@@ -102,12 +102,15 @@ def league(
 def beside(
     outcome: Outcome | None, scale: str, runs: str | Path | None = None
 ) -> pl.DataFrame:
-    """Return the rows of a run, followed by the stored ones and those of stored entries.
+    """Return the league's rows of a run, followed by the stored rows and those of entries.
 
     Args:
         outcome: A run of the league's recipe; ``None`` for the stored rows only.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs.
+        runs: Folder of all runs; by default the usual one.
+
+    Returns:
+        One row per model and condition, with the columns that :func:`league` explains.
     """
     found = [pl.DataFrame(schema=dict.fromkeys((*_ROW, "accuracy", "own"), pl.Null))]
     if outcome is not None:

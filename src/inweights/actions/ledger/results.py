@@ -158,6 +158,9 @@ def history(
         scale: Scale at which it is judged: ``smoke``, ``cpu`` or ``paper``.
         results: Folder of the results; by default :func:`stored_root`.
 
+    Returns:
+        The lines, each of one of the kinds in :mod:`~.lines`.
+
     Raises:
         ConfigError: The ledger has no such claim, or several claims have this last
             part.

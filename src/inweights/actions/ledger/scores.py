@@ -68,6 +68,9 @@ def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.Dat
     Args:
         scores: A table of scores, as :func:`read_scores` returns it.
         rows: Further rows, as mappings from column to value.
+
+    Returns:
+        The table with the new rows at its end.
     """
     new = pl.DataFrame(list(rows), schema=SCHEMA)
     return pl.concat([scores, new]).unique(_KEY, keep="first", maintain_order=True)

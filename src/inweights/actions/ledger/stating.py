@@ -35,20 +35,17 @@ from inweights.support.remembered import recall, remember
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
-    """Return a hash of everything that can change the number or the verdict of each claim.
+    """Return, by claim id, a hash of everything that can change a claim's number or verdict.
 
     The hash covers its score, target and rule, the stated number of seeds, the recipe's
     version, and the keys of everything that the recipe trains and measures at the
-    scale: settings, and raised versions of world, model, learner and probe. Words are
-    not covered. Source, protocol and printed number are not covered either;
-    :func:`stands` compares them separately.
+    scale: settings, and raised versions of world, model, learner and probe. It covers
+    neither words nor source, protocol and printed number, which :func:`stands`
+    compares.
 
     Args:
         recipe: The recipe.
         scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
-
-    Returns:
-        The hash of each claim, by its id.
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     work = expand_plan(recipe.plan(settings), [0], recipe.version)
@@ -60,17 +57,14 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 
 def remembered_hashes(recipe: Recipe, scale: str) -> dict[str, str]:
-    """Return what :func:`hashes` does, from this machine's cache where it was computed before.
+    """Return the result of :func:`hashes`, from this machine's cache if it was computed before.
 
-    Computing them plans the recipe, which imports PyTorch. Only those of the library's
-    own recipes are remembered, as long as its files do not change.
+    The computation plans the recipe, which imports PyTorch. The cache is used only for
+    the library's own recipes, as long as its files do not change.
 
     Args:
         recipe: The recipe.
         scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
-
-    Returns:
-        The hash of each claim, by its id.
     """
     if not is_built_in(recipe.name) or get_recipe(recipe.name) is not recipe:
         return hashes(recipe, scale)
@@ -88,9 +82,9 @@ def code_hash(recipe: Recipe) -> str:
     """Return a hash of the code that makes a recipe's derived tables; empty if there is none.
 
     The hash is that of the parsed source of ``derive`` and of what it calls in the
-    package of the recipe (:func:`~inweights.support.keys.called_code.hash_of_calls`),
-    which for the library's own recipes is ``inweights.recipes``. Scores are data, which
-    :func:`hashes` covers.
+    recipe's package (:func:`~inweights.support.keys.called_code.hash_of_calls`), which
+    for the library's recipes is ``inweights.recipes``. Scores are covered by
+    :func:`hashes`.
     """
     if recipe.derive is None:
         return ""
@@ -109,9 +103,9 @@ def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> boo
         entry: The ledger's lines about the claim.
         claim: The claim as its recipe contains it.
         now: Hash of the claim by :func:`hashes`.
-        code: Function that returns the hash of its recipe's code (:func:`code_hash`).
-            It is called only for claims that were stated with such a hash, from 27
-            November 2026 on.
+        code: Function that returns the hash of its recipe's code (:func:`code_hash`),
+            called only for claims that were stated with such a hash, from 27 November
+            2026 on.
     """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
         return False
@@ -131,7 +125,7 @@ def corrected_from(
     code: Callable[[], str],
     computed: Callable[[], Mapping[str, Protocol]],
 ) -> Protocol | None:
-    """Return the protocol with which a claim was stated, if that has to be corrected.
+    """Return the protocol with which a claim was stated if it has to be corrected, or ``None``.
 
     A claim is corrected if nothing else has changed, and if its present protocol is the
     one determined from its settings and is farther from the paper than the stated one.
@@ -142,11 +136,8 @@ def corrected_from(
         claim: The claim as its recipe contains it.
         now: Hash of the claim by :func:`hashes`.
         code: Function that returns the hash of its recipe's code.
-        computed: Function that returns the protocols determined from the recipe's
-            settings, by the claim's id.
-
-    Returns:
-        The stated protocol; ``None`` if the claim is not corrected.
+        computed: Function that returns the protocols determined from the settings, by
+            id.
     """
     before = entry.claim.protocol if entry.claim else None
     if before is None or claim.protocol is None:
@@ -187,8 +178,7 @@ def state(
     """Return the lines that the ledger needs for the claims of some recipes.
 
     All claims that are stated together share one block of seeds on which no claim was
-    stated before. Runs can therefore be shared between recipes, and nobody has seen a
-    number of these seeds.
+    stated before, so that nobody has seen a number of these seeds.
 
     Args:
         recipes: The recipes.
@@ -197,8 +187,8 @@ def state(
         date: Today's date, as ``2026-11-27``.
         anew: Reason why every claim that has not been judged in its present version is
             stated again on one new block, with the same version if score, target and
-            rule are unchanged; by default no claim is. It is meant for a change of the
-            whole library before a run, such as other rounding, which favours no claim.
+            rule are unchanged; by default no claim is. It is for a change of the whole
+            library.
 
     Raises:
         ConfigError: A claim of the ledger is no longer in its recipe.

@@ -228,6 +228,9 @@ def parts_of(made: object, names: str) -> dict[str, Any]:
     Args:
         made: The object.
         names: Names of the attributes, separated by spaces.
+
+    Returns:
+        The values of the attributes, by name.
     """
     return {name: getattr(made, name) for name in names.split()}
 

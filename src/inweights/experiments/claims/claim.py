@@ -92,7 +92,7 @@ class Said(Config, kw_only=True):
 
     @property
     def number(self) -> tuple[str, str]:
-        """The paper's number as text, and its origin: ``published``, or ``derived`` from two."""
+        """Two texts: the paper's number, and its origin, ``published`` or ``derived``."""
         said = self.published or ""
         if said.startswith(DERIVED):
             return DERIVED.strip(), said.removeprefix(DERIVED)

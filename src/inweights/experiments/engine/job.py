@@ -118,8 +118,7 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
     Args:
         task: The task.
-        plugins: Modules that the other process may import in addition to the library;
-            ``None`` for any.
+        plugins: Modules that it may import besides the library; ``None`` for any.
     """
     if isinstance(task, LearnTask) and any(map(_is_only_here, task.runs)):
         return False
@@ -146,8 +145,7 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
 
     Args:
         tasks: The tasks.
-        plugins: Modules that tasks may name in addition to those of the library;
-            ``None`` for any.
+        plugins: Modules that tasks may name besides the library; ``None`` for any.
 
     Raises:
         ConfigError: A task refers to an object that exists only in this process; see
@@ -162,7 +160,7 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
 
 
 def to_wire(task: Task) -> dict[str, Any]:
-    """Return a task as plain values, to be written as JSON."""
+    """Return a task as plain values for JSON, with configs and functions as ``module:name``."""
 
     def named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
         return {name: getattr(thing, name) for name in names}

@@ -93,7 +93,7 @@ class LearnTask:
 
     @property
     def dependencies(self) -> Any:
-        """All values that may name a file or user code."""
+        """Nested lists of everything that may name a file or user code: configs and probes."""
         parts = [[trial.world, trial.model, trial.learner] for trial in self.trials]
         return [*parts, *([measure.call] for measure in self.measures)]
 
@@ -194,12 +194,12 @@ class ComputeTask:
 
     @property
     def members(self) -> list[tuple[str, int]]:
-        """Key and seed of each seed, in pairs."""
+        """Pairs of key and root seed, one pair per seed."""
         return [(self.key, self.seed), *self.others]
 
     @property
     def dependencies(self) -> Any:
-        """All values that may name a file or user code."""
+        """List of everything that may name a file or user code: the function with its options."""
         return [self.computation.call]
 
     @property

@@ -83,6 +83,9 @@ class Endpoint:
 
         Args:
             prompt: The question.
+
+        Returns:
+            The body as a dictionary.
         """
         return {
             "model": self.model,

@@ -17,6 +17,9 @@ def fingerprint(model: torch.nn.Module) -> list[list[float]]:
     Args:
         model: The model.
 
+    Returns:
+        One list of numbers per parameter of the model.
+
     Example:
         >>> fingerprint(torch.nn.LayerNorm(1))
         [[1.0], [0.0]]

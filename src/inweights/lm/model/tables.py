@@ -19,6 +19,9 @@ def read_table(path: str | Path) -> pl.DataFrame:
         path: Path of the file, which ends in ``.jsonl``, ``.ndjson``, ``.json`` (a list
             of rows) or ``.parquet``.
 
+    Returns:
+        One row per line or record of the file.
+
     Raises:
         DataError: There is no such file, it has another suffix, is too large, or cannot
             be read.
@@ -58,6 +61,9 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
         folder: Data set that ``inweights augment`` wrote.
         part: Name of the file without its suffix, such as ``train``.
         chat: Whether to read ``<part>_chat`` instead, if there is such a file.
+
+    Returns:
+        One row per line or record of the part.
 
     Raises:
         DataError: The part is missing, exists twice with different content, or cannot

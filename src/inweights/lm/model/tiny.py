@@ -18,7 +18,7 @@ _CHAT = (
 
 
 def byte_tokenizer() -> Any:
-    """Return a tokenizer whose tokens are the 256 bytes and an end-of-text token.
+    """Return a tokenizer of ``transformers`` whose tokens are the 256 bytes and an end token.
 
     Example:
         >>> len(byte_tokenizer())

@@ -86,7 +86,12 @@ def adapted(
 
 
 def draw_adapters(wrapped: Any, seed: int) -> None:
-    """Draw the matrices ``A`` of all adapters at random."""
+    """Draw the matrices ``A`` of all adapters at random.
+
+    Args:
+        wrapped: A model with the adapters of ``peft``.
+        seed: Root seed of the random numbers.
+    """
     generator = Streams(seed).torch(INITIALISATION, "adapters")
     with torch.no_grad():
         for name, parameter in wrapped.named_parameters():

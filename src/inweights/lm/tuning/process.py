@@ -49,6 +49,9 @@ def stop_signals(wanted: bool) -> Iterator[threading.Event]:
 def accelerator_of_processes() -> Any:
     """Return an accelerator if ``accelerate launch`` started several processes, else ``None``.
 
+    Returns:
+        An ``accelerate.Accelerator``, or ``None`` for a single process.
+
     Raises:
         ConfigError: There are several processes, and accelerate is not installed.
     """

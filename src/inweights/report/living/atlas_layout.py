@@ -40,7 +40,7 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
         values: An array of any shape; it is flattened.
 
     Returns:
-        The scale and the encoded integers, by name.
+        ``scale``, and ``data``, the encoded integers.
 
     Raises:
         DataError: A number is not finite.
@@ -69,6 +69,12 @@ def build_content(
             :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
         order: Architectures in the desired order, followed by the others; ``None`` for
             the order of ``films``.
+
+    Returns:
+        By name: ``graphs`` (nodes, edges and layout of each), ``architectures`` (their
+        names), ``films`` (frames by ``graph/architecture``, by index), ``palettes``
+        (colours), ``speed`` of the animation, and ``start``, the indices of the graph
+        and the architecture that are shown first.
 
     Raises:
         DataError: An animation does not fit its graph or has non-finite numbers, or the

@@ -36,6 +36,9 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
     Args:
         film: The drawing with its tables.
         matrix: The matrix at one step, whose labels are those of all steps.
+
+    Returns:
+        The layout as plain values, in plotly's format.
     """
     first = film.layers[0]
     last = film.layers[-1]

@@ -35,6 +35,9 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
     Args:
         queries: Table of queries of a prediction, joined with its probabilities.
         patterns: Whether a kind is a role with a pattern, not a role alone.
+
+    Returns:
+        A table of rich, to be printed.
     """
     by = ["role", "pattern"] if patterns else ["role"]
     program = ("follows", "tied", "fails")
@@ -90,6 +93,9 @@ def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
         queries: Table of queries of a prediction, joined with its probabilities.
         every: Whether all queries are listed, instead of the first of each outcome.
         models: Names of the trained models, whose shares are columns.
+
+    Returns:
+        A table of rich, to be printed.
     """
     proved = "lower" in queries.columns
     fitted = MODELS if _is_fitted(queries).any() else ()

@@ -63,7 +63,7 @@ def build_model(block: LearnTask, device: str) -> Model:
 
 
 def parameters_of(run: Run) -> list[Parameter]:
-    """Return the parameters of one replica of a run's model, on the meta device if possible.
+    """Return the parameters of one replica of a run's model, without allocating them if possible.
 
     Raises:
         ConfigError: The trial of the run has no model.

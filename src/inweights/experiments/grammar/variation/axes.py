@@ -283,7 +283,7 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
 
 
 def config_of(model: Any) -> Any:
-    """Return the config of a trained model, or a value that is not a trained model unchanged.
+    """Return the config of a trained model; any other value is returned unchanged.
 
     For a list of models, or models by name, the configs are returned in the same form.
     """

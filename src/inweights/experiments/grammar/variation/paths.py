@@ -21,7 +21,7 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
-    """Return a part of a trial in which the setting at a path has another value.
+    """Return the config of a part of a trial with another value of one setting.
 
     Args:
         part: Config of a world, a model or a learner.
@@ -94,6 +94,9 @@ def walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     Args:
         value: Nested mappings, lists and plain values.
         at: Path of ``value`` itself; by default empty.
+
+    Yields:
+        Pairs of a path, such as ``phases.0.steps``, and the value there.
     """
     items: Any = value.items() if isinstance(value, Mapping) else ()
     for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:

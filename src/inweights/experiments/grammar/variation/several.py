@@ -23,6 +23,9 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         part: Name of the part: ``world``, ``model`` or ``learner``.
         configs: A list of configs, or configs by name.
 
+    Returns:
+        The configs, by names that are all different.
+
     Raises:
         ConfigError: There are no configs, or two of them have the same settings.
 
