@@ -131,20 +131,22 @@ def measure_due(
             out, as they were measured when they stopped.
         last: Whether no update follows, so that every observer measures.
     """
+    due = [one for one in observers if last or state.total % one.every == 0]
+    measures = [(one.name, one.measure) for one in due if one.measure is not None]
+    if not measures:
+        return
     stopped: list[int] = []
     if not done:
         stopped = (state.stopped >= 0).nonzero().flatten().tolist()
-    for observer in observers:
-        if observer.measure is None or (state.total % observer.every and not last):
-            continue
+    for name, measure in measures:
         with torch.no_grad():
-            table = observer.measure(model)
+            table = measure(model)
         if stopped:
             table = table.filter(~pl.col("replica").is_in(stopped))
         table = table.with_columns(pl.lit(state.total).alias("step"))
-        state.tables.setdefault(observer.name, []).append(table)
+        state.tables.setdefault(name, []).append(table)
         for one in observers:
-            one.measured(observer.name, table)
+            one.measured(name, table)
 
 
 def notify_step(

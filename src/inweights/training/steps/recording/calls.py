@@ -50,6 +50,18 @@ class Call(NamedTuple):
         """The tensors among the arguments."""
         return only_tensors(tree_leaves((self.args, self.kwargs)))
 
+    @property
+    def changed(self) -> list[Tensor]:
+        """The tensors among its arguments that it writes to."""
+        found: list[Tensor] = []
+        for index, argument in enumerate(self.func._schema.arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            positional = index < len(self.args)
+            value = self.args[index] if positional else self.kwargs.get(argument.name)
+            found += only_tensors(tree_leaves(value))
+        return found
+
 
 def only_tensors(values: Iterable[Any]) -> list[Tensor]:
     """Return the tensors among values, in order."""

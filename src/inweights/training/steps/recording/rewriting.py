@@ -237,8 +237,7 @@ def depend_on_batch_alone(
     """
     written: set[int] = set()
     for call in calls:
-        if call.func._schema.is_mutable:
-            written |= places_of(call.given)
+        written |= places_of(call.changed)
     known = places_of(batch) - written
     found = []
     for call in calls:
