@@ -65,7 +65,7 @@ def work(who: str, case: Case, updates: int) -> None:
         # It makes the same batches itself.
         finetune(lm, examples, case.settings, seed=SEED, observers=[turns])
     else:
-        PEERS[who](lm, case, rows, turns)
+        PEERS[who](lm, case, rows, turns.made)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from benchmarks.finetuning.cases import SEED, Case, Turns
+from benchmarks.finetuning.cases import SEED, Case
 from torch import Tensor
 
 from inweights.lm import LanguageModel
@@ -15,6 +15,9 @@ from inweights.lm.model.data import Encoded
 from inweights.lm.tuning.adapters import draw_adapters
 
 __all__ = ["PEERS"]
+
+#: Called after each update with its loss, in nats a token.
+Made = Callable[[float], None]
 
 
 def network(lm: LanguageModel, case: Case) -> Any:
@@ -48,9 +51,7 @@ def collated(rows: list[Encoded], pad: int) -> dict[str, Tensor]:
     return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 
 
-def plain(
-    lm: LanguageModel, case: Case, rows: list[list[Encoded]], turns: Turns
-) -> None:
+def plain(lm: LanguageModel, case: Case, rows: list[list[Encoded]], made: Made) -> None:
     """A loop of plain PyTorch, with peft where there are adapters."""
     net = network(lm, case).train()
     trained = [p for p in net.parameters() if p.requires_grad]
@@ -65,10 +66,10 @@ def plain(
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
-        turns.made(float(loss.detach()))
+        made(float(loss.detach()))
 
 
-def trl(lm: LanguageModel, case: Case, rows: list[list[Encoded]], turns: Turns) -> None:
+def trl(lm: LanguageModel, case: Case, rows: list[list[Encoded]], made: Made) -> None:
     """TRL's trainer, with its own collator, loss and optimizer, on the given batches."""
     from datasets import Dataset
     from torch.utils.data import DataLoader
@@ -88,7 +89,7 @@ def trl(lm: LanguageModel, case: Case, rows: list[list[Encoded]], turns: Turns) 
     class Waiting(TrainerCallback):
         def on_log(self, *_given: Any, **known: Any) -> None:
             if "loss" in known["logs"]:
-                turns.made(float(known["logs"]["loss"]))
+                made(float(known["logs"]["loss"]))
 
     data = []
     for row in (row for batch in rows for row in batch):
@@ -122,7 +123,7 @@ def trl(lm: LanguageModel, case: Case, rows: list[list[Encoded]], turns: Turns) 
 
 
 #: By name: trains the model of a case on batches, and reports each update.
-PEERS: dict[str, Callable[[LanguageModel, Case, list[list[Encoded]], Turns], None]] = {
+PEERS: dict[str, Callable[[LanguageModel, Case, list[list[Encoded]], Made], None]] = {
     "TRL": trl,
     "plain PyTorch": plain,
 }

@@ -89,8 +89,8 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
     where = f"{done.padding:.1%} of the positions were padding"
     if done.positions < done.tokens:
         where = (
-            f"{done.positions / done.tokens:.0%} of them computed: beginnings that "
-            "examples share only once"
+            f"{done.positions / done.tokens:.0%} of them were computed, since a beginning "
+            "that several examples share is computed once"
         )
     out.print(f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {where}")
     out.print(f"written to {folder}", soft_wrap=True)
