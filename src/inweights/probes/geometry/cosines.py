@@ -171,13 +171,19 @@ def better_nodes(
         some = slice(first, first + step)
         others = logits[row[some]]
         mine = own[some, None]
-        before[some] = np.count_nonzero(others > mine, axis=1)
-        tied = np.flatnonzero(np.count_nonzero(others == mine, axis=1) > 1)
+        before[some] = _counts(others > mine)
+        tied = np.flatnonzero(_counts(others == mine) > 1)
         for place in tied:
             earlier = others[place, : column[first + place]] == own[first + place]
             before[first + place] += np.count_nonzero(earlier)
     itself = logits[row, row + start]
     return before, (itself > own) | ((itself == own) & (row + start < column))
+
+
+def _counts(mask: Bool[Bools, "n N"]) -> Int[Ids, " n"]:
+    """Return how many entries of each row are true; NumPy's count takes twice the time."""
+    counts = np.add.reduce(mask.view(np.int8), axis=1, dtype=np.int32)
+    return counts.astype(np.int64)
 
 
 def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:

@@ -13,8 +13,9 @@ import numpy as np
 
 from inweights.worlds.arrays import Float, Floats
 
-#: Number of logits of a replica that are computed together; they fit in the cache.
-_AT_ONCE = 2**19
+#: Number of logits of a replica that are computed together. Each block adds to the sums
+#: of all nodes, so that smaller blocks, which fit in the cache, take more time.
+_AT_ONCE = 2**21
 
 
 def sparse_walk(a: Any) -> Any:
