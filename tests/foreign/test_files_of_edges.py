@@ -141,7 +141,7 @@ def test_columns_are_named_where_nothing_shows_them(tmp_path: Path) -> None:
         (
             "g.txt",
             "a b c\nb d\nc\n",
-            "an adjacency list, .* end the name of the file in .adjlist",
+            "an adjacency list, .* rename the file to end in .adjlist",
         ),
         ("g.mtx", "%%MatrixMarket\n", "scipy.io.mmread"),
         ("g.dot", "graph { a -- b }", "read_dot"),
@@ -166,7 +166,7 @@ def test_a_multiline_adjacency_list_is_known_by_its_form(
             made = nx.relabel_nodes(made, {name: f"n{node}"})
     file = tmp_path / "graph.txt"
     nx.write_multiline_adjlist(made, str(file))
-    with pytest.raises(DataError, match=r"end the name of the file in \.mladj"):
+    with pytest.raises(DataError, match=r"rename the file to end in \.mladj"):
         read_edges(file)
     right = file.rename(tmp_path / "graph.mladj")
     assert len(read_edges(right).links) == made.number_of_edges()

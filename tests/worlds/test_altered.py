@@ -49,6 +49,6 @@ def test_what_cannot_be_altered_is_refused() -> None:
         DataError, match=r"unknown role 'identities'; did you mean 'identity'"
     ):
         Altered(of=TwoHop(), without="identities").build()
-    with pytest.raises(DataError, match="no fact is left"):
+    with pytest.raises(DataError, match="no fact remains"):
         Altered(of=Graph(shape="cycle"), without="edge+reverse_edge").build()
     assert Altered(of={"kind": "hops"}, shuffled=True).of == Hops()

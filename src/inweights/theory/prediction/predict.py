@@ -87,10 +87,10 @@ def predict(
             an interval for each.
         advise: Whether to search, in the remaining time, for statements whose addition
             makes failing queries follow.
-        state: File in which the state of one large program is stored while it is
-            solved, and from which a prediction that was interrupted goes on. One
-            program is then tried however long it is expected to take. ``None``: nothing
-            is stored.
+        state: File in which the state of a large program is stored while it is solved,
+            and from which an interrupted prediction continues. All facts are then
+            solved as one program, however long that is expected to take. ``None``
+            stores nothing.
         progress: Called during every solution with a description, the iteration, and
             the gap.
 
@@ -145,7 +145,7 @@ def predict(
     whole = whole and whole_fits(world, None if state else most)
     if state and not whole:
         raise ConfigError(
-            f"state is used only where thousands of facts are solved as one program; these "
+            f"state has an effect only if thousands of facts are solved as one program; these "
             f"{len(world.facts):,} facts are not (they are few, a decay is given, or identities "
             "are phrased), so leave state out"
         )

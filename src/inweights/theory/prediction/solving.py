@@ -21,6 +21,8 @@ class Solving:
         tie: Margins up to this absolute value are ties (facts have margin 1).
         advise: Whether to search for identities, reversals and counter-examples that
             correct failing queries.
+        state: File in which the state of a large program is stored, and from which an
+            interrupted prediction continues; empty for none.
         intervals: Whether to prove an interval for each margin that holds at every
             optimum; this takes half of the seconds.
     """

@@ -68,7 +68,8 @@ def solve_whole(
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         gap: Relative gap to certify; raised to at least 1% for more than 3,000 facts.
         seconds: Time limit in seconds; ``None`` for no limit.
-        state: File that the state is stored in and continued from; ``None`` for none.
+        state: File in which the state is stored, and from which it continues; ``None``
+            for none.
         progress: Called with the iteration and the gap.
 
     Returns:
@@ -112,7 +113,7 @@ def solve_whole(
 
 
 def _to_continue(state: Path | None) -> str:
-    """Say how a solution can be continued, if its state is stored."""
+    """Return a text on how to continue a solution whose state is stored; empty otherwise."""
     return f"; the same command continues from {state}" if state else ""
 
 

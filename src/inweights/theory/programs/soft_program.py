@@ -143,7 +143,7 @@ def solve_soft(
     """
     if not 0 < decay < np.inf:
         raise ConfigError(
-            f"decay must be above 0, got {decay}; program (2) is the one without"
+            f"decay must be above 0, got {decay}; for no decay, solve program (2)"
         )
     check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()

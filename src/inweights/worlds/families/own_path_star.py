@@ -126,13 +126,13 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             leaf = line[-1] if line else ""
             if len(line) != len(first) or len(line) < 3:
                 raise DataError(
-                    "paths must have the same length, at least 3 nodes; the one to "
-                    f"'{first[-1]}' has {len(first)} and the one to '{leaf}' {len(line)}"
+                    "paths must have the same length, at least 3 nodes; the path to "
+                    f"'{first[-1]}' has {len(first)} and the path to '{leaf}' {len(line)}"
                 )
             if line[0] != first[0]:
                 raise DataError(
-                    f"paths must have the same root; the one to '{first[-1]}' starts at "
-                    f"'{first[0]}' and the one to '{leaf}' at '{line[0]}'"
+                    f"paths must have the same root; the path to '{first[-1]}' starts at "
+                    f"'{first[0]}' and the path to '{leaf}' at '{line[0]}'"
                 )
         leaves = [line[-1] for line in lines]
         if len(set(leaves)) < len(leaves):

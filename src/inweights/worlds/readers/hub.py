@@ -36,7 +36,7 @@ def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
     """
     if not download:
         raise ConfigError(
-            f"there is no file {name}; a data set of the Hugging Face hub is fetched with "
+            f"there is no file {name}; to download a data set of the Hugging Face hub, set "
             "--download"
         )
     datasets = optional("hf", f"fetching {name}", "datasets")

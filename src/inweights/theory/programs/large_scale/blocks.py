@@ -41,7 +41,8 @@ class Block:
         at: Flat indices in ``[m, K]`` of the stored entries: those with a multiplier,
             those that differ from ``X V``, and right answers.
         price: Their multipliers, divided by the penalty.
-        moved: What is added to their part of ``X V`` before the next projection.
+        moved: Numbers that are added to their entries of ``X V`` before the next
+            projection.
         level: Level of the last projection of each row, ``[m]``.
     """
 

@@ -51,9 +51,9 @@ class _Kept:
     """Multipliers, stored in half precision, as rows of a sparse matrix.
 
     Args:
-        starts: Where each row begins, and the last one ends.
-        columns: Column of each number.
-        data: The numbers.
+        starts: Position of each row's first entry, and the number of all entries.
+        columns: Column of each entry.
+        data: The entries.
         outputs: Number of columns.
     """
 
@@ -63,12 +63,12 @@ class _Kept:
 
     @classmethod
     def of(cls, prices: sparse.csr_array) -> _Kept:
-        """Round multipliers."""
+        """Round multipliers to half precision."""
         data: Any = prices.data.astype(np.float16)
         return cls(prices.indptr, prices.indices, data, prices.shape[1])
 
     def state(self) -> State:
-        """Return the arguments but for the number of columns."""
+        """Return the arguments of the class, except for the number of columns."""
         return {"starts": self._starts, "columns": self._columns, "data": self._data}
 
     def prices(self, rows: slice, dtype: Any) -> sparse.csr_array:
@@ -175,7 +175,7 @@ class Bounds:
         self._prices = {n: p for n, p in self._prices.items() if n in needed}
 
     def _parts(self, number: int, kept: _Kept) -> list[Part]:
-        """Return multipliers within ranges and beyond, with what they prove."""
+        """Return the multipliers of rivals within and outside ranges, as parts of a mixture."""
         slopes: Any = np.zeros((2, *self._shape), np.float32)
         totals = np.zeros(2)
         for rows in self._groups:
@@ -189,7 +189,7 @@ class Bounds:
         ]
 
     def state(self) -> State:
-        """Return what :meth:`restore` needs to go on from here."""
+        """Return the state that :meth:`restore` needs to continue from here."""
         found = {
             "bound": np.asarray(self.bound),
             "optimum": np.asarray(self.optimum),
@@ -205,11 +205,7 @@ class Bounds:
         return found
 
     def restore(self, state: State) -> None:
-        """Go on from a stored state.
-
-        Args:
-            state: Result of :meth:`state`.
-        """
+        """Continue from a stored state, which :meth:`state` returned."""
         self.bound, self.optimum = float(state["bound"]), float(state["optimum"])
         self.rank, self._number = int(state["rank"]), int(state["number"])
         self.templates = state.get("templates")

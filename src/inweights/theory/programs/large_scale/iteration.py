@@ -100,7 +100,7 @@ class Iteration:
         return prices_of(self.blocks)
 
     def state(self) -> State:
-        """Return what :meth:`restore` needs to go on from here."""
+        """Return the state that :meth:`restore` needs to continue from here."""
         found = {name: np.asarray(getattr(self, name)) for name in _WHOLE}
         found["count"] = np.array([len(block.at) for block in self.blocks])
         for name in (*_KEPT, "level"):
@@ -109,7 +109,7 @@ class Iteration:
         return found
 
     def restore(self, state: State) -> None:
-        """Go on from a stored state.
+        """Continue from a stored state.
 
         Args:
             state: Result of :meth:`state`.

@@ -112,7 +112,7 @@ class Mixture:
             self.weights = dict(zip(names, self._weights.tolist(), strict=True))
 
     def state(self) -> State:
-        """Return what :meth:`restore` needs beside the parts."""
+        """Return the state that :meth:`restore` needs, in addition to the parts."""
         return {
             "bound": np.asarray(self.bound),
             "names": np.array([part.name for part in self.parts]).reshape(-1, 2),
@@ -125,11 +125,11 @@ class Mixture:
         }
 
     def restore(self, state: State, parts: Sequence[Part]) -> None:
-        """Go on from a stored state.
+        """Continue from a stored state.
 
         Args:
             state: Result of :meth:`state`.
-            parts: The parts that it names, in order.
+            parts: The parts of the state, in its order.
         """
         self.bound = float(state["bound"])
         self.parts = list(parts)

@@ -73,8 +73,8 @@ def solve_large(
         seconds: Time limit in seconds, with the same effect. No limit by default.
         state: File to which the state is written at each evaluation of the bounds. If
             it exists, the solution continues from it, as if it had not been
-            interrupted; it is removed once the gap is certified. ``None``: nothing is
-            stored.
+            interrupted. It is removed once the gap is certified. With ``None``, nothing
+            is stored.
         progress: Called with the iterations made and the certified gap so far, at each
             evaluation of the bounds.
 
@@ -83,8 +83,8 @@ def solve_large(
         matrix: the mean of earlier iterations, or an earlier iteration.
 
     Raises:
-        ConfigError: ``gap``, ``iterations`` or ``seconds`` is invalid, or ``state`` is no
-            state of this program.
+        ConfigError: ``gap``, ``iterations`` or ``seconds`` is invalid, or ``state`` is
+            not a state of this program.
         SolverError: No matrix with positive margins was found.
 
     Example:
@@ -154,10 +154,10 @@ def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
 
 
 class _Storage:
-    """What a solution consists of, and the file that its state is stored in.
+    """The objects whose state is stored, and the file in which it is stored.
 
     Args:
-        file: The file; nothing is stored without one.
+        file: The file; None to store nothing.
         run: The iteration.
         bounds: Its bounds.
         means: Its averages.
@@ -170,7 +170,11 @@ class _Storage:
         self._run, self._bounds, self._means = run, bounds, means
 
     def store(self, *, regular: bool) -> None:
-        """Write all states, at a step at which bounds are always evaluated."""
+        """Write the state, if this is a regular step.
+
+        Args:
+            regular: Whether every run evaluates the bounds at this step.
+        """
         if self._file and regular:
             self._file.write(
                 prefixed("run", self._run.state())
@@ -179,7 +183,7 @@ class _Storage:
             )
 
     def restore(self) -> None:
-        """Go on from the states in the file, if there is one."""
+        """Continue from the state in the file, if there is one."""
         found = self._file.read() if self._file else None
         if found is not None:
             self._run.restore(part_of("run", found))
@@ -241,7 +245,7 @@ class _Means:
         }
 
     def restore(self, state: State) -> None:
-        """Go on from a stored state.
+        """Continue from a stored state.
 
         Args:
             state: Result of :meth:`state`.

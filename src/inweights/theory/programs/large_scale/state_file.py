@@ -1,7 +1,7 @@
 """Store the state of a long solution in a file, from which a later call continues.
 
-:class:`StateFile` reads and writes it: arrays and numbers by name, nothing that is
-executed. A continued solution is the same as one without interruption, to the last bit.
+:class:`StateFile` reads and writes named arrays; nothing in the file is executed. A
+continued solution is the same as one without interruption, to the last bit.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class StateFile:
 
     Args:
         path: The file, in NumPy's format ``.npz``; it need not exist yet.
-        program: Constraints that are solved for. A state of others is refused.
-        gap: The relative gap that is requested, which decides what is rounded.
+        program: Constraints of the solution. The state of another program is refused.
+        gap: Requested relative gap, on which rounding in the iteration depends.
     """
 
     def __init__(self, path: Path, program: Program, gap: float) -> None:
@@ -46,7 +46,8 @@ class StateFile:
         """Return the stored state; ``None`` if there is no file.
 
         Raises:
-            ConfigError: The file is no such state, or that of other facts or another gap.
+            ConfigError: The file contains no state, or the state of other facts or
+                another gap.
         """
         if not self.path.exists():
             return None
@@ -55,7 +56,8 @@ class StateFile:
                 state = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise ConfigError(
-                f"{self.path} is no state of a solution: {error}; give another name, or remove it"
+                f"{self.path} is not the state of a solution: {error}; give another name, or "
+                "remove it"
             ) from error
         if str(state.pop(_MARK, "")) != self._mark:
             raise ConfigError(
@@ -80,7 +82,7 @@ class StateFile:
             os.replace(partial, self.path)
 
     def remove(self) -> None:
-        """Remove the file: the solution is finished."""
+        """Remove the file, after the solution is finished."""
         self.path.unlink(missing_ok=True)
 
 
@@ -95,7 +97,7 @@ def prefixed(name: str, state: Mapping[str, Any]) -> State:
 
 
 def part_of(name: str, state: Mapping[str, NDArray[Any]]) -> State:
-    """Return what :func:`prefixed` was given.
+    """Return the part of a state with a prefix, as it was given to :func:`prefixed`.
 
     Args:
         name: The prefix.
@@ -107,7 +109,7 @@ def part_of(name: str, state: Mapping[str, NDArray[Any]]) -> State:
 
 
 def _mark_of(program: Program, gap: float) -> str:
-    """Return a text that is another one for other constraints."""
+    """Return a hash of the constraints and the gap."""
     found = hashlib.sha256(f"{_VERSION} {gap}".encode())
     for matrix in (program.counts, program.pairs):
         for part in (matrix.indptr, matrix.indices, matrix.data):

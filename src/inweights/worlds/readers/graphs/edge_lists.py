@@ -142,8 +142,8 @@ def _refuse_multiline(file: Path, text: str) -> None:
         neighbours += count
     if neighbours:
         raise DataError(
-            f"{file}: labels stand before numbers and as many lines of neighbours: a multiline "
-            "adjacency list, as networkx writes it; end the name of the file in .mladj"
+            f"{file}: each label is followed by a number and that many lines of neighbours, as in "
+            "a multiline adjacency list of networkx; rename the file to end in .mladj"
         )
 
 
@@ -168,8 +168,8 @@ def _refuse_adjacency(file: Path, rows: list[tuple[int, list[str]]]) -> None:
         line, cells = next(row for row in words if len(row[1]) != 2)
         raise DataError(
             f"{file}, line {line}: expected 'u=v', or two labels in each line, got {len(cells)} "
-            f"'{' '.join(cells[:6])}'; for an adjacency list, as networkx writes it, end the name "
-            "of the file in .adjlist"
+            f"'{' '.join(cells[:6])}'; for an adjacency list, as networkx writes it, rename the "
+            "file to end in .adjlist"
         )
 
 
