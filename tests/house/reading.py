@@ -231,7 +231,7 @@ def places_without_a_result() -> list[str]:
     """Return public functions that return something and do not say what in their docstring.
 
     It is said by a section ``Returns`` or ``Yields``, or by a first line that begins
-    with one of these verbs. A property is named for what it returns, and a function
+    with one of these verbs or ends in "and return …". A property is named for what it returns, and a function
     that builds, reads, loads or opens returns what its first line names.
     """
     verbs = (
@@ -261,7 +261,9 @@ def places_without_a_result() -> list[str]:
             "property",
             "cached_property",
         }
-        said = "Returns:" in text or "Yields:" in text or text.startswith(verbs)
+        first = text.partition("\n")[0]
+        said = "Returns:" in text or "Yields:" in text or first.startswith(verbs)
+        said = said or "return" in first.split()
         if not silent and not said:
             found.append(function.place)
     return found

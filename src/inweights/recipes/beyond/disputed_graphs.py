@@ -50,7 +50,11 @@ def graph_of(name: str) -> Graph:
 
 
 def with_marks(table: pl.DataFrame) -> pl.DataFrame:
-    """Add columns that say whether a graph is bipartite, named in the abstract, or a star."""
+    """Return the table with columns that say what kind of graph each row is about.
+
+    The columns are ``bipartite``, ``named`` (in the abstract) and ``star``; with
+    ``spearman`` and its null distribution also ``beyond_chance``.
+    """
     marked = table.with_columns(
         bipartite=pl.col("graph").is_in(BIPARTITE),
         named=pl.col("graph").is_in(NAMED),

@@ -174,10 +174,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           recall, worst, recall_others, accuracy, ceiling, loss, floor``.
         - ``excluded``: whether a run is left out because it does not store every edge.
           Columns: ``graph, model, head, training, seed, excluded``.
-        - ``neighbours``: how often a node's nearest node is a neighbour, and by how
-          much this is ``beyond`` random vectors. Columns: ``graph, model, head,
-          training, seed, measure, value, null_mean, null_low, null_high, p, beyond,
-          bipartite, named, star``.
+        - ``neighbours``: share of neighbours among nearest nodes, ``beyond`` chance.
+          Columns: ``graph, model, head, training, seed, measure, value, null_mean,
+          null_low, null_high, p, beyond, bipartite, named, star``.
         - ``heads``: mean ρ of a model over the graphs, and its ``share`` of the mean ρ
           of a GPT with a tied head. Columns: ``model, head, seed, spearman, tied,
           share``.

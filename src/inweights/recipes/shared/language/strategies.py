@@ -73,7 +73,7 @@ class Taught(iw.Config):
 
 
 def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
-    """Evaluate the general knowledge of a model before it is trained, with one row per question.
+    """Return the answers of an untrained model to general questions, one row per question.
 
     Args:
         model: A folder, a hub name in the local cache, or ``@smollm2``.
