@@ -231,8 +231,9 @@ def places_without_a_result() -> list[str]:
     """Return public functions that return something and do not say what in their docstring.
 
     It is said by a section ``Returns`` or ``Yields``, or by a first line that begins
-    with one of these verbs or ends in "and return …". A property is named for what it returns, and a function
-    that builds, reads, loads or opens returns what its first line names.
+    with one of these verbs or ends in "and return …". A property is named for what it
+    returns, and a function that builds, reads, loads or opens returns what its first
+    line names.
     """
     verbs = (
         "Return",
