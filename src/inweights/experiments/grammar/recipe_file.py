@@ -31,12 +31,11 @@ class StatedClaim(Config):
         says: The claim, as a sentence.
         place: Place in the paper; by default that of the recipe.
         source: Short name of the paper, or ``ours``; by default that of the recipe.
-        quote: At most 25 of the paper's words; or ``none in words``, ``text not at
+        quote: At most 25 words of the paper; or ``none in words`` or ``text not at
             hand``.
         published: The number or relation that the paper prints (``> 1/C``); or ``none
             printed`` or ``lost in the text at hand``.
-        close: Range that counts as close to the published number; by default a factor
-            of 1.5.
+        close: Range of numbers close to the published one; by default a factor of 1.5.
         judged: Statistic over seeds that is judged: ``typical``, the median;
             ``reliable``, the share of seeds that meet the target, for a sentence that
             says *always*, *never* or *fails*; ``mean``, for a paper that prints a mean.
