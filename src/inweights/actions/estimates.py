@@ -31,12 +31,13 @@ _KIND = "estimate"
 
 
 class _Estimate(msgspec.Struct):
-    """A cost estimate, and for which stored tables it counts.
+    """A stored cost estimate, with the state of the store for which it is valid.
 
     Attributes:
         forecast: The estimate.
-        places: Every table of the plan, as (key of the run, part).
-        stored: Whether each of them was stored.
+        places: Location of every table of the plan: key of the run and name of the
+            part.
+        stored: Whether each of these tables was stored.
     """
 
     forecast: Forecast
@@ -56,9 +57,9 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of :func:`run` with the same arguments, by timing a few steps.
 
-    Nothing is stored with the runs. For the library's own recipes the estimate is
-    remembered in the user's cache: the next one is read from there, with the day on
-    which it was made, until settings, stored runs or the library change.
+    Nothing is added to the runs. For the library's own recipes the estimate is stored
+    in the user's cache. Later calls return it, with the day on which it was made, until
+    settings, stored runs or the library change.
 
     Args:
         recipe: Name of a recipe, or a user's own recipe.
@@ -68,7 +69,7 @@ def forecast(
         runs: Folder of all runs, as for :func:`run`.
         progress: Function that is called with a description of the timed work; ``None``
             shows nothing.
-        **execution: As for :func:`run`; with ``fresh`` no remembered estimate is used.
+        **execution: As for :func:`run`; ``fresh`` ignores stored estimates.
 
     Returns:
         The estimate: numbers of runs and of stored runs, steps, minutes and memory.
@@ -107,14 +108,14 @@ def forecast(
 
 
 def _recall(key: Any, store: Store) -> Forecast | None:
-    """Return the remembered estimate of a plan, with the day on which it was made.
+    """Return the stored estimate of a plan, with the day on which it was made.
 
     Args:
-        key: All that the estimate depends on besides the library and the store.
+        key: Everything on which the estimate depends, except the library and the store.
         store: Store of the tables of single runs.
 
     Returns:
-        The estimate; ``None`` if there is none, or other tables are stored by now.
+        The estimate; ``None`` if there is none, or if other tables are stored now.
     """
     found = recall(_KIND, key, _Estimate)
     if found is None:
@@ -128,17 +129,18 @@ def _recall(key: Any, store: Store) -> Forecast | None:
 def _remember(
     key: Any, forecast: Forecast, places: Sequence[tuple[str, str]], store: Store
 ) -> None:
-    """Remember the estimate of a plan.
+    """Store the estimate of a plan in the user's cache.
 
     Args:
-        key: All that the estimate depends on besides the library and the store.
+        key: Everything on which the estimate depends, except the library and the store.
         forecast: The estimate.
-        places: Every table of the plan, as (key of the run, part).
+        places: Location of every table of the plan: key of the run and name of the
+            part.
         store: Store of the tables of single runs.
     """
     remember(_KIND, key, _Estimate(forecast, [*places], _stored([*places], store)))
 
 
 def _stored(places: list[tuple[str, str]], store: Store) -> list[bool]:
-    """Return whether each table is stored."""
+    """Return whether each table is in the store."""
     return [store.has(*place) for place in places]

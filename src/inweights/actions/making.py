@@ -148,7 +148,7 @@ def recipe_for(
 
 
 def enough_seeds(recipe: Recipe, scale: str) -> int | None:
-    """Return how many seeds verdicts need; ``None`` if the recipe itself lists its seeds.
+    """Return how many seeds verdicts on all claims need; ``None`` if the recipe lists its seeds.
 
     Args:
         recipe: The recipe.

@@ -32,7 +32,7 @@ class Forecast:
             arithmetic operations, with at least 4 ms per step; ``None`` if one CPU core
             needs less than half an hour.
         timed: Day on which the steps were timed, as ``2026-11-28``, if the estimate was
-            remembered; empty if they were timed just now.
+            stored before; empty if they were timed just now.
     """
 
     conditions: int

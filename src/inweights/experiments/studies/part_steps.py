@@ -127,7 +127,7 @@ def facts_of_a_step(task: LearnTask, world: World) -> int:
 
 
 def looks_of(task: LearnTask) -> float:
-    """Return how many measurements are made of the runs of a training, of all measures together.
+    """Return the total number of times that measures are applied to the runs of a training.
 
     Args:
         task: The training.
@@ -141,11 +141,11 @@ def looks_of(task: LearnTask) -> float:
 
 
 def looks_at(measure: Measure, learner: Curriculum) -> int:
-    """Return how many times a measure is applied to a run.
+    """Return how many times a measure is applied to one run.
 
     Args:
         measure: The measure.
-        learner: How the run is trained.
+        learner: The curriculum of the run.
     """
     return 1 + learner.steps // measure.every if measure.every else 1
 
