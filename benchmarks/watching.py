@@ -26,7 +26,7 @@ from inweights.experiments.engine.attempts.together import (
 from inweights.experiments.engine.judging import seeds_to_judge
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
-from inweights.experiments.studies.cost import _seconds
+from inweights.experiments.studies.timed_runs import _seconds
 from inweights.recipes import get_recipe
 from inweights.runs import environment
 from inweights.training import Curriculum, train

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,6 +17,7 @@ from inweights.experiments.engine.executors.expected import (
 )
 from inweights.experiments.engine.executors.schedule import Schedule
 from inweights.experiments.engine.plan import expand_plan, tasks_of
+from inweights.experiments.engine.tasks import LearnTask, Task
 from inweights.experiments.grammar.trial import Plan, Trial
 from inweights.experiments.studies import cost, timed_runs
 from inweights.experiments.studies.part_steps import Tried
@@ -96,7 +98,7 @@ def test_progress_says_the_time_that_is_left(monkeypatch) -> None:
     monkeypatch.setattr(schedules, "time", clock)
     monkeypatch.setattr(schedules, "ExpectedTime", lambda: ExpectedTime(clock))
     small, large = iw.EmbMLPConfig(width=4), iw.EmbMLPConfig(width=64)
-    seconds = {small: 20.0, large: 1000.0}
+    seconds = {repr(small): 20.0, repr(large): 1000.0}
     tasks = tasks_for(small, large)
     heard: list[Activity] = []
 
@@ -104,17 +106,18 @@ def test_progress_says_the_time_that_is_left(monkeypatch) -> None:
         assert isinstance(what, Activity)
         heard.append(what)
 
-    def expect(given):
+    def of(task: Task) -> float:
+        assert isinstance(task, LearnTask)
+        return seconds[repr(task.runs[0].trial.model)]
+
+    def expect(given: Sequence[Task]) -> list[Expected]:
         found = zip(given, by_updates(given), strict=True)
-        half = [
-            (seconds[task.runs[0].trial.model] / 2, one.kind) for task, one in found
-        ]
-        return [Expected(kind, expected, measured=True) for expected, kind in half]
+        return [Expected(one.kind, of(task) / 2, measured=True) for task, one in found]
 
     schedule = Schedule(tasks, progress, expect=expect)
     while task := schedule.take():
         for step in range(1, task.steps + 1):
-            clock.now += seconds[task.runs[0].trial.model] / task.steps
+            clock.now += of(task) / task.steps
             schedule.report(task, step)
         schedule.ended(task, End("done"))
     first = heard[0]
@@ -124,7 +127,7 @@ def test_progress_says_the_time_that_is_left(monkeypatch) -> None:
     assert heard[-1].left == pytest.approx(0.0)
 
 
-def tasks_for(*models: iw.EmbMLPConfig):
+def tasks_for(*models: iw.EmbMLPConfig) -> list[Task]:
     learner = iw.Curriculum(phases=(iw.Phase(steps=10),))
     world = iw.TwoHop(n=3)
     trials = [
