@@ -135,7 +135,7 @@ def test_plugins(capsys, folder, monkeypatch, name) -> None:
 
 
 def test_a_plugin_without_a_name(capsys) -> None:
-    assert "a plugin is a module or a file" in refused(capsys, "list", "--plugin=")
+    assert "a plugin must be a module or a file" in refused(capsys, "list", "--plugin=")
 
 
 def test_an_installed_plugin_that_fails_is_told(monkeypatch, capsys) -> None:
