@@ -72,14 +72,9 @@ def main() -> None:
         one("import inweights", "-c", "import inweights")
         one("import torch", "-c", "import torch")
         one("--help", *CLI, "--help")
-        one(
-            "run fig2 --dry-run",
-            *CLI,
-            "run",
-            "identity-bridge/fig2",
-            "--dry-run",
-            *here,
-        )
+        dry = ("run", "identity-bridge/fig2", "--dry-run", *here)
+        one("run fig2 --dry-run --fresh", *CLI, *dry, "--fresh")
+        one("run fig2 --dry-run", *CLI, *dry)  # its estimate is remembered
         one(
             "run fig3 at smoke",
             *CLI,

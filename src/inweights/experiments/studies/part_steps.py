@@ -231,7 +231,7 @@ def count_steps(
     assert isinstance(block.learner, Curriculum)
     seconds = 0.0
     for phase in block.learner.phases:
-        short = first_steps(phase, min(phase.steps, 2))
+        short = first_steps(phase, min(phase.steps, 1))
         with _flop_counter() as counter:
             step(model, block, short)
         of_step = times * counter.get_total_flops() / max(1, short.steps)
