@@ -8,7 +8,7 @@ uses it for the losses and gradients of a training step.
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,9 +36,12 @@ from inweights.training.steps.recording.rewriting import (
 #: Kernels that are called faster by PyTorch's functions (``torch.add``) than by
 #: ``torch.ops``.
 DIRECT = frozenset(
-    """add addcmul amax baddbmm bmm cumsum div exp gather index_select log mean mul neg rsqrt
-    scatter_add sub sum tanh where""".split()  # noqa: SIM905
+    """add addcmul amax baddbmm bmm cat cumsum div exp gather index_add index_select log mean
+    mul neg rsqrt scatter_add sub sum tanh where""".split()  # noqa: SIM905
 )
+
+#: Kernels that are called faster by a method of tensors (``Tensor.zero_``).
+METHODS = frozenset(("copy", "fill", "masked_fill", "relu", "zero"))
 
 
 class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which users never see
@@ -85,13 +88,11 @@ class Kernels:
     def __len__(self) -> int:
         return len(self._calls)
 
-    @torch.no_grad()
     def prepare(self) -> None:
         """Compute what depends on the batch alone, after its tensors have changed."""
         for call in self._preparing:
             call()
 
-    @torch.no_grad()
     def __call__(self) -> Tensor:
         for call in self._calls:
             call()
@@ -180,8 +181,9 @@ def _in_place(call: Call) -> Callable[..., object] | None:
     first, out = call.args[0], call.outs[0]
     if (first.data_ptr(), first.stride()) != (out.data_ptr(), out.stride()):
         return None
-    packet = getattr(torch.ops.aten, call.name + "_")
-    return cast("Callable[..., object]", getattr(packet, call.func._overloadname))
+    name = call.name + "_"
+    packet = getattr(torch.ops.aten, name)
+    return _direct(getattr(packet, call.func._overloadname), name)
 
 
 def _direct(func: Any, name: str) -> Callable[..., object]:
@@ -189,7 +191,7 @@ def _direct(func: Any, name: str) -> Callable[..., object]:
     # torch.sum of all numbers takes no `out`.
     if name in DIRECT and str(func) != "aten.sum.out":
         return getattr(torch, name)
-    if name.endswith("_") and name[:-1] in DIRECT | {"copy", "zero", "fill"}:
+    if name.endswith("_") and name[:-1] in DIRECT | METHODS:
         return getattr(Tensor, name)
     return func
 
