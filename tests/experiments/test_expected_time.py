@@ -78,6 +78,19 @@ def test_tasks_side_by_side_leave_less_time() -> None:
     assert whole.correction is None  # updates are no seconds
 
 
+def test_a_first_step_says_nothing_of_the_others() -> None:
+    clock = Clock()
+    whole = ExpectedTime(clock)
+    whole.add("a", kind=None, seconds=100.0, measured=True)
+    whole.begin("a")
+    clock.now = 5.0  # what a step needs is loaded and built
+    whole.report("a", 0.001)
+    assert whole.seconds == pytest.approx(100.0)
+    clock.now = 15.0
+    whole.report("a", 0.1)
+    assert whole.seconds == pytest.approx(150.0)
+
+
 def test_another_attempt_goes_on_where_the_first_ended() -> None:
     clock = Clock()
     whole = ExpectedTime(clock)

@@ -15,8 +15,11 @@ from typing import NamedTuple
 
 from inweights.experiments.engine.tasks import LearnTask, Task
 
-#: Seconds of a task that are too few to correct others by.
+#: Seconds of a task that are too few to correct others by, and seconds that are enough
+#: even if less than a twentieth of it is done: the first step takes longer than others.
 LEAST = 0.5
+ENOUGH = 10.0
+SHARE = 0.05
 
 
 class Expected(NamedTuple):
@@ -215,4 +218,5 @@ class ExpectedTime:
 
 def _tells(part: _Part) -> bool:
     """Return whether a task has run for long enough to be measured."""
-    return part.share > 0 and part.spent >= LEAST
+    enough = ENOUGH if part.share < SHARE else LEAST
+    return part.share > 0 and part.spent >= enough
