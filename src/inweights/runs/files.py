@@ -7,56 +7,27 @@ errors of the system into one-line messages.
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from inweights.errors import FolderError, WriteError
+from inweights.errors import FolderError
 from inweights.support.limits import open_file, read_bytes
 from inweights.support.links import refuse_link
-from inweights.support.publish import PARTIAL, publish_file, publish_folder, remove
+from inweights.support.publish import (
+    PARTIAL,
+    explained_writes,
+    publish_file,
+    publish_folder,
+    remove,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
 T = TypeVar("T")
-
-
-@contextmanager
-def explained_writes(path: Path) -> Iterator[None]:
-    """Return a context manager that converts errors of the system while writing to a WriteError.
-
-    Args:
-        path: The file or folder that is written, for the message.
-
-    Raises:
-        WriteError: The block raised an OSError or an error of polars. The message says
-            that the same command can be run again.
-
-    Example:
-        >>> with explained_writes(Path("runs")):
-        ...     raise OSError(28, "No space left on device")
-        Traceback (most recent call last):
-        ...
-        inweights.errors.WriteError: cannot write runs: No space left on device; nothing is ...
-    """
-    try:
-        yield
-    except _write_errors() as error:
-        why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise WriteError(
-            f"cannot write {path}: {why}; nothing is lost; run the same command again to continue"
-        ) from error
-
-
-def _write_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that writing may raise, including those of polars if it is loaded."""
-    polars = sys.modules.get("polars")
-    return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
 
 def hash_of(path: Path) -> str:

@@ -3,8 +3,12 @@
 import os
 import secrets
 import shutil
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from inweights.errors import WriteError
 
 #: Suffix of a file or folder that is not completely written yet.
 PARTIAL = ".partial"
@@ -75,3 +79,36 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def explained_writes(path: Path) -> Iterator[None]:
+    """Return a context manager that converts errors of the system while writing to a WriteError.
+
+    Args:
+        path: The file or folder that is written, for the message.
+
+    Raises:
+        WriteError: The block raised an OSError or an error of polars. The message says
+            that the same command can be run again.
+
+    Example:
+        >>> with explained_writes(Path("runs")):
+        ...     raise OSError(28, "No space left on device")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.WriteError: cannot write runs: No space left on device; nothing is ...
+    """
+    try:
+        yield
+    except _write_errors() as error:
+        why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise WriteError(
+            f"cannot write {path}: {why}; nothing is lost; run the same command again to continue"
+        ) from error
+
+
+def _write_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that writing may raise, including those of polars if it is loaded."""
+    polars = sys.modules.get("polars")
+    return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
-from inweights.runs.files import explained_writes
-from inweights.support.publish import PARTIAL
+from inweights.support.publish import PARTIAL, explained_writes
 from inweights.theory.programs.program import Program
 
 #: Changes with what is stored.
