@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from inweights import predict
 from inweights.errors import SolverError
 from inweights.theory.prediction import parts_in_time
 from inweights.theory.prediction.advice import Advice
@@ -122,3 +123,16 @@ def test_the_soft_program_gets_the_time_that_is_left(monkeypatch) -> None:
 
 def refuse(*arguments: object, **options: object) -> None:
     raise SolverError("no solution")
+
+
+def test_a_prediction_says_why_it_has_no_advice(monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise SolverError("no matrix with positive margins was found")
+
+    monkeypatch.setattr("inweights.theory.prediction.predict.advise_parts", refuse)
+    found = predict(TwoHop(n=3, identity=False).build())
+    assert found.advice is None
+    assert found.why == (
+        "No advice was found, as its program was not solved: no matrix with positive "
+        "margins was found."
+    )

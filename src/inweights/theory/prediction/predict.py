@@ -205,8 +205,9 @@ def _advised(
         return made
     try:
         advice, others = advise_parts(made.parts, made.queries, forecast, late)
-    except SolverError:
-        return made
+    except SolverError as error:
+        note = f"No advice was found, as its program was not solved: {error}."
+        return replace(made, why=f"{made.why} {note}".strip())
     return replace(made, advice=advice, remedies=others)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from inweights.theory.programs.large_scale.iteration import Iteration
-from inweights.theory.programs.large_scale.mixture import FEW, MOST, Mixture, Part
+from inweights.theory.programs.large_scale.mixture import Mixture, Part
 from inweights.theory.programs.large_scale.pieces import singular_values
 from inweights.theory.programs.large_scale.state_file import (
     State,
@@ -29,8 +29,6 @@ from inweights.worlds.arrays import Float, Floats, Ids
 
 #: Number of times that missing margins are repaired before the matrix is scaled.
 REPAIRS = 3
-#: Number of logits above which fewer multipliers of earlier iterations are stored.
-LARGE = 10**7
 #: Number of prompts whose multipliers are processed together.
 GROUP = 2_000
 #: Largest relative difference between the norms of the two solutions.
@@ -116,8 +114,7 @@ class Bounds:
         self.bound = 0.0
         self.rank = 0
         self.dual: Floats = np.zeros((1, 1), np.float32)
-        small = len(run.relations.place) * self._shape[1] <= LARGE
-        self._mixture = Mixture(MOST if small else FEW)
+        self._mixture = Mixture()
         self._turned = run.program.counts.T.tocsc().astype(np.float32)
         self._groups = groups_of(len(run.relations.place))
         self._prices: dict[int, _Kept] = {}

@@ -17,9 +17,8 @@ from inweights.theory.programs.large_scale.pieces import largest_of_gram
 from inweights.theory.programs.large_scale.state_file import State
 from inweights.worlds.arrays import Float, Floats, Reals
 
-#: Number of parts that are stored, in general and for programs that need much memory.
+#: Number of parts that are stored.
 MOST = 12
-FEW = 8
 #: Largest number of cuts (directions in which a sum was too large) that are stored.
 CUTS = 60
 #: Number of weights that are tried in each call.

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from inweights.errors import SolverError
 from inweights.theory.programs.certified import check_limits
-from inweights.theory.programs.large_scale.bounds import LARGE, Bounds
+from inweights.theory.programs.large_scale.bounds import Bounds
 from inweights.theory.programs.large_scale.iteration import Iteration
 from inweights.theory.programs.large_scale.state_file import (
     State,
@@ -43,6 +43,9 @@ EVERY = 10
 FEASIBLE_BY = 60
 #: Bytes of memory for each pair of a fact and an answer.
 BYTES = 40
+#: Number of logits above which the upper bound is evaluated half as often, and averages
+#: have half as many iterations.
+LARGE = 10**7
 #: Largest gap with which a prediction is made.
 WIDEST_GAP = 3e-2
 #: Number of iterations to a gap of 1%, for up to USUAL_TO facts and proportionally more
@@ -99,9 +102,9 @@ def solve_large(
     with few_threads((1, 1)):
         run = Iteration(program, TINY * gap)
         bounds = Bounds(run)
-        # Of a large program bounds take as long as several iterations.
+        # The upper bound of a large program takes as long as several iterations, and
+        # improves steadily; the lower one needs the multipliers of many iterations.
         rarely = 2 if program.right.size > LARGE else 1
-        every = EVERY * rarely
         means = _Means(run, 2 * EVERY // rarely)
         file = StateFile(state, program, gap) if state else None
         stored = _Storage(file, run, bounds, means)
@@ -112,11 +115,12 @@ def solve_large(
             if step % rarely == 0:
                 means.add()
             late = seconds is not None and time.perf_counter() - began > seconds
-            if step % every and step < iterations and not late:
+            if step % EVERY and step < iterations and not late:
                 continue
-            means.judge(bounds)
+            last = late or step == iterations
+            means.judge(bounds, upper=last or step % (EVERY * rarely) == 0)
             # Bounds at another step, for lack of time, would change the later ones.
-            stored.store(regular=step % every == 0)
+            stored.store(regular=step % EVERY == 0)
             if bounds.gap <= gap:
                 bounds.check()
             if progress:
@@ -215,15 +219,21 @@ class _Means:
         self._points += self._run.z
         self._summed += 1
 
-    def judge(self, bounds: Bounds) -> None:
-        """Evaluate the bounds at the current point and at the averages."""
+    def judge(self, bounds: Bounds, *, upper: bool) -> None:
+        """Evaluate the bounds at the current point and at the averages.
+
+        Args:
+            bounds: What keeps the best ones.
+            upper: Whether the upper bound is evaluated, too.
+        """
         run = self._run
         summed = np.float32(max(self._summed, 1))
-        average = self._points / summed
-        here = bounds.take_upper(run.z)
-        there = bounds.take_upper(average)
-        bounds.others = [average if here <= there else run.z, self._before]
-        self._before = run.z
+        if upper:
+            average = self._points / summed
+            here = bounds.take_upper(run.z)
+            there = bounds.take_upper(average)
+            bounds.others = [average if here <= there else run.z, self._before]
+            self._before = run.z
         bounds.take_lower([run.prices, self._prices / summed])
         if self._summed >= 2 * self._window:
             self._window = self._summed
