@@ -12,8 +12,8 @@ from inweights import actions
 from inweights.actions.ledger import stating
 from inweights.recipes import get_recipe
 from inweights.runs.tables.store import Store
-from inweights.support import remembered
-from inweights.support.remembered import cache_folder, recall, remember
+from inweights.support.keys import remembered
+from inweights.support.keys.remembered import cache_folder, recall, remember
 
 RECIPE = "geometric-memory/fig2-10-11"
 

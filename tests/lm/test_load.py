@@ -20,7 +20,7 @@ from inweights.lm.model import load
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.tiny import byte_tokenizer
 from inweights.lm.tuning.adapters import adapted
-from inweights.support.remembered import cache_folder
+from inweights.support.keys.remembered import cache_folder
 
 LAYERS = {
     "self_attn.q_proj": "attn_q",

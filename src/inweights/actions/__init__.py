@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from inweights.actions.configs import to_dict as to_dict
     from inweights.actions.entries import league as league
     from inweights.actions.entries import replay as replay
-    from inweights.actions.estimates import forecast as forecast
     from inweights.actions.finished import find as find
     from inweights.actions.finished import open_run as open_run
     from inweights.actions.finished import verdicts as verdicts
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from inweights.actions.making import recipe_for as recipe_for
     from inweights.actions.making import run as run
     from inweights.actions.making import settle as settle
+    from inweights.actions.plans.estimates import forecast as forecast
     from inweights.actions.starting import examples as examples
     from inweights.actions.starting import new as new
     from inweights.actions.zoo import Stored as Stored

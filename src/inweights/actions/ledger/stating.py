@@ -31,7 +31,7 @@ from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.protocols import computed_protocols
 from inweights.recipes import get_recipe, is_built_in
 from inweights.support.keys.called_code import hash_of_calls
-from inweights.support.remembered import recall, remember
+from inweights.support.keys.remembered import recall, remember
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:

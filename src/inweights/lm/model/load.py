@@ -17,7 +17,7 @@ from inweights.errors import ConfigError, DataError, check_names, unknown_name
 from inweights.lm.model.unfinished import check_finished
 from inweights.lm.model.weights import check_weights
 from inweights.support.extras import optional
-from inweights.support.remembered import cache_folder
+from inweights.support.keys.remembered import cache_folder
 from inweights.worlds.readers.new_folder import new_folder
 
 if TYPE_CHECKING:

@@ -41,6 +41,9 @@ class Detail:
             v: End nodes of the edges, ``[E]``.
             most: Maximum number of drawn nodes.
 
+        Returns:
+            The chosen nodes, and the nearest chosen node of each node.
+
         Example:
             >>> path = np.arange(8), np.arange(1, 9)
             >>> Detail.of(9, *path, most=3).cell.tolist()

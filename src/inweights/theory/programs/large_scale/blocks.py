@@ -247,7 +247,7 @@ def _starts(at: Ids, shape: tuple[int, ...]) -> Ids:
 
 
 def blocks_of(program: Program) -> list[Block]:
-    """Divide the prompts into blocks whose logits fit in the cache."""
+    """Return the blocks of a program: consecutive prompts whose logits fit in the cache."""
     prompts, outputs = program.right.shape
     size = max(1, BLOCK // outputs)
     slices = [slice(at, min(at + size, prompts)) for at in range(0, prompts, size)]

@@ -36,7 +36,7 @@ NEAR = 1e-2
 
 
 def groups_of(prompts: int) -> list[slice]:
-    """Divide the prompts into groups whose multipliers are processed together.
+    """Return slices of the prompts, whose multipliers are processed together.
 
     Args:
         prompts: Number of prompts.

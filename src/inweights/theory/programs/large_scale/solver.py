@@ -141,7 +141,7 @@ def solve_large(
 
 
 def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Estimate the time that a gap of 1% takes, in seconds.
+    """Return an estimate of the time that a gap of 1% takes, in seconds.
 
     Args:
         facts: Number of facts.

@@ -1,7 +1,7 @@
 """Estimate the cost of a recipe by timing a few steps, and remember the estimate.
 
 :func:`forecast` is what ``inweights run RECIPE --dry-run`` shows. An estimate of one of
-the library's own recipes is remembered (:mod:`inweights.support.remembered`), so that
+the library's own recipes is remembered (:mod:`inweights.support.keys.remembered`), so that
 the next dry run does not load PyTorch. It counts as long as the library, the settings
 and the stored runs stay as they are.
 """
@@ -19,7 +19,7 @@ from inweights.actions.making import enough_seeds, recipe_for
 from inweights.experiments.studies.cost_estimate import Forecast
 from inweights.recipes import is_built_in
 from inweights.runs import RunStore
-from inweights.support.remembered import recall, remember
+from inweights.support.keys.remembered import recall, remember
 
 if TYPE_CHECKING:
     from inweights.experiments.engine.execution import RunKeywords
