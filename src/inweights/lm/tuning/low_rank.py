@@ -107,7 +107,7 @@ def joined_adapters(model: nn.Module) -> Iterator[None]:
 
 
 def _is_plain(module: Any) -> bool:
-    """Return whether a module is a linear layer with exactly one adapter of LoRA."""
+    """Return whether a module is a linear layer with exactly one LoRA adapter."""
     from peft.tuners.lora import Linear
 
     if not isinstance(module, Linear) or type(module.get_base_layer()) is not nn.Linear:

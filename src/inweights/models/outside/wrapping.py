@@ -49,7 +49,7 @@ def wrap(factory: Any, *, logits: Any = None, **options: Any) -> Any: ...
 def wrap(
     factory: Any, *, logits: Callable[[Any], Any] | None = None, **options: Any
 ) -> Any:
-    """Return any ``torch.nn.Module`` as a model of this library.
+    """Return a ``torch.nn.Module`` wrapped as a model of this library.
 
     A **factory** creates a new module for each seed: it becomes an architecture that
     can be used in :func:`~inweights.sweep` and everywhere else. Its replicas are one

@@ -26,7 +26,7 @@ from inweights.worlds.families.random_facts import RandomFacts
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``calibrated_predictions.toml``.
+    Values for other scales are in ``calibrated_predictions.toml``.
 
     Attributes:
         drawn: Config of a world of random facts; each family of worlds changes some of

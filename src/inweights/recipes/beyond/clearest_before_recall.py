@@ -19,7 +19,7 @@ STORED = "full recall"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``clearest_before_recall.toml``.
+    Values for other scales are in ``clearest_before_recall.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

@@ -16,7 +16,7 @@ COLUMNS = ("success", "similarity", "attribution")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``curriculum_map.toml``.
+    Values for other scales are in ``curriculum_map.toml``.
 
     Attributes:
         n: Number of tuples.

@@ -33,7 +33,7 @@ KNOWN = ("control", "identity")
 class Settings(InventedSettings):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``does_the_bridge_help.toml``.
+    Values for other scales are in ``does_the_bridge_help.toml``.
 
     Attributes:
         conditions: Names of the conditions, keys of ``MIXES``; by default all.

@@ -22,7 +22,7 @@ TRAINING = "training"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``edits.toml``.
+    Values for other scales are in ``edits.toml``.
 
     Attributes:
         n: Number of chains of the two-hop world.

@@ -32,7 +32,7 @@ FOLLOWS = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``edits_spread.toml``.
+    Values for other scales are in ``edits_spread.toml``.
 
     Attributes:
         n: Number of chains, of pairs of entities, or of pairs that are trained in the

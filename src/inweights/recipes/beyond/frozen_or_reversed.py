@@ -19,7 +19,7 @@ MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``frozen_or_reversed.toml``.
+    Values for other scales are in ``frozen_or_reversed.toml``.
 
     Attributes:
         n: Number of tuples.

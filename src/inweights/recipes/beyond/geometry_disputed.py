@@ -52,7 +52,7 @@ SHOWN = (GPT, NN)
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``geometry_disputed.toml``.
+    Values for other scales are in ``geometry_disputed.toml``.
 
     Attributes:
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.

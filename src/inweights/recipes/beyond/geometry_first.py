@@ -85,7 +85,7 @@ MINI = star(
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``geometry_first.toml``.
+    Values for other scales are in ``geometry_first.toml``.
 
     Attributes:
         sizes: The graphs, from small to large, each with its training.

@@ -19,7 +19,7 @@ LEARNT = 0.5
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``hops_and_layers.toml``.
+    Values for other scales are in ``hops_and_layers.toml``.
 
     Attributes:
         n: Number of entities of each level.

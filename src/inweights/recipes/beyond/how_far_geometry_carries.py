@@ -82,7 +82,7 @@ MINI_READ = _star(
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``how_far_geometry_carries.toml``.
+    Values for other scales are in ``how_far_geometry_carries.toml``.
 
     Attributes:
         course: Training on edges in a cell of the law; each cell replaces its arms,

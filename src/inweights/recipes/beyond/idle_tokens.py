@@ -29,7 +29,7 @@ MOST = 64
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``idle_tokens.toml``.
+    Values for other scales are in ``idle_tokens.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

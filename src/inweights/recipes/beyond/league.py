@@ -101,7 +101,7 @@ STANDING: dict[str, Callable[[int], Entrant]] = {
 class Settings(Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``league.toml``.
+    Values for other scales are in ``league.toml``.
 
     Attributes:
         models: Names of the built-in models that take part; by default all.

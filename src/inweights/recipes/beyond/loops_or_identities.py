@@ -31,7 +31,7 @@ HALF = "block.1"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``loops_or_identities.toml``.
+    Values for other scales are in ``loops_or_identities.toml``.
 
     Attributes:
         world: World of two hops with shared bridges; some hops occur in no trained

@@ -51,7 +51,7 @@ RANDOM = "random vector"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``one_steering_vector.toml``.
+    Values for other scales are in ``one_steering_vector.toml``.
 
     Attributes:
         model: The model that is trained: a folder, a hub name in the local cache, or

@@ -17,7 +17,7 @@ HALF = 0.5
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``partial_identity.toml``.
+    Values for other scales are in ``partial_identity.toml``.
 
     Attributes:
         n: Number of chains.

@@ -40,7 +40,7 @@ LABELS = ("model", "remedy", "compositions")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``penalty_or_identities.toml``.
+    Values for other scales are in ``penalty_or_identities.toml``.
 
     Attributes:
         n: Number of subjects, of bridges and of objects of the world in which only hops

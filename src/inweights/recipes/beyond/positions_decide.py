@@ -47,7 +47,7 @@ GRID = "grid"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``positions_decide.toml``.
+    Values for other scales are in ``positions_decide.toml``.
 
     Attributes:
         arms: Number of arms of the path-star, each with three edges.

@@ -29,7 +29,7 @@ OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the 
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``predicted_composition.toml``.
+    Values for other scales are in ``predicted_composition.toml``.
 
     Attributes:
         n: Number ``N`` of subjects of the two-hop worlds of permuted maps.

@@ -27,7 +27,7 @@ MOST = 10_000
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``real_graphs.toml``.
+    Values for other scales are in ``real_graphs.toml``.
 
     Attributes:
         graphs: Names of well-known social networks; by default all that the library

@@ -57,7 +57,7 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``recall_by_selection.toml``.
+    Values for other scales are in ``recall_by_selection.toml``.
 
     Attributes:
         sizes: Numbers of subjects; there are as many attributes.

@@ -71,7 +71,7 @@ class Point(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``rounding.toml``.
+    Values for other scales are in ``rounding.toml``.
 
     Attributes:
         changes: The conditions, each with what it changes.

@@ -26,7 +26,7 @@ LABELS = ("beside", "told")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``targets_or_identities.toml``.
+    Values for other scales are in ``targets_or_identities.toml``.
 
     Attributes:
         n: Number of pairs.

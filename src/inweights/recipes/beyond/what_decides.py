@@ -54,7 +54,7 @@ def design() -> dict[str, list[int]]:
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``what_decides.toml``.
+    Values for other scales are in ``what_decides.toml``.
 
     Attributes:
         shrink: Number by which layers, widths and facts are divided, for tests; steps

@@ -34,7 +34,7 @@ LABELS = ("head", "width", "decayed", "when")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``when_to_decay.toml``.
+    Values for other scales are in ``when_to_decay.toml``.
 
     Attributes:
         n: Number ``N`` of subjects and of objects.

@@ -53,7 +53,7 @@ class _Run(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``where_the_bridge_holds.toml``.
+    Values for other scales are in ``where_the_bridge_holds.toml``.
 
     Attributes:
         axes: Names of axes, keys of ``AXES``; by default all.

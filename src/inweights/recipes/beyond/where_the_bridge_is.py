@@ -17,7 +17,7 @@ CARRIED = ("bridge", "relation", "answer")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``where_the_bridge_is.toml``.
+    Values for other scales are in ``where_the_bridge_is.toml``.
 
     Attributes:
         world: World in which each bridge leads to two objects, by two last relations.

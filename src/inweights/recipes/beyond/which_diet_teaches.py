@@ -50,7 +50,7 @@ WORDS = {
 class Settings(InventedSettings):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``which_diet_teaches.toml``.
+    Values for other scales are in ``which_diet_teaches.toml``.
 
     Attributes:
         world: Number of invented people, towns and countries.

@@ -20,7 +20,7 @@ _ASKED = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``two_hop.toml``.
+    Values for other scales are in ``two_hop.toml``.
 
     Attributes:
         n: Number ``N`` of subjects and of objects.

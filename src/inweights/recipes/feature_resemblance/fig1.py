@@ -20,7 +20,7 @@ EARLY = 4
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig1.toml``.
+    Values for other scales are in ``fig1.toml``.
 
     Attributes:
         world: World of labels and inputs, several of which share a label.

@@ -23,7 +23,7 @@ SUCCEEDS = 0.97
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``late_similarity.toml``.
+    Values for other scales are in ``late_similarity.toml``.
 
     Attributes:
         n: Number of tuples.

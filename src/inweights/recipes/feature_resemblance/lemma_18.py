@@ -11,7 +11,7 @@ CASES = {"lengths": "length", "products": "same", "others": "other"}
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``lemma_18.toml``.
+    Values for other scales are in ``lemma_18.toml``.
 
     Attributes:
         widths: Widths of the square layers.

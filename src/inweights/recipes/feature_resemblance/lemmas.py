@@ -33,7 +33,7 @@ HOPS = "two hops"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``lemmas.toml``.
+    Values for other scales are in ``lemmas.toml``.
 
     Attributes:
         n: Number of tuples, and of chains.

@@ -27,7 +27,7 @@ PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``table1.toml``.
+    Values for other scales are in ``table1.toml``.
 
     Attributes:
         n: Number of tuples, and of two-hop chains.

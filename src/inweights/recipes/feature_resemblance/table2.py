@@ -13,7 +13,7 @@ from inweights.support.keys.content import contents_of
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``table2.toml``.
+    Values for other scales are in ``table2.toml``.
 
     Attributes:
         model: Folder, hub name in the local cache, ``@smollm2`` or ``@tiny``.

@@ -40,7 +40,7 @@ class Grid(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``table3.toml``.
+    Values for other scales are in ``table3.toml``.
 
     Attributes:
         n: Number of tuples.

@@ -49,7 +49,7 @@ class Grid(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``table3_grid.toml``.
+    Values for other scales are in ``table3_grid.toml``.
 
     Attributes:
         n: Number of tuples.

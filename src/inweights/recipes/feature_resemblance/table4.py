@@ -28,7 +28,7 @@ LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``table4.toml``.
+    Values for other scales are in ``table4.toml``.
 
     Attributes:
         n: Number of tuples.

@@ -14,7 +14,7 @@ from inweights.worlds.families.analogy import Analogy
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``theorems.toml``.
+    Values for other scales are in ``theorems.toml``.
 
     Attributes:
         n: Number of tuples, and of two-hop chains.

@@ -236,7 +236,7 @@ def trials(
 
 
 def vocabulary_of(condition: str) -> Mapping[str, Any]:
-    """Return the settings of a graph's vocabulary in a condition.
+    """Return the vocabulary settings of a graph for a condition.
 
     Args:
         condition: One of :data:`OF_PRECISION`.

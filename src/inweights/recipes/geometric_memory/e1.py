@@ -33,7 +33,7 @@ class Search(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``e1.toml``.
+    Values for other scales are in ``e1.toml``.
 
     Attributes:
         star: The path-star and its training.

@@ -24,7 +24,7 @@ COMPLETE = "complete bipartite"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``e2_e3.toml``.
+    Values for other scales are in ``e2_e3.toml``.
 
     Attributes:
         nodes: Numbers of nodes of the cycles; the other graphs have approximately the

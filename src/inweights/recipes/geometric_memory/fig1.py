@@ -13,7 +13,7 @@ from inweights.worlds.families.graphs.graph import Graph
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig1.toml``.
+    Values for other scales are in ``fig1.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

@@ -16,7 +16,7 @@ KEYS = ["graph", "condition", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig12.toml``.
+    Values for other scales are in ``fig12.toml``.
 
     Attributes:
         stars: The path-stars, each with its training.

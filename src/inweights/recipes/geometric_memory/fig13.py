@@ -132,7 +132,7 @@ _HIDDEN = InContextTraining(
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig13.toml``.
+    Values for other scales are in ``fig13.toml``.
 
     Attributes:
         stars: Graphs in context for the conditions that show the model its own answer

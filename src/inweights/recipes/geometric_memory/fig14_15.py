@@ -35,7 +35,7 @@ _SMALL = ways.PathStarTraining(
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig14_15.toml``.
+    Values for other scales are in ``fig14_15.toml``.
 
     Attributes:
         stars: The path-stars, each with its training, which is run with and without a

@@ -56,7 +56,7 @@ class Tree(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig16.toml``.
+    Values for other scales are in ``fig16.toml``.
 
     Attributes:
         trees: The tree-stars, each with its training.

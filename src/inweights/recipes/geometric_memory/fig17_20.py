@@ -18,7 +18,7 @@ CHANCE = "random vectors"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig17_20.toml``.
+    Values for other scales are in ``fig17_20.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

@@ -18,7 +18,7 @@ GEOMETRY = "free"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig21_22.toml``.
+    Values for other scales are in ``fig21_22.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

@@ -22,7 +22,7 @@ AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig23_24.toml``.
+    Values for other scales are in ``fig23_24.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

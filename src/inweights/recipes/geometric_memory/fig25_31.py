@@ -69,7 +69,7 @@ ABLATIONS: dict[str, Ablation] = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig25_31.toml``.
+    Values for other scales are in ``fig25_31.toml``.
 
     Attributes:
         ablations: Names of the trainings, keys of ``ABLATIONS``.

@@ -15,7 +15,7 @@ IN_CONTEXT = "in context"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig2_10_11.toml``.
+    Values for other scales are in ``fig2_10_11.toml``.
 
     Attributes:
         star: The task in weights: one graph for all examples.

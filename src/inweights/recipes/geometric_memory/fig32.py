@@ -25,7 +25,7 @@ TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = (
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig32.toml``.
+    Values for other scales are in ``fig32.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

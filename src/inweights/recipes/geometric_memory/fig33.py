@@ -33,7 +33,7 @@ KEYS = ["graph", "edges", "task", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig33.toml``.
+    Values for other scales are in ``fig33.toml``.
 
     Attributes:
         stars: The path-stars, each with its training.

@@ -19,7 +19,7 @@ KEYS = ["graph", "task", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig34.toml``.
+    Values for other scales are in ``fig34.toml``.
 
     Attributes:
         stars: The path-stars, each with its training.

@@ -20,7 +20,7 @@ MANY = "5"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig35.toml``.
+    Values for other scales are in ``fig35.toml``.
 
     Attributes:
         stars: The path-stars, each with its training.

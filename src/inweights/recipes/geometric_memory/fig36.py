@@ -18,7 +18,7 @@ CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig36.toml``.
+    Values for other scales are in ``fig36.toml``.
 
     Attributes:
         stars: The path-stars, each with its training.

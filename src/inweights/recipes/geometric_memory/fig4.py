@@ -18,7 +18,7 @@ KEYS = ["graph", "condition", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig4.toml``.
+    Values for other scales are in ``fig4.toml``.
 
     Attributes:
         stars: The path-stars, each with its training.

@@ -22,7 +22,7 @@ MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig5.toml``.
+    Values for other scales are in ``fig5.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

@@ -22,7 +22,7 @@ SLOW = "late, β₂ = .9995"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig6.toml``.
+    Values for other scales are in ``fig6.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

@@ -33,7 +33,7 @@ PLAIN_GPT = f"{gm.GPT}, ours"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig7.toml``.
+    Values for other scales are in ``fig7.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

@@ -23,7 +23,7 @@ CHANCE = "random vectors"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig9.toml``.
+    Values for other scales are in ``fig9.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

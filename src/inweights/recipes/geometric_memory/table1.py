@@ -20,7 +20,7 @@ MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``table1.toml``.
+    Values for other scales are in ``table1.toml``.
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.

@@ -15,7 +15,7 @@ LABELS = ("model", "relations", "told", "identity")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig1b.toml``.
+    Values for other scales are in ``fig1b.toml``.
 
     Attributes:
         n: Number ``N`` of subjects, of bridges and of objects.

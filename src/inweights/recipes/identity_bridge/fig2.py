@@ -20,7 +20,7 @@ LABELS = ("model", "identity", "complexity")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig2.toml``.
+    Values for other scales are in ``fig2.toml``.
 
     Attributes:
         n: Number ``N`` of subjects and of objects.

@@ -21,7 +21,7 @@ UNTIED = ("gpt", "gpt-small")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig2_every.toml``.
+    Values for other scales are in ``fig2_every.toml``.
 
     Attributes:
         n: Number ``N`` of subjects and of objects.

@@ -20,7 +20,7 @@ UNIFORM = "uniform"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig2_tied.toml``.
+    Values for other scales are in ``fig2_tied.toml``.
 
     Attributes:
         n: Number ``N`` of subjects and of objects.

@@ -41,7 +41,7 @@ class Size(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig3.toml``.
+    Values for other scales are in ``fig3.toml``.
 
     Attributes:
         shown: The ``N`` whose templates are drawn and judged.

@@ -16,7 +16,7 @@ from inweights.recipes.shared.derived import (
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig6.toml``.
+    Values for other scales are in ``fig6.toml``.
 
     Attributes:
         n: Number ``N`` of subjects and of objects.

@@ -18,7 +18,7 @@ KNOWN = 0.99
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig7.toml``.
+    Values for other scales are in ``fig7.toml``.
 
     Attributes:
         n: Number ``N`` of subjects and of objects.

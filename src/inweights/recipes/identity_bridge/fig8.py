@@ -34,7 +34,7 @@ MIXES = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``fig8.toml``.
+    Values for other scales are in ``fig8.toml``.
 
     Attributes:
         models: Models that are fine-tuned: folders, hub names in the local cache, or

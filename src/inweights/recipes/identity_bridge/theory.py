@@ -22,7 +22,7 @@ TRAININGS = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``theory.toml``.
+    Values for other scales are in ``theory.toml``.
 
     Attributes:
         sizes: Values of ``N`` at which the steps of the proofs are checked.

@@ -17,7 +17,7 @@ MERGED = "one matrix"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``factorised.toml``.
+    Values for other scales are in ``factorised.toml``.
 
     Attributes:
         groups: Number of groups.

@@ -12,7 +12,7 @@ from inweights.worlds.families.implication import Implication
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``implication.toml``.
+    Values for other scales are in ``implication.toml``.
 
     Attributes:
         groups: Number of groups.

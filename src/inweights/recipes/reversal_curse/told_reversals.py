@@ -14,7 +14,7 @@ PHRASED = "both, phrased"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values of other scales are in ``told_reversals.toml``.
+    Values for other scales are in ``told_reversals.toml``.
 
     Attributes:
         n: Number of pairs.

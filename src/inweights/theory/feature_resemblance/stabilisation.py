@@ -199,7 +199,7 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
 
 
 def _spectrum(run: Trajectory, a: Floats) -> Spectrum:
-    """Return the eigenspaces of a graph; raise a DataError for several or untied models."""
+    """Return the eigenspaces of a graph; raise a DataError unless there is one tied model."""
     if run.targets is not None or run.frames.shape[1] != 1:
         raise DataError(
             f"expected a run of one tied model, got {run.frames.shape[1]} "

@@ -160,7 +160,7 @@ def _against_bound(
 
 
 def _descend(phase: _Phase, steps: int) -> tuple[Reals, Reals, Reals]:
-    """Run gradient descent in the logits ``[N, K]``.
+    """Run gradient descent on the logits ``[N, K]``.
 
     Returns:
         The loss before every step; ``‖∇L‖²`` before every step; and the change of

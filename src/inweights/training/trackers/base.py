@@ -25,7 +25,7 @@ class Tool(Protocol):
     """One open run of a tracker."""
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
-        """Record numbers.
+        """Log numbers, such as losses and accuracies.
 
         Args:
             step: The step to which they belong; ``None`` for the run as a whole.

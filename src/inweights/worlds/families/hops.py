@@ -164,7 +164,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
 
 def _relation_names(hops: int, several: int) -> list[str]:
-    """Return names of the relations, level by level."""
+    """Return the names of the relations, level by level."""
     names = numbered("r", hops)
     if several == 1:
         return names

@@ -240,7 +240,7 @@ def _by_count(vote: tuple[int, int]) -> tuple[int, int]:
 
 
 def names_of(facts: Knowledge) -> Mapping[str, tuple[str, ...]]:
-    """Return token names of entities and relations, by the group of the vocabulary.
+    """Return the token names of entities and relations, by group of the vocabulary.
 
     If a relation has the name of an entity, `` (relation)`` is appended to its name.
     """

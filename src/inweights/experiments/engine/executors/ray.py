@@ -96,7 +96,7 @@ class Ray:
 
 @contextmanager
 def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
-    """Join a cluster for a block, or start one that ends with the block."""
+    """Join a cluster for the duration of a ``with`` block, or start one that ends with it."""
     if ray.is_initialized():
         yield
         return

@@ -27,7 +27,7 @@ _ENCODED = re.compile(r"%[0-9A-F]{2}", re.IGNORECASE)
 
 @lru_cache(maxsize=2**16)
 def repaired(name: str) -> tuple[str, str]:
-    """Return a name with its damage corrected, and a description of the damage.
+    """Return the repaired name, and a description of the damage.
 
     Args:
         name: A name from a file.
