@@ -35,7 +35,7 @@ LOSSES = {
 def record_running(
     losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState
 ) -> None:
-    """Record the losses of the replicas that are still being trained, and stop those that have diverged.
+    """Record the losses of the replicas that are being trained, and stop those that have diverged.
 
     Args:
         losses: The loss of each replica at the state's step, ``[R]``, in nats.
