@@ -257,13 +257,17 @@ def blocks_of(program: Program) -> list[Block]:
 def prices_of(blocks: Sequence[Block]) -> sparse.csr_array:
     """Return the multipliers of all prompts, divided by the penalty, sparse ``[M, K]``."""
     outputs = blocks[0].right.shape[1]
-    starts, columns = [], []
+    starts, columns, data = [], [], []
     before = 0
     for block in blocks:
-        starts.append(before + _starts(block.at, block.right.shape))
-        columns.append(block.at % outputs)
-        before += len(block.at)
+        used = block.price != 0
+        at = block.at[used]
+        starts.append(before + _starts(at, block.right.shape))
+        columns.append(at % outputs)
+        data.append(block.price[used])
+        before += len(at)
     indptr = np.append(np.concatenate(starts), before)
-    data = np.concatenate([block.price for block in blocks])
     shape = len(indptr) - 1, outputs
-    return sparse.csr_array((data, np.concatenate(columns), indptr), shape=shape)
+    return sparse.csr_array(
+        (np.concatenate(data), np.concatenate(columns), indptr), shape=shape
+    )

@@ -63,7 +63,10 @@ class _Kept:
     def of(cls, prices: sparse.csr_array) -> _Kept:
         """Round multipliers to half precision."""
         data: Any = prices.data.astype(np.float16)
-        return cls(prices.indptr, prices.indices, data, prices.shape[1])
+        used = data != 0
+        before = np.append(0, np.cumsum(used))
+        starts, columns = before[prices.indptr], prices.indices[used]
+        return cls(starts, columns, data[used], prices.shape[1])
 
     def state(self) -> State:
         """Return the arguments of the class, except for the number of columns."""
