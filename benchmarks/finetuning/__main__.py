@@ -74,7 +74,9 @@ def process(who: str, case: str, updates: int) -> Iterator[Callable[[], Said]]:
     words = [sys.executable, "-m", "benchmarks.finetuning", "--one", who]
     words += ["--only", case, "--updates", str(updates)]
     offline = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    # Threads that spin while they wait stall each other where other work runs beside.
     threads = {"OMP_NUM_THREADS": str(CASES[case].threads)}
+    threads["OMP_WAIT_POLICY"] = "PASSIVE"
     root = str(Path(__file__).parents[2])
     with subprocess.Popen(  # noqa: S603
         words,
