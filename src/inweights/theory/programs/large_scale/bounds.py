@@ -270,9 +270,9 @@ class Bounds:
 
     def check(self) -> None:
         """Compute both bounds again in double precision, for the returned solution."""
-        templates = np.asarray(self.templates, dtype=float)
-        least = float(self._least_margins(templates).min())
-        self.templates = templates / least
+        templates = np.array(self.templates, dtype=float)
+        templates /= float(self._least_margins(templates).min())
+        self.templates = templates
         self.optimum = float(singular_values(self.templates).sum())
         slope = np.zeros(self._shape)
         total = 0.0
