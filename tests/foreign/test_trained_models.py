@@ -220,6 +220,9 @@ def test_in_a_sweep_it_is_fixed_or_a_starting_point(tmp_path: Path) -> None:
         ConfigError, match="index of one of them, from 0 to 1, got 2; write see"
     ):
         iw.sweep(iw.TwoHop(n=4), iw.wrap(plain), seeds=3, **how)
+    config = iw.Study(iw.TwoHop(n=4), iw.wrap(plain)).trials[0].model
+    with pytest.raises(ConfigError, match="from 0 to 1, got -1"):
+        config.places([-1])
     assert iw.Study(iw.TwoHop(n=4), iw.wrap(plain)).trials[0].learner == Fixed()
     assert (
         iw.sweep(iw.TwoHop(n=4), iw.wrap(plain[0]), seeds=2, jobs=2, **how).height == 8

@@ -113,9 +113,14 @@ def test_the_soft_program_gets_the_time_that_is_left(monkeypatch) -> None:
     monkeypatch.setattr(parts_in_time, "time", clock)
     monkeypatch.setattr(parts_in_time, "solve", refuse)
     monkeypatch.setattr(parts_in_time, "solve_soft", soft)
-    options = {"gap": 0.1, "iterations": 50, "progress": None, "decay": None}
     _, why = parts_in_time.solve_piece(
-        TwoHop(n=3).build(), answers="several", seconds=10.0, **options
+        TwoHop(n=3).build(),
+        answers="several",
+        decay=None,
+        gap=0.1,
+        iterations=50,
+        seconds=10.0,
+        progress=None,
     )
     assert given == [7.0]
     assert why == "No solution."

@@ -15,7 +15,10 @@ def add_examples(app: App, names: Iterable[str]) -> None:
 
     Args:
         app: The application with the commands.
-        names: Names of the commands.
+        names: Names of the commands, each with its examples in ``examples.toml``.
+
+    Raises:
+        KeyError: A command has no examples there.
     """
     for name in names:
         lines = EXAMPLES[name]

@@ -8,7 +8,6 @@ of single trainings, which runs share.
 from inweights.runs.about import About, about, remembered, when, written
 from inweights.runs.environment import environment, repositories
 from inweights.runs.files import (
-    explained_writes,
     read_json,
     read_tables,
     write_json,
@@ -17,6 +16,7 @@ from inweights.runs.files import (
 from inweights.runs.folder import RunFolder
 from inweights.runs.store import RunStore, default_root
 from inweights.support.border import guard_names
+from inweights.support.publish import explained_writes
 
 __all__ = [
     "About",

@@ -31,14 +31,13 @@ from typing import Any
 
 from inweights.errors import RunError
 from inweights.runs.files import (
-    explained_writes,
     hash_of,
     write_json,
 )
 from inweights.runs.manifest import MANIFEST, files_of, is_whole
 from inweights.runs.stored_run import StoredRun
 from inweights.support.border import guarded
-from inweights.support.publish import PARTIAL, publish_folder, remove
+from inweights.support.publish import PARTIAL, explained_writes, publish_folder, remove
 
 #: Name of the config in a run folder.
 CONFIG = "config.json"

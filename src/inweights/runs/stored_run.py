@@ -15,10 +15,11 @@ from filelock import FileLock, Timeout
 
 from inweights.config import digest
 from inweights.errors import FolderError
-from inweights.runs.files import explained_writes, read_json, read_tables
+from inweights.runs.files import read_json, read_tables
 from inweights.runs.manifest import MANIFEST, Manifest, verify
 from inweights.support.border import guarded
 from inweights.support.links import within
+from inweights.support.publish import explained_writes
 
 if TYPE_CHECKING:
     import polars as pl

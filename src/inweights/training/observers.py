@@ -88,8 +88,10 @@ class Observer:
             settings: Settings of the work as plain values: ``steps`` (of all phases),
                 ``seeds``, and the configs ``model`` and ``learner`` if they exist. For
                 a sweep or a recipe also its ``name``, the ``labels`` in which its
-                trials differ, the ``trials`` with their configs, and the ``folder`` of
-                a recipe's run.
+                trials differ, the ``trials`` with their configs, and the ``folder`` and
+                ``settings`` of a recipe's run. For a fine-tuning there are ``name``,
+                ``seeds``, ``learner`` and ``model`` (its source, as text), and no
+                ``steps``; a worker of a plan gives ``name`` and ``labels`` only.
         """
 
     def step(self, seen: Step) -> None:

@@ -80,7 +80,9 @@ class Entry:
         return lines[-1] if same else None
 
     def add(self, line: Line) -> None:
-        """Append the next line about the claim.
+        """Append the next line about the claim; no file is written.
+
+        The attributes ``stated``, ``claim`` and ``withdrawn`` change with it.
 
         Args:
             line: A line about the claim.

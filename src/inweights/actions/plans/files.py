@@ -212,6 +212,9 @@ class Planned:
 
         Args:
             failure: The task, and how its last attempt ended.
+
+        Raises:
+            WriteError: The record cannot be written.
         """
         about = Failed(failure.task.title, failure.end.error, failure.end.message)
         for owner in dict.fromkeys(owner for owner, _ in failure.task.wanted):

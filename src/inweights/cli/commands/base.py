@@ -224,7 +224,11 @@ class Choice:
 
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
-        """Number of seeds, or the seeds themselves; ``None`` for the recipe's own."""
+        """Number of seeds, or the seeds themselves; ``None`` for the recipe's own.
+
+        Raises:
+            ConfigError: The text is neither a number, a range nor a list of seeds.
+        """
         from inweights.experiments.grammar.seed_choice import parse_seeds
 
         return parse_seeds(self.seeds) if self.seeds is not None else None

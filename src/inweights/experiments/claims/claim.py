@@ -194,6 +194,10 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
         judged: The score and its target, such as
             ``share("runs", "accuracy").over("model") >= 0.9``; see
             :class:`~inweights.experiments.Score`.
+
+    Raises:
+        ConfigError: The target contains only the largest or only the smallest possible
+            value of the score.
     """
     score = judged.score
     target = judged.target

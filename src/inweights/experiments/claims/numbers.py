@@ -53,12 +53,14 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         claim: Id of the claim, for error messages.
 
     Returns:
-        The numbers by case and seed, or the reason why they cannot be judged: no row
-        matches, a run diverged, or a value is not a number.
+        The numbers by case and seed, or the reason why they cannot be judged: no row is
+        left (the table is empty, or the two parts of a difference share no case and
+        seed), a run diverged, or a value is not a number.
 
     Raises:
-        DataError: A table or a column is missing, a column contains no numbers, or no
-            row has a value that the score selects.
+        DataError: A table or a column is missing, a column contains no numbers, no row
+            has all the values that the score selects, or one of these values is of
+            another type than its column.
     """
     cases, size = _cases(score, tables, f"Claim {claim}.")
     if not cases:

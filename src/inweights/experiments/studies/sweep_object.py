@@ -171,9 +171,9 @@ class Study:
             One row for each row of a measure, as :func:`~.sweep.sweep` returns them.
 
         Raises:
-            ConfigError: A path does not exist, or a value does not fit.
+            ConfigError: A path of ``over`` does not exist, or a value does not fit.
             RunError: A training failed.
-            DataError: Runs of a function return different columns.
+            DataError: ``world`` is a function, and its runs return different columns.
         """
         with shown(progress) as told:
             execution = replace(

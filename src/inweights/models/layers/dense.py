@@ -121,6 +121,8 @@ class LayerNorm(Layer):
 class Embedding(Layer):
     """Table with one vector for each token and replica.
 
+    The vectors are uninitialised until :meth:`initialise` draws them.
+
     Args:
         replicas: Number of replicas ``R``.
         tokens: Number of tokens ``V``.

@@ -64,6 +64,10 @@ def content_hash(module: nn.Module) -> str:
 def settings_of(module: nn.Module) -> dict[str, str]:
     """Return every setting of a module's parts as text, by its path, such as ``attn.n_head``.
 
+    Settings are the public attributes of the module and of each submodule except
+    ``training``, submodules, parameters and buffers. The class of each part is under its
+    path with a colon, such as ``attn:``.
+
     Args:
         module: Any module.
 

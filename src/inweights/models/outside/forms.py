@@ -32,7 +32,8 @@ class Form:
             order in which their calls end.
         last_only: Whether the module returns logits only for the last position.
         dropout: The largest rate of its dropout layers.
-        table: Name of the embedding that reads the token ids; empty if there is none.
+        table: Name of the weight of the embedding that reads the token ids, such as
+            ``emb.weight``; empty if there is none.
         head: Name of the linear layer that computes the logits; empty if there is none.
         norm: Name of the norm before the head; empty if there is none.
         lens: Names of the states whose width allows the head to read them.

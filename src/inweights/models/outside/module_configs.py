@@ -202,14 +202,16 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
         Args:
             vocabulary: Number of tokens of the world.
-            seeds: If there is one module, each seed gets a copy of it. If there are
-                several, a seed is the index of a module, counted from 0.
+            seeds: Root seed of each replica; a number ``n`` means the seeds 0 to
+                ``n - 1``. If there is one module, each seed gets a copy of it. If there
+                are several, a seed is the index of a module, counted from 0.
             inits: Unused, since the initial values are the weights.
             candidates: Unused, since there are logits for all tokens of the world.
 
         Raises:
             ConfigError: The module reads another number of tokens, a seed is not the
-                index of a module, or the modules do not exist in this process.
+                index of a module, there are no seeds, or the modules do not exist in
+                this process.
         """
         del inits, candidates
         from inweights.models.outside.instances import modules_of
@@ -229,7 +231,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         count = len(self.weights)
         if count == 1:
             return [0] * len(seeds)
-        beyond = [seed for seed in seeds if seed >= count]
+        beyond = [seed for seed in seeds if not 0 <= seed < count]
         if beyond:
             raise ConfigError(
                 "a seed of trained modules must be the index of one of them, from 0 to "

@@ -86,13 +86,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             contrast``.
 
     Returns:
-        - ``accuracy``: a row per run and kind of question (``what``); ``excess`` is the
-          accuracy minus chance. Columns: ``second, condition, seed, what, distribution,
+        - ``accuracy``: a row per run and kind of question, as
+          :func:`~inweights.recipes.shared.language.tables.accuracies` returns it.
+          Columns: ``second, condition, seed, what, distribution,
           accuracy, before, chance, excess``.
         - ``shown``: the same with the labels of the figure. Columns: as in
           ``accuracy``.
-        - ``rises``: the rise of the probabilities of right answers and of other
-          candidates. Columns: ``second, condition, seed, set, decades, own, rise,
+        - ``rises``: a row per run, over all compositions, as
+          :func:`~inweights.recipes.shared.language.tables.rises` returns it.
+          Columns: ``second, condition, seed, set, decades, own, rise,
           share_rise``.
         - ``layers``: ``contrast`` of hidden states after training, by layer. Columns:
           ``second, condition, seed, layer, contrast``.

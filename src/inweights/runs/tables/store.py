@@ -5,8 +5,7 @@ table is one file, ``<part>-<hash of its bytes>.parquet``, in the folder of its 
 weights of a run, if stored, are another (``model-<hash>.safetensors``). Publishing a
 file means writing it under another name and renaming it. There is no index that could
 become inconsistent, any number of processes may write to one store, and nothing is ever
-deleted to make room. A file whose bytes do not have the hash in its name is treated as
-missing, and is computed again.
+deleted to make room. A file whose bytes lack the hash in its name is computed again.
 """
 
 import secrets
@@ -182,11 +181,14 @@ class Store:
             )
 
     def forget(self, owner: str, part: str) -> None:
-        """Remove a table, so that it is computed again.
+        """Remove a table, or the weights, if they are stored, so that they are computed again.
 
         Args:
             owner: Key (hash) of the run or computation.
-            part: Name of the table.
+            part: Name of the table, or of the weights.
+
+        Raises:
+            WriteError: The store denies access or does not respond.
         """
         for name in self._candidates(owner, part):
             self.files.remove(name)

@@ -52,7 +52,10 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             roles ``moved_edge`` and ``moved_reverse_edge``.
 
     Raises:
-        ConfigError: There is no path, or options contradict each other.
+        ConfigError: ``pauses`` is negative, ``train`` is not between 0 and 1, a link is
+            not a pair, ``reverse`` is combined with ``answer="first"``, or there are
+            neither pauses nor task tokens. (:meth:`build` raises a DataError if there
+            is no path.)
 
     Example:
         >>> star = OwnPathStar(paths=[["r", "a", "b"], ["r", "c", "d"]], held_out=[["r", "e", "f"]])

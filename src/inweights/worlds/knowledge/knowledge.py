@@ -275,7 +275,14 @@ def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
 
 
 def is_source(name: str) -> bool:
-    """Return whether facts can be read from a name; False for a folder, which may be a world."""
+    """Return whether a name is a source of facts; False for a folder, which may be a world.
+
+    A source begins with ``@``, is an address with ``://``, the path of a file, or
+    ``owner/name`` of a data set of the hub. Only a path is checked to exist.
+
+    Args:
+        name: The name.
+    """
     if name.startswith("@") or is_database(name) or Path(name).is_file():
         return True
     return is_hub_name(name) and not Path(name).exists()

@@ -80,6 +80,9 @@ def store_by_run(
         tables: Tables of all replicas, by the name of the part.
         block: The runs, one per replica.
         store: Store to which the tables are written.
+
+    Raises:
+        WriteError: A table cannot be written.
     """
     for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
         for part in parts:

@@ -155,7 +155,8 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
         device allows.
 
     Raises:
-        ConfigError: A run has no model, or not even one run fits in the memory.
+        ConfigError: Not even one run fits in the memory (on the CPU), or a run has no
+            model (on an accelerator; on the CPU :func:`build_model` raises it).
     """
     # Copies of the runs, so that their worlds go when the task is done.
     task = replace(task, runs=tuple(map(replace, task.runs)))

@@ -47,8 +47,9 @@ class Invented(iw.Config):
             pretraining.
 
     Raises:
-        ConfigError: The numbers do not fit each other, or more known cities are needed
-            than the library lists.
+        ConfigError: There are fewer people than towns, fewer than 2 countries, more
+            countries than towns or than the library lists, or more known cities are
+            needed than it lists.
     """
 
     people: int = 24

@@ -288,7 +288,10 @@ class Bounds:
         self.dual /= np.float32(size)
 
     def take_another(self) -> None:
-        """Choose a second solution: the first of the other candidates with nearly the same norm."""
+        """Set :attr:`another` to the first of :attr:`others`, repaired, that is nearly as good.
+
+        Its norm is at most :data:`NEAR`, or the gap, above the optimum.
+        """
         for candidate in self.others:
             another, least = self._repair(candidate)
             norm = float(singular_values(another).sum())
