@@ -11,9 +11,9 @@ from tests.lm.four_facts import FACTS, LONG, weights
 
 from inweights.errors import ConfigError, RunError
 from inweights.lm import Example, FineTune, encode, finetune, load_model
-from inweights.lm.tuning import objective
+from inweights.lm.tuning.updates import objective
 from inweights.lm.tuning.job import finetune_to
-from inweights.lm.tuning.objective import drift, remembered
+from inweights.lm.tuning.updates.objective import drift, remembered
 from inweights.lm.tuning.writing import replayed
 
 FULL = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=40)

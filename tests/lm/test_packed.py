@@ -20,9 +20,9 @@ from transformers import (
 
 from inweights.errors import CautionWarning
 from inweights.lm import Example, FineTune, LanguageModel, encode, finetune, load_model
-from inweights.lm.tuning.low_rank import adapted_linear
-from inweights.lm.tuning.packing import PackedReader, pack, why_padded
-from inweights.lm.tuning.reading import read_padded
+from inweights.lm.tuning.updates.low_rank import adapted_linear
+from inweights.lm.tuning.updates.packing import PackedReader, pack, why_padded
+from inweights.lm.tuning.updates.reading import read_padded
 
 #: Some begin alike, one twice, and lengths differ.
 MIXED = [

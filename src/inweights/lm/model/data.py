@@ -50,7 +50,7 @@ class Encoded:
         old: Whether the model itself wrote the text before training, and is trained to
             keep its predictions on it.
         likely: For such a text, after
-            :func:`~inweights.lm.tuning.objective.remembered`: the ``K`` most likely
+            :func:`~inweights.lm.tuning.updates.objective.remembered`: the ``K`` most likely
             next tokens at each position from ``start`` on, and their log-probabilities,
             each ``[T - start, K]``. Otherwise ``None``.
     """

@@ -14,10 +14,10 @@ from msgspec import structs
 from inweights.lm.model.data import Encoded, Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.lm.tuning.packing import pack
-from inweights.lm.tuning.reading import accepts
 from inweights.lm.tuning.stages import stages_of
 from inweights.lm.tuning.tuning import finetune
+from inweights.lm.tuning.updates.packing import pack
+from inweights.lm.tuning.updates.reading import accepts
 from inweights.lm.tuning.writing import own_text
 
 #: Tokens of the model's own text that stand for all of it in the measured updates.

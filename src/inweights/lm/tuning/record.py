@@ -14,8 +14,8 @@ import torch
 
 from inweights.lm.model.data import Encoded
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.lm.tuning.packing import pack
 from inweights.lm.tuning.stages import Stage
+from inweights.lm.tuning.updates.packing import pack
 from inweights.support.progress import Progress
 from inweights.training.observers import Observer, Step
 

@@ -25,13 +25,13 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.state import fingerprint, flat, moments, restore, unflatten
 from inweights.lm.tuning.adapters import adapted
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.lm.tuning.low_rank import joined_adapters
-from inweights.lm.tuning.objective import remembered, update
-from inweights.lm.tuning.packing import PackedReader, why_padded
 from inweights.lm.tuning.process import accelerator_of_processes, stop_signals
-from inweights.lm.tuning.reading import Reader, read_padded
 from inweights.lm.tuning.record import LossTable, PaddingCount, Reports
 from inweights.lm.tuning.stages import Stage, stages_of
+from inweights.lm.tuning.updates.low_rank import joined_adapters
+from inweights.lm.tuning.updates.objective import remembered, update
+from inweights.lm.tuning.updates.packing import PackedReader, why_padded
+from inweights.lm.tuning.updates.reading import Reader, read_padded
 from inweights.lm.tuning.writing import replayed
 from inweights.support.progress import Progress
 from inweights.training.checkpoint import State, StateFile

@@ -200,7 +200,7 @@ def _train(
     import torch
 
     from inweights.lm import Example, encode
-    from inweights.lm.tuning.objective import update
+    from inweights.lm.tuning.updates.objective import update
 
     weights = [weight for weight in weights if weight.requires_grad]
     rows = []

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from inweights.lm.model.data import Encoded, padded
 from inweights.lm.model.load import LanguageModel
-from inweights.lm.tuning.reading import Predicted, accepts
+from inweights.lm.tuning.updates.reading import Predicted, accepts
 
 __all__ = ["PackedReader", "PackedRows", "pack", "why_padded"]
 

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from inweights.lm.model.data import Encoded
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.lm.tuning.reading import Reader, read_padded
+from inweights.lm.tuning.updates.reading import Reader, read_padded
 
 #: Texts to keep that are read at the same time.
 _TOGETHER = 16
