@@ -7,7 +7,12 @@ from tests.experiments.small import DRAWS, TRAININGS
 
 from inweights.errors import ConfigError, RunError, WriteError
 from inweights.experiments.engine.executors.endings import End, Failure
-from inweights.experiments.engine.executors.schedule import ATTEMPTS, Schedule, halves
+from inweights.experiments.engine.executors.schedule import (
+    ATTEMPTS,
+    BusyTasks,
+    Schedule,
+    halves,
+)
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
 
@@ -140,7 +145,7 @@ def test_further_tasks_are_read_when_none_waits(group) -> None:
 
 
 def test_what_others_hold_is_tried_later(group) -> None:
-    waits = Schedule([group], busy=30.0)
+    waits = Schedule([group], busy=BusyTasks(30.0))
     assert drain(waits, lambda _: End("busy")) == [5]
     assert (waits.left, waits.take()) == (1, None)
 
@@ -152,7 +157,7 @@ def test_what_others_hold_is_tried_again_when_it_is_free(group) -> None:
         asked.append(key)
         return len(asked) == 3
 
-    schedule = Schedule([group], busy=0.0, free=free)
+    schedule = Schedule([group], busy=BusyTasks(0.0, free))
     assert [schedule.take()] == [group]
     schedule.ended(group, End("busy"))
     assert [schedule.take() for _ in range(4)] == [None, None, group, None]

@@ -11,8 +11,8 @@ from tests.lm.four_facts import FACTS, LONG, weights
 
 from inweights.errors import ConfigError, RunError
 from inweights.lm import Example, FineTune, encode, finetune, load_model
-from inweights.lm.tuning.updates import objective
 from inweights.lm.tuning.job import finetune_to
+from inweights.lm.tuning.updates import objective
 from inweights.lm.tuning.updates.objective import drift, remembered
 from inweights.lm.tuning.writing import replayed
 

@@ -31,7 +31,7 @@ from inweights.errors import ConfigError
 from inweights.experiments.engine.collect import report_stored
 from inweights.experiments.engine.execution import ExecutionOptions, choose_executor
 from inweights.experiments.engine.executors.processes import Leased
-from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.executors.schedule import BusyTasks, Schedule
 from inweights.experiments.engine.job import check_sendable, from_wire, to_wire
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask, Task
@@ -145,8 +145,7 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
     schedule = Schedule(
         (),
         execution.report,
-        busy=job.lease / 10,
-        free=planned.store.leases.free,
+        busy=BusyTasks(job.lease / 10, planned.store.leases.free),
         more=_blocks(planned),
         on_failure=planned.set_aside,
     )

@@ -19,7 +19,7 @@ from inweights.config import to_plain
 from inweights.errors import CautionWarning, DataError
 from inweights.experiments.claims.numbers import warn_of_divergence
 from inweights.experiments.engine.execution import ExecutionOptions, choose_executor
-from inweights.experiments.engine.executors.schedule import BUSY, Schedule
+from inweights.experiments.engine.executors.schedule import BUSY, BusyTasks, Schedule
 from inweights.experiments.engine.job import Job
 from inweights.experiments.engine.plan import Work, expand_plan, tasks_of
 from inweights.experiments.engine.tasks import TableRequest, Task, in_words
@@ -179,8 +179,7 @@ def _do(
         tasks,
         execution.report,
         before,
-        busy=busy,
-        free=job.open_store().leases.free,
+        busy=BusyTasks(busy, job.open_store().leases.free),
         # Steps are timed on this machine's processor.
         expect=execution.expect if execution.device == "cpu" else None,
     )

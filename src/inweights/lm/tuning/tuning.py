@@ -195,7 +195,7 @@ def finetune(
                 for group in optimizer.param_groups:
                     group["lr"] = rate
                 loss, known = update(
-                    lm, net, optimizer, trained, rows, config, accelerator, read
+                    lm, net, optimizer, rows, config, accelerator, read
                 )
                 _require_finite(loss, done + 1, config)
                 done += 1

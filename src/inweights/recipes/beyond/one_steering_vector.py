@@ -219,7 +219,7 @@ def _train(
         optimizer.param_groups[0]["lr"] = tuning.rate * tuning.factor(
             step, tuning.epochs
         )
-        update(lm, net, optimizer, weights, batch, tuning, None)
+        update(lm, net, optimizer, batch, tuning, None)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

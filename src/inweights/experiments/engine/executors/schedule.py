@@ -21,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -60,6 +61,23 @@ class _Tries:
         return self.count < ATTEMPTS
 
 
+class BusyTasks(NamedTuple):
+    """When a task on which another process works is checked again.
+
+    Attributes:
+        seconds: Seconds until it is checked.
+        free: Function of a task's key that returns whether no other process works on
+            it.
+    """
+
+    seconds: float = BUSY
+    free: Callable[[str], bool] = lambda _: True
+
+
+#: No other process works on any task.
+UNSHARED = BusyTasks()
+
+
 class Schedule:
     """Queue of tasks for one executor, which reacts to how each attempt ended.
 
@@ -68,9 +86,7 @@ class Schedule:
         progress: Called with the number of updates done, the total number, and a
             description of the current work; ``None`` for nothing.
         before: Number of updates that were done before, for the progress display.
-        busy: Seconds until a task on which another process works is checked again.
-        free: Function of a task's key that returns whether no other process works on
-            it.
+        busy: When a task on which another process works is checked again.
         more: Further tasks, in lists; each list is read when no other task is waiting.
         on_failure: Called with each task that is set aside; ``None`` for nothing.
         expect: Function that estimates how long each of some tasks takes; by default
@@ -91,8 +107,7 @@ class Schedule:
         progress: Progress | None = None,
         before: int = 0,
         *,
-        busy: float = BUSY,
-        free: Callable[[str], bool] = lambda _: True,
+        busy: BusyTasks = UNSHARED,
         more: Iterator[Sequence[Task]] | None = None,
         on_failure: Callable[[Failure], None] | None = None,
         expect: Expect | None = None,
@@ -104,7 +119,6 @@ class Schedule:
         self._left: float | None = None
         self._correction: float | None = None
         self._busy = busy
-        self._free = free
         self._more = more
         self._on_failure = on_failure
         self._waiting: deque[tuple[float, Task]] = deque()
@@ -138,10 +152,10 @@ class Schedule:
         for _ in range(len(self._waiting)):
             when, task = self._waiting.popleft()
             if when <= time.monotonic():
-                if task.key not in self._held or self._free(task.key):
+                if task.key not in self._held or self._busy.free(task.key):
                     self._held.discard(task.key)
                     return task
-                when = time.monotonic() + self._busy
+                when = time.monotonic() + self._busy.seconds
             self._waiting.append((when, task))
         return None
 
@@ -192,7 +206,7 @@ class Schedule:
                 self.on_done(task)
         elif end.how == "busy":
             self._held.add(task.key)
-            self._wait(task, self._busy)
+            self._wait(task, self._busy.seconds)
         elif end.how == "failed" and end.error == WriteError.__name__:
             raise WriteError(end.message)
         elif end.how == "failed":

@@ -28,7 +28,6 @@ def update(
     lm: LanguageModel,
     net: Any,
     optimizer: torch.optim.Optimizer,
-    trained: list[Tensor],
     rows: list[Encoded],
     config: FineTune,
     accelerator: Any,
@@ -39,8 +38,7 @@ def update(
     Args:
         lm: The model, with its tokenizer.
         net: The model to call, with adapters and with accelerate's wrapper, if any.
-        optimizer: Optimizer of the trained weights.
-        trained: The trained weights.
+        optimizer: Optimizer with one group of parameters, the trained weights.
         rows: Examples of the batch, followed by the texts that are replayed.
         config: Settings of the fine-tuning.
         accelerator: Accelerator of several processes; ``None`` for a single process.
@@ -51,6 +49,7 @@ def update(
         and, if ``config.until`` is set, the number of examples (``new``) and how many
         of them were ``known`` (see :attr:`FineTune.until`), by name.
     """
+    trained = optimizer.param_groups[0]["params"]
     device = trained[0].device
     optimizer.zero_grad(set_to_none=True)
     total = sum(len(row.ids) - row.start for row in rows)
