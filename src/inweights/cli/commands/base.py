@@ -224,11 +224,7 @@ class Choice:
 
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
-        """Number of seeds, or the seeds themselves; ``None`` for the recipe's own.
-
-        Raises:
-            ConfigError: The text is neither a number, a range nor a list of seeds.
-        """
+        """Number of seeds, or the seeds; a ConfigError if the text is neither, nor a range."""
         from inweights.experiments.grammar.seed_choice import parse_seeds
 
         return parse_seeds(self.seeds) if self.seeds is not None else None
