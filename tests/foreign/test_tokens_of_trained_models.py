@@ -91,7 +91,7 @@ def test_names_of_several_tokens_are_read_whole_and_answer_by_their_first() -> N
     for row, logits in zip(IDS.tolist(), model(IDS)[0, :, -1], strict=True):
         whole = [token for place in row for token in tokens[NAMES[place]]]
         torch.testing.assert_close(logits, plain(torch.tensor([whole]))[0][0, 0, first])
-    with pytest.raises(ConfigError, match="every name of the world is one token"):
+    with pytest.raises(ConfigError, match="every name of the world is a single token"):
         iw.probes.activation_patching(model, WORLD)
 
 
@@ -131,7 +131,7 @@ def test_names_of_several_tokens_answer_by_the_sum_of_all(only_last: bool) -> No
     each = torch.stack([IDS, IDS.flip(0)])
     torch.testing.assert_close(model(each)[1], found[1].flip(0))
     assert iw.probes.accuracy(model, WORLD).height == 2 * 4
-    with pytest.raises(ConfigError, match="every name of the world is one token"):
+    with pytest.raises(ConfigError, match="every name of the world is a single token"):
         iw.probes.activation_patching(model, WORLD)
 
 

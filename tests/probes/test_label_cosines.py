@@ -141,5 +141,5 @@ def test_what_is_predicted_similarity_by_depth() -> None:
     assert table["depth"].to_list() == [1, 2, 3]
     expected = depth_cosines(3, inputs=60, per_label=2, rate=1.5, steps=7)
     assert table["foretold"].to_list() == expected.tolist()
-    with pytest.raises(ConfigError, match="per_label above 0"):
+    with pytest.raises(ConfigError, match="per_label must be finite and > 0"):
         predicted_similarity_by_depth(3, 60, 0, 1.5, 7)

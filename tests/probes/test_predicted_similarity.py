@@ -113,7 +113,7 @@ def test_by_pair_names_the_pairs_of_that_seed() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ConfigError, match="did you mean 'joint'"):
         foretold(Analogy(n=3), JOINT, course="joints")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="rate above 0"):
+    with pytest.raises(ConfigError, match="rate must be finite and > 0"):
         foretold(Analogy(n=3), JOINT, rate=0.0)
     with pytest.raises(DataError, match="unknown role 'identity'"):
         foretold(Analogy(n=3), {"identity": 1.0})

@@ -242,7 +242,7 @@ def test_complexities() -> None:
         assert 0.68 < storage.norm_complexity(np.triu(a), tied=False).ratio < 0.71
         assert 0.96 < storage.norm_complexity(np.triu(a)).ratio <= 1.0
         assert 1.37 < storage.norm_complexity(a).ratio < 1.42
-    with pytest.raises(DataError, match="2 cells, got 2 and 1"):
+    with pytest.raises(DataError, match="cells at least 2, got 2 and 1"):
         storage.bit_complexity(star, dimensions=2, cells=1)
 
 
