@@ -45,7 +45,7 @@ def test_corrected_restated_and_new_claims(rejudged, claims, ledger) -> None:
     # One run, whose protocol was corrected; two runs, one of them cut; one run.
     assert re.search(r"\\< reproduced: 1 .*\\~ consistent: 1 ", corrected)
     assert re.search(r"= not reproduced: 0\.0157 .*= undecided: -0\.232 ", restated)
-    assert re.search(r"no-positions-find .*\| not asked \| reproduced: 1 ", new)
+    assert re.search(r"no-positions-find .*\| not asked \| holds: 1 ", new)
     with pytest.raises(ValueError, match="no claim 'fig0/"):
         list(rejudged.changes_of(claims, ledger, ["fig0/*"]))
 

@@ -29,7 +29,7 @@ from inweights.experiments.claims.claim import (
     VERDICTS,
     Protocol,
 )
-from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.claim_result import OWN_WORDS, ClaimResult
 from inweights_site.board import RESULTS, kept
 from inweights_site.text import table, words
 
@@ -142,6 +142,7 @@ def _said(
 ) -> str:
     """Return a verdict in a cell: sign of the protocol, word, number and interval."""
     sign = f"{SIGNS[protocol]} " if protocol else ""
+    verdict = verdict if protocol else OWN_WORDS.get(verdict, verdict)
     number = "" if measured is None else f": {measured:.3g}"
     if low is not None and high is not None:
         number += f" ({low:.3g} to {high:.3g})"
