@@ -235,7 +235,7 @@ def test_replayed_text(tmp_path: Path) -> None:
     ]
     assert 0.2 * words[0] < words[1] <= 0.25 * words[0]
     file.write_text("Water is wet.\n\nMozart, some say, was from Austria.\n")
-    made = augment(PEOPLE, strategies=["replay"], replay=file)
+    made = augment(PEOPLE, strategies=["replay"], replay=str(file))
     asked = made.questions.filter(pl.col("told").list.contains("replay"))
     assert asked["prompt"].to_list() == ["The country of the birthplace of Mozart is"]
     folder = write_augmented(made, tmp_path / "data")

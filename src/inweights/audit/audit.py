@@ -51,7 +51,7 @@ class Audit:
             chains that end in the most common answer). All columns but ``chains`` are
             computed from the listed chains.
         listed: Fraction of all chains that were listed; below 1 if there are more than
-            a million.
+            a million, 1 if there are none.
         bridges: One row per entity that is the object of one fact and the subject of
             another: ``entity``, ``incoming`` and ``outgoing`` (numbers of facts) and
             ``identity`` (whether its identity statement is among the facts).
@@ -62,9 +62,10 @@ class Audit:
             to the other, rightly or wrongly) and ``late`` (number of those pairs whose
             shared value is learnt in a later stage than the attribute). Relations whose
             values are dates, numbers or unique to a subject are left out.
-        leaks: One row per chain whose answer a fact states directly: ``subject``,
-            ``first``, ``bridge``, ``second``, ``answer``, ``stated_as`` (relation of
-            the direct fact), ``fact`` (its index) and ``line`` (its line in the file).
+        leaks: One row per listed chain and fact that directly states the chain's
+            answer: ``subject``, ``first``, ``bridge``, ``second``, ``answer``,
+            ``stated_as`` (relation of the direct fact), ``fact`` (its index) and
+            ``line`` (its line in the file).
         name_overlap: One row per relation: ``relation`` and ``contained``, the fraction
             of its facts in which the name of the object is part of the subject's name,
             or the other way round, so that the answer can be read off the name.
@@ -113,7 +114,7 @@ def audit(
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
         forecast: Whether to predict which questions are answered. If there are more
             facts than can be solved in time, the prediction covers a part of them.
-        seconds: Time limit of the prediction, in seconds.
+        seconds: Time limit of the prediction, in seconds; at least 0.
         wording: Sentence templates and kinds of relations; by default those that the
             file defines, or else generic ones.
         progress: Called during the prediction with a description, the number of
@@ -122,10 +123,13 @@ def audit(
             the name of the next part.
 
     Returns:
-        The tables of the audit, with the prediction or the reason why there is none.
+        The tables of the audit, with the prediction or the reason why there is none: an
+        error during the prediction is not raised, but its message becomes
+        ``why_no_forecast``.
 
     Raises:
-        ConfigError: ``seconds`` is not a positive number.
+        ConfigError: ``seconds`` is negative, or the sentence templates of the file do
+            not fit.
 
     Example:
         >>> from inweights.worlds import read_knowledge

@@ -33,6 +33,7 @@ from inweights.audit.strategies import (
     plain,
     strategies_of,
 )
+from inweights.audit.strategies.inputs import check_ranges
 from inweights.audit.strategies.measured import Choice, choose
 from inweights.errors import ConfigError, check_names
 from inweights.support.progress import Progress
@@ -63,15 +64,17 @@ class Augmented:
             ``itself``, whether the answer is the subject.
         words: Number of words of ``train`` and of ``control``, by these names.
         plain: Names of the relations without a sentence template of their own.
-        tokens: Number of tokens, like ``words``; empty if no tokenizer was given.
+        tokens: Number of tokens of ``train`` and of ``control``; empty if no tokenizer
+            was given.
         strategies: Names of the strategies that were used.
         dropped: Number of questions left out because their prompt is a training prompt.
-        chains: Number of all possible two-step questions; ``questions`` may have fewer.
+        chains: Number of all possible two-step questions (distinct prompts);
+            ``questions`` may have fewer.
         alone: Number of questions left out because they have no wrong candidate.
         choices: Choices of the strategy ``auto``, one for each kind of question.
         facts: One row per fact: ``subject``, ``relation``, ``object``.
-        rewritten: Number of facts reworded by ``rewrite``, and number that it was
-            given.
+        rewritten: Number of facts whose text by ``rewrite`` was used, and number of
+            facts that it was given; both 0 without ``rewrite``.
         often: Least and largest number of rows of ``train`` that state the same fact.
         doubtful: Number of facts that begin no chain, as their object may be a homonym.
     """
@@ -121,7 +124,7 @@ def augment(
     most: int = 10_000,
     hold_out: float = 0.0,
     floor: float = 0.0,
-    replay: Path | Sequence[str] | None = None,
+    replay: str | Path | Sequence[str] | None = None,
     budget: int = 0,
     curriculum: Literal["joint", "sa"] = "joint",
     seed: int = 0,
@@ -136,19 +139,24 @@ def augment(
         knowledge: The facts.
         strategies: Names of :data:`inweights.audit.strategies.STRATEGIES` that add
             texts, or ``auto`` for those that measurements support.
-        want: Kinds of questions for which ``auto`` chooses a strategy: names of
-            :data:`inweights.audit.strategies.measured.ASKED`.
+        want: Kinds of questions for which ``auto`` chooses a strategy: ``recall``,
+            ``reverse``, ``composition`` or ``steps``
+            (:data:`inweights.audit.strategies.measured.ASKED`). No effect without
+            ``auto``.
         wording: Sentence templates; by default those of the file, or else generic ones.
-        wordings: Largest number of wordings in which a strategy states the same thing.
-        hops: Largest number of facts in a chain whose end ``derive`` states.
+        wordings: Largest number of wordings in which a strategy states the same thing;
+            from 1 to the number of sentence templates.
+        hops: Largest number of facts in a chain whose end ``derive`` states; from 2 to
+            6.
         most: Largest number of chains of each length that strategies state.
         hold_out: Fraction (0 to 1) of the bridges whose chains no strategy states, so
             that composition can be measured on them.
         floor: Least fraction (0 to below 0.9) of the text that states single facts.
             Facts are repeated until it is reached, so that errors on held-out chains
             are not due to forgotten facts.
-        replay: A text file with one text per line, or its lines, for the strategy
-            ``replay``; they make up at most a quarter of all other text.
+        replay: Path of a text file with one text per line, or its lines, for the
+            strategy ``replay``. The length of these texts is at most a quarter of that
+            of all others; None without this strategy.
         budget: Length of the training set in tokens (in words if no tokenizer is
             given), filled with all facts, then added texts in random order, then
             repetitions. 0 takes each row once.
@@ -157,22 +165,28 @@ def augment(
             others (Feature Resemblance, §5: similarity before attribution).
         seed: Root seed of all random choices among questions, chains and repetitions.
         tokens: Function that counts tokens, such as
-            :func:`inweights.audit.token_counter`; None to measure length in words.
+            :func:`inweights.audit.token_counter` returns; None to measure length in
+            words.
         first: Chains of two facts, as pairs of indices of facts, that are stated before
             all others if ``most`` limits their number, such as those of
             :func:`inweights.audit.failing_chains`.
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,
             in the same order; texts that no longer state the fact are left out.
-        watch: Called with the numbers of finished and of all parts, and the next part.
+        watch: Called with the number of finished parts, the number of all parts, and
+            the name of the next part.
 
     Returns:
         Training set, control, questions, and counts.
 
     Raises:
-        ConfigError: An option is not valid, or the budget is too small for the facts.
-        DataError: The file to replay cannot be read, a text answers a held-out question
-            without being marked, or ``rewrite`` returns too few or too many texts.
+        ConfigError: A strategy or kind of question is unknown, a number is out of
+            range, the budget is too small for the facts or the result too large for the
+            memory, ``replay`` or ``rewrite`` is given without its strategy, or the
+            strategy ``replay`` without ``replay``.
+        DataError: The file to replay cannot be read or contains no text, a text answers
+            a held-out question without being marked, or ``rewrite`` returns too few or
+            too many texts.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -212,7 +226,7 @@ def augment(
         first=first,
         rewrite=rewrite,
     )
-    _validate(inputs, floor, budget)
+    check_ranges(inputs, floor, budget)
     report(0, 3, "statements")
     facts = list(plain(inputs))
     added = _added(inputs, chosen, facts, floor, count)
@@ -274,27 +288,3 @@ def _added(
         length = sum(count([text_of(row) for row in (*facts, *added)]))
         added += within(list(chosen["replay"](inputs)), int(REPLAYED * length), count)
     return added
-
-
-def _validate(inputs: StrategyInput, floor: float, budget: int) -> None:
-    """Raise :class:`ConfigError` if a number is out of range."""
-    there = max(len(inputs.words.templates(r)) for r in inputs.facts.relations)
-    if not 1 <= inputs.wordings <= there:
-        raise ConfigError(
-            f"wordings must be from 1 to {there}, the number of sentence templates, got "
-            f"{inputs.wordings}; define more templates with --wording"
-        )
-    if not 2 <= inputs.hops <= 6:
-        raise ConfigError(f"hops must be from 2 to 6, got {inputs.hops}")
-    if inputs.most < 1 or budget < 0:
-        raise ConfigError(
-            f"most must be >= 1 and budget must be >= 0, got {inputs.most} and {budget}"
-        )
-    if not 0 <= inputs.hold_out <= 1:
-        raise ConfigError(
-            f"hold_out must be a fraction from 0 to 1, got {inputs.hold_out:g}"
-        )
-    if not 0 <= floor < 0.9:
-        raise ConfigError(
-            f"floor must be a fraction from 0 to below 0.9, got {floor:g}"
-        )

@@ -60,6 +60,12 @@ class Contradicted(NamedTuple):
 def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
     r"""Return chains of two facts whose end differs from the value that the file states directly.
 
+    A chain ``s → b → o`` is contradicted if another fact states a different value of
+    its second relation for ``s``. Only relations for which nine in ten subjects have
+    one value are considered, and no dates or numbers. The contradictions of a pair of
+    relations count only if at least as many chains of this pair agree with the direct
+    facts, or if the names of the relations suggest that they should (as for places).
+
     Args:
         facts: The facts.
         words: Wording of the facts, which says which relations have persons as objects.
@@ -110,6 +116,9 @@ def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
     Args:
         facts: The facts.
         words: Wording of the facts, which says which relations have persons as objects.
+
+    Returns:
+        Indices of the first facts of all contradicted chains; empty if there are none.
     """
     return frozenset(chain.first for chain in contradicted_chains(facts, words))
 
@@ -158,7 +167,7 @@ def describe(
             counted.
 
     Returns:
-        One sentence per pair of relations.
+        One sentence per pair of relations, in the order of the chains.
     """
     groups: defaultdict[tuple[str, str], list[Contradicted]] = defaultdict(list)
     for chain in chains:

@@ -63,6 +63,9 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
     Args:
         rows: The rows.
         turn: Function that returns the user's turn in chat for a row.
+
+    Returns:
+        One row per text, in the given order, with an ``id`` from 0.
     """
     table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")
@@ -73,7 +76,9 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
 def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
     """Return the user's turn in a chat before a row's completion.
 
-    The turn is a question, or a sentence to complete.
+    For a row that states a fact, the turn is a question for its object. Otherwise it is
+    the prompt, if this is empty or ends with ``?`` or ``:``, or else a request to
+    complete the prompt.
 
     Args:
         row: The row.
@@ -105,7 +110,8 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
 
     Args:
         rows: All rows of the training set so far.
-        floor: Least fraction of the text, from 0 to below 1, that states single facts.
+        floor: Least fraction of the text, from 0 to below 1, that states single facts;
+            0 adds nothing.
         count: Function that returns the length of each text, in words or tokens.
 
     Returns:
@@ -132,11 +138,12 @@ def fill(
         seed: Root seed of the random order.
 
     Returns:
-        The rows of the training set.
+        The rows of the training set: the facts, the added rows that fit, then
+        repetitions of both, in random order.
 
     Raises:
-        ConfigError: The facts alone are longer than the goal, or the rows would exceed
-            the memory limit.
+        ConfigError: The facts alone are longer than the goal, the rows would exceed the
+            memory limit, or ``seed`` is negative.
     """
     rows = [*facts, *added]
     lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)

@@ -45,7 +45,8 @@ def write_augmented(
 
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.
-        folder: Folder to write; it appears only when it is complete.
+        folder: Folder to write, which must not exist; it appears only when it is
+            complete.
         formats: Further formats of ``train`` and ``control``, each written to files of
             its own such as ``train_alpaca``: ``alpaca``, ``sharegpt``, ``qa``.
 

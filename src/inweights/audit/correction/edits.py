@@ -25,14 +25,18 @@ _MANY = 5000
 def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, str]]:
     """Yield pairs of names with similar spellings, and how they differ.
 
-    Dates, numbers and placeholders are left out; accents and case are ignored.
+    Names are similar if they differ by one edit (:func:`count_edits`) and the longer
+    one has at least 5 characters, by two edits from 8 characters on, or by a first name
+    and its initial. Among more than 5,000 names only one edit is allowed. Dates,
+    numbers and placeholders are left out; accents and case are ignored.
 
     Args:
         names: Names of all entities.
         used: Indices in ``names`` of the names to compare, ``[N]``.
 
     Yields:
-        The indices of both names, and the difference, such as ``1 letter apart``.
+        The indices of both names, and the difference: ``1 letter apart``, ``2 letters
+        apart`` or ``an initial``.
     """
     plain = {
         i: " ".join(without_accents(names[i]).split())
@@ -102,8 +106,9 @@ def differ_in_words(one: str, other: str) -> bool:
         other: Another name.
 
     Returns:
-        True for a difference in spelling; False if only a number or a single letter
-        differs, as in ``room 12`` and ``room 13``.
+        True for a difference in spelling. False if a differing word has a digit or
+        fewer than three letters, as in ``room 12`` and ``room 13``, or if the names
+        have different numbers of words and one contains a digit.
 
     Example:
         >>> differ_in_words("anna karenina", "ana karenina"), differ_in_words("room 12", "room 13")
@@ -135,6 +140,9 @@ def count_edits(one: str, other: str) -> int:
     Args:
         one: A text.
         other: Another text.
+
+    Returns:
+        Number of edits; 0 for equal texts.
 
     Example:
         >>> count_edits("venice", "vencie"), count_edits("oslo", "osl")

@@ -82,6 +82,8 @@ class EntityKinds:
         A relation counts as single-valued if three quarters of its subjects have one
         value.
 
+        Different values means that the two have no value of the relation in common.
+
         Args:
             a: Index of an entity.
             b: Index of another entity.
@@ -113,8 +115,10 @@ class EntityKinds:
             other: Index of the commoner name.
 
         Returns:
-            The number of facts that agree, and whether the rarer name is probably not a
-            separate entity.
+            The number of agreements, and whether the rarer name is probably not a
+            separate entity. Agreements are the values that both have of one relation,
+            plus one if the rarer name lacks a relation that others of its kind have and
+            the commoner name has it, plus one in the opposite case.
         """
         own = self.roles[name]
         begun = [relation for relation, column in own if column == 0]

@@ -247,9 +247,12 @@ def _missing(facts: Knowledge, triples: Ids, lines: Ids) -> pl.DataFrame:
 def write_mended(mended: Mended, folder: str | Path) -> Path:
     """Write the four tables of a corrected set of facts as CSV, to a new folder.
 
+    The files are ``facts.csv``, ``set_apart.csv``, ``changes.csv`` and ``missing.csv``.
+    They have a column ``stage`` (the first two) only if some fact is not in stage 0.
+
     Args:
         mended: Result of :func:`mend`.
-        folder: Folder to write.
+        folder: Folder to write, which must not exist.
 
     Returns:
         The path of ``facts.csv``.

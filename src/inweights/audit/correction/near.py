@@ -60,7 +60,7 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
             3]``.
 
     Returns:
-        The pairs, those marked ``sure`` first.
+        The pairs, those marked ``sure`` first, then by the number of agreeing facts.
     """
     kinds = EntityKinds(triples)
     found: list[Near] = []
@@ -101,8 +101,9 @@ def _is_best(near: Near, rivals: dict[int, list[int]]) -> bool:
 def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
     """Return facts that symmetric or inverse relations imply and the file does not state.
 
-    A relation counts as symmetric, or as the inverse of another, if most of its facts
-    are also stated in the other direction.
+    A relation counts as symmetric, or as the inverse of another, if at least two, and
+    three fifths, of its facts are also stated in the other direction. Half of them
+    suffice if they make up three fifths of the other relation.
 
     Args:
         triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,

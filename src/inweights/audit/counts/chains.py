@@ -25,7 +25,9 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
 
     Returns:
-        One row per relation, as described at :class:`~inweights.audit.Audit`.
+        One row per relation, in the order of the facts: ``relation``, ``triples``,
+        ``subjects``, ``objects``, ``values``, ``most_common`` and ``share``, as
+        described at :class:`~inweights.audit.Audit`.
     """
     counts = facts.group_by("relation", "object").len()
     common = counts.sort("len", "object", descending=[True, False]).group_by(
@@ -85,7 +87,7 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
 
     Returns:
         One row per chain (``subject``, ``first``, ``bridge``, ``second``, ``answer``),
-        and the fraction of all chains that are listed.
+        and the fraction of all chains that are listed (1 if there are none).
     """
     out = facts.group_by(bridge="subject").agg(out=pl.len())
     each = (
@@ -123,7 +125,11 @@ def compositions(
         counts: Exact numbers of chains, from :func:`chain_counts`.
 
     Returns:
-        One row per pair of relations, as described at :class:`~inweights.audit.Audit`.
+        One row per pair of relations, most chains first: ``first``, ``second``,
+        ``chains``, ``subjects``, ``bridges``, ``answers``, ``complexity``,
+        ``expected``, ``stated`` and ``share``, as described at
+        :class:`~inweights.audit.Audit`. All but ``chains`` are null for a pair without
+        a listed chain.
     """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()

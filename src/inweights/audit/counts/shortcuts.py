@@ -21,7 +21,8 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
         chains: The listed chains, from :func:`chains_in`.
 
     Returns:
-        The columns of ``chains``, with ``stated_as`` (the relation of the direct fact),
+        One row per chain and fact that states its answer about the same subject: the
+        columns of ``chains``, with ``stated_as`` (the relation of the direct fact),
         ``fact`` (its index) and ``line`` (its line in the file).
     """
     stated = facts.select("subject", "relation", "fact", "line", answer="object")

@@ -58,7 +58,8 @@ class TrainedForecast:
         kinds: One row per model and role of queries: ``model``, ``role``, ``queries``
             (their number), ``share`` (mean of the shares of these queries), ``lower``
             and ``upper`` (95% Student interval of that mean over the replicas),
-            ``right_answers`` and ``chance`` (means over these queries).
+            ``right_answers`` and ``chance`` (means over these queries; null for the
+            role ``unstated``).
         memorised: For each model, by its name, the fraction of the facts that are
             answered rightly, mean over its replicas.
         replicas: Number of replicas of each model.
@@ -82,8 +83,9 @@ def replicas_for(
 
     Args:
         facts: Number of facts. The learning rate of Emb-MLP is proportional to it, up
-            to a maximum.
-        share: Factor by which the numbers of updates are multiplied.
+            to a maximum of 2.
+        share: Factor by which the numbers of updates are multiplied; at least one
+            update is made.
 
     Returns:
         Config and curriculum by the name of the model, ``Emb-MLP`` and ``GPT``.
@@ -118,10 +120,11 @@ def predict_by_training(
 
     Returns:
         For each query, the fraction of the replicas that answer it rightly, with an
-        interval.
+        interval; and means for each role of queries.
 
     Raises:
-        ConfigError: ``replicas`` is not a positive number.
+        ConfigError: ``replicas`` is not a positive number, ``seed`` is negative, or a
+            model does not fit the world or its curriculum.
         DataError: There are no facts, or an answer has several tokens.
         RunError: A replica diverges even at the lowest learning rate that is tried.
     """
@@ -186,10 +189,11 @@ def trained_queries(
         query) and ``answer`` (the answer that the world gives to it).
 
     Raises:
-        ConfigError: The number of replicas is not valid, or the world is too large for
-            the memory.
-        DataError: The world cannot be trained on.
-        RunError: The training failed.
+        ConfigError: ``replicas`` is not a positive number, ``seed`` is negative, or the
+            world is too large for the memory.
+        DataError: The world has no facts, or an answer of several tokens; or the file
+            from which it is read cannot be read.
+        RunError: A replica diverges even at the lowest learning rate that is tried.
     """
     made = world.build(seed)
     names = made.vocabulary.names

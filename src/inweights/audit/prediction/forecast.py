@@ -55,7 +55,8 @@ def forecast(
             all queries, and no further identities.
         seed: Root seed that decides which queries are drawn if there are too many.
         seconds: Time limit of all solutions together, in seconds; None for no limit.
-        **options: Further arguments of :func:`inweights.predict`.
+        **options: Further arguments of :func:`inweights.predict`, except ``world`` and
+            ``began``.
 
     Returns:
         The prediction. Its table ``let_go`` also lists the facts outside the part, with
@@ -63,7 +64,9 @@ def forecast(
         covered.
 
     Raises:
-        ConfigError: ``seconds`` or another option is not valid.
+        ConfigError: ``seconds`` or another option is out of range, or ``config`` gives
+            identities to an unknown relation.
+        DataError: Facts contradict each other, and ``answers`` is ``one``.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -137,7 +140,8 @@ def predict_source(
 
     Args:
         facts: Where the facts are, and which queries are evaluated. Its ``path`` may
-            also be a kind of world, or a folder that contains a world.
+            also be a kind of world, such as ``two-hop``, or a folder that contains a
+            world; its other fields then have no effect.
         changes: Changes to the settings of the world or of ``facts``, each
             ``key=value``.
         seed: Root seed of the world.
@@ -153,8 +157,11 @@ def predict_source(
         set.
 
     Raises:
-        ConfigError: An option is not valid, or there is no such world.
-        DataError: The facts cannot be read.
+        ConfigError: An option is out of range, there is no such world, a change does
+            not fit its settings, or intervals are requested but the prediction is that
+            of the soft program.
+        DataError: The facts cannot be read, an answer of the world has several tokens,
+            or facts contradict each other and ``solving.answers`` is ``one``.
 
     Example:
         >>> few = Solving(advise=False, intervals=True)
@@ -198,15 +205,18 @@ def failing_chains(
 ) -> list[tuple[int, int]]:
     """Return the chains of two facts that a model is predicted to miss, smallest margin first.
 
-    The prediction is for a network trained on these facts alone. If there are more than
-    1,000 facts, it is made for a part of them.
+    A chain is missed if its question fails or is tied. The prediction is for a network
+    trained on these facts alone. If there are more than 1,000 facts, it is made for a
+    part of them.
 
     Args:
         knowledge: The facts.
-        progress: Called during each solution, as by :func:`inweights.predict`.
+        progress: Called during each solution with a description, the number of
+            iterations and the gap.
 
     Returns:
-        The indices of the first and the second fact of each chain.
+        The indices of the first and the second fact of each chain, in ``knowledge``;
+        empty if there are no chains, or none is missed.
 
     Example:
         >>> from inweights.worlds import read_knowledge

@@ -197,7 +197,7 @@ def shares_by_role(
             :func:`shares_by_query`, ``[R, Q]``.
 
     Returns:
-        The rows of one model in the table ``kinds`` of
+        One row per role of queries: the rows of one model in the table ``kinds`` of
         :class:`~inweights.audit.prediction.by_training.TrainedForecast`.
     """
     rows = []

@@ -32,12 +32,13 @@ def mark_direct_answers(
         turns: The user's turn in chat for each row of the training set.
 
     Returns:
-        The remaining questions, with the columns ``told`` (the roles of the rows that
-        answer the question directly) and ``itself`` (whether the answer is the
-        subject).
+        The remaining questions, with the columns ``told`` (a list of the roles of the
+        rows that answer the question directly; empty if none does) and ``itself``
+        (whether the answer is the subject).
 
     Raises:
-        DataError: A text answers a question and is not marked as doing so.
+        DataError: A text names only the subject of a question and then its answer, and
+            is not marked as answering it.
     """
     number = {name: i for i, name in enumerate(facts.entities)}
     roles: defaultdict[tuple[int, int], dict[str, None]] = defaultdict(dict)

@@ -56,7 +56,8 @@ def held_out(
             facts from their object.
 
     Returns:
-        One row per question:
+        One row per question, at most 10,000 of each role; compositions first, then
+        analogies, then reversals, each sorted by ``facts``:
 
         - ``role``: ``composition`` (the ``second`` relation of the ``bridge`` to which
           the ``first`` relation leads from the ``subject``); ``analogy`` (the
@@ -66,8 +67,9 @@ def held_out(
         - ``prompt``: the beginning of a sentence that the answer completes.
         - ``question``: the prompt as a user asks it in chat.
         - ``answer``: the right answer.
-        - ``candidates``: the answer and wrong answers of its kind, with the bridge of a
-          composition among them. A question without a wrong candidate is left out.
+        - ``candidates``: the answer and wrong answers of its kind, at most 50 in all,
+          in alphabetical order, with the bridge of a composition among them. A question
+          without a wrong candidate is left out.
         - ``label``: index of the answer among the candidates.
         - ``accepted``: the answer and its other names.
         - ``also_right``: other right answers to the prompt, with their other names.
@@ -75,6 +77,9 @@ def held_out(
         - ``facts``: indices of the facts from which the answer follows.
         - ``subject``, ``first``, ``bridge``, ``second``: names, as explained under
           ``role``; ``bridge`` and ``second`` are null for a reversal.
+
+    Raises:
+        ConfigError: ``seed`` is negative.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -99,6 +104,9 @@ def with_left_out(
     Returns:
         The questions, and the number of questions that were left out because their only
         candidate is the answer.
+
+    Raises:
+        ConfigError: ``seed`` is negative.
     """
     objects, starts = _names_by_relation(facts)
     rng = Streams(seed).numpy(WORLD, "questions")

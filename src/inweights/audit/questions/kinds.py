@@ -66,12 +66,18 @@ def compositions(
 ) -> Iterator[Draft]:
     """Yield a question for each distinct prompt about a chain of two facts.
 
+    Facts whose object may be a homonym
+    (:func:`~inweights.audit.homonyms.doubtful_facts`) begin no chain.
+
     Args:
         facts: The facts.
         words: Templates of prompts and questions.
         objects: Names of the objects of each relation, by its index.
         most: Largest number of chains from which questions are made.
         rng: Random generator that decides the order.
+
+    Yields:
+        Questions of the role ``composition``, in random order.
     """
     names = facts.entities
     relations = facts.relations
@@ -141,6 +147,10 @@ def analogies(
         words: Templates of prompts and questions.
         objects: Names of the objects of each relation, by its index.
         rng: Random generator that decides the order.
+
+    Yields:
+        Questions of the role ``analogy``, in random order, at most one per entity and
+        relation.
     """
     names = facts.entities
     relations = facts.relations
@@ -254,11 +264,17 @@ def reversals(
 ) -> Iterator[Draft]:
     """Yield questions for the subject of a fact, if its object is an entity with one subject.
 
+    That is, no other fact of the relation has this object, and it is not a date or
+    number.
+
     Args:
         facts: The facts.
         words: Templates of prompts.
         starts: Names of the subjects of each relation, by its index.
         rng: Random generator that decides the order.
+
+    Yields:
+        Questions of the role ``reversal``, in random order.
     """
     key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)

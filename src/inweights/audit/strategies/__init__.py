@@ -47,7 +47,8 @@ def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
     """Return the strategies of the given names.
 
     Args:
-        names: Names of :data:`STRATEGIES`; repetitions are ignored.
+        names: Names of :data:`STRATEGIES`; repetitions are ignored. ``auto`` is not one
+            of them, as :func:`~inweights.audit.augment` replaces it by its choices.
 
     Returns:
         The functions by name, in the order given.

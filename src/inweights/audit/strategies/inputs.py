@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inweights.audit.homonyms import doubtful_facts
+from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import bridges_of
@@ -29,7 +30,9 @@ class Row(NamedTuple):
     Attributes:
         fact: Index of the fact that it states; -1 if it states none or several.
         line: Line of that fact in the file; -1 if there is none.
-        role: Kind of text, such as ``fact`` or ``derived``.
+        role: Kind of text: ``fact``, or one that a strategy makes (``derived``,
+            ``steps``, ``paraphrase``, ``rewritten``, ``qa``, ``passage``, ``entity``,
+            ``reverse``, ``identity``, ``replay``).
         stage: Stage of the curriculum in which it is trained.
         prompt: Beginning of the text, which has no loss if only completions are
             trained; may be empty.
@@ -75,7 +78,7 @@ class StrategyInput:
     hops: int = 2
     most: int = 10_000
     hold_out: float = 0.0
-    replay: Path | Sequence[str] | None = None
+    replay: str | Path | Sequence[str] | None = None
     first: Sequence[tuple[int, int]] = ()
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
 
@@ -84,6 +87,9 @@ class StrategyInput:
 
         Args:
             name: Name of the purpose.
+
+        Raises:
+            ConfigError: :attr:`seed` is negative.
         """
         return Streams(self.seed).numpy(WORLD, "strategies", name)
 
@@ -104,7 +110,8 @@ class StrategyInput:
 
         Args:
             fact: Index of the fact.
-            wording: Index of the wording; 0 is the first.
+            wording: Index of the wording; 0 is the first, and indices beyond the last
+                start again from 0.
         """
         s, r, o = self.facts.names(fact)
         return self.words.state(r, s, o, wording)
@@ -129,7 +136,8 @@ class StrategyInput:
             hops: Number of facts in a chain.
 
         Returns:
-            Indices of the facts of each chain, sorted.
+            Indices of the facts of each chain, ``hops`` of them; the chains are sorted
+            by these indices.
         """
         first = [
             pair for pair in self.first if hops == 2 and self._can_be_stated(*pair)
@@ -175,3 +183,36 @@ class StrategyInput:
             for found in islice(begun, 1):
                 yield found
                 waiting.append(begun)
+
+
+def check_ranges(inputs: StrategyInput, floor: float, budget: int) -> None:
+    """Check the numbers that :func:`~inweights.audit.augment` takes.
+
+    Args:
+        inputs: The facts and settings.
+        floor: Least fraction of the text that states single facts.
+        budget: Length of the training set.
+
+    Raises:
+        ConfigError: A number is out of range.
+    """
+    there = max(len(inputs.words.templates(r)) for r in inputs.facts.relations)
+    if not 1 <= inputs.wordings <= there:
+        raise ConfigError(
+            f"wordings must be from 1 to {there}, the number of sentence templates, got "
+            f"{inputs.wordings}; define more templates with --wording"
+        )
+    if not 2 <= inputs.hops <= 6:
+        raise ConfigError(f"hops must be from 2 to 6, got {inputs.hops}")
+    if inputs.most < 1 or budget < 0:
+        raise ConfigError(
+            f"most must be >= 1 and budget must be >= 0, got {inputs.most} and {budget}"
+        )
+    if not 0 <= inputs.hold_out <= 1:
+        raise ConfigError(
+            f"hold_out must be a fraction from 0 to 1, got {inputs.hold_out:g}"
+        )
+    if not 0 <= floor < 0.9:
+        raise ConfigError(
+            f"floor must be a fraction from 0 to below 0.9, got {floor:g}"
+        )

@@ -85,15 +85,16 @@ class Choice(NamedTuple):
 def choose(wanted: Sequence[str]) -> list[Choice]:
     """Return the strategy with the best measured effect for each kind of question.
 
-    This is the strategy with the largest median gain among those whose whole interval
-    lies above the control. If there is none, it is the strategy with the best median,
-    provided that this is at least 0.1; otherwise no strategy is chosen.
+    For each kind, this is the strategy with the largest median gain among those whose
+    whole interval lies above the control. If there is none, it is the strategy with the
+    best median, provided that this is at least 0.1; otherwise no strategy is chosen.
 
     Args:
         wanted: Kinds of questions, names of ``ASKED``.
 
     Returns:
-        A :class:`Choice` for each kind, in the order of ``wanted``.
+        A :class:`Choice` for each kind, in the order of ``wanted`` without repetitions.
+        ``strategy`` is empty where none is chosen.
 
     Raises:
         ConfigError: There is no such kind of question.
@@ -135,7 +136,8 @@ def evidence(strategy: str) -> str:
         strategy: Name of the strategy.
 
     Returns:
-        The measured gain for each kind of question, or a note that there are none.
+        The measured gain for each kind of question with its interval, or a note that
+        the strategy was not measured.
     """
     rows = (row for row in MEASURED if row.strategy == strategy)
     said = "; ".join(

@@ -29,7 +29,10 @@ class Mentions:
         }
 
     def __call__(self, text: str) -> list[int]:
-        """Return the indices of the names that a text contains, in the order of the text."""
+        """Return the indices of the names that a text contains, in the order of the text.
+
+        Case matters, and a name that occurs twice is listed twice.
+        """
         parts = tuple(_PART.findall(text))
         named = []
         at = 0

@@ -35,6 +35,9 @@ def plain(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts, their wordings and the limits.
+
+    Yields:
+        One row of the role ``fact`` per fact, in the order of the facts.
     """
     for i in range(len(inputs.facts)):
         yield _row(inputs, i, "fact", inputs.statement(i))
@@ -49,6 +52,9 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts and settings, with the function in ``rewrite``, or None.
+
+    Yields:
+        Rows of the role ``paraphrase``, then those of the role ``rewritten``.
 
     Raises:
         DataError: The function ``rewrite`` returns fewer or more texts than it was
@@ -79,6 +85,9 @@ def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts, their wordings and the limits.
+
+    Yields:
+        One row of the role ``qa`` per fact.
     """
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)
@@ -88,10 +97,14 @@ def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
 def reversals(inputs: StrategyInput) -> Iterator[Row]:
     """Yield rows that state every fact from its object to its subject.
 
-    With this strategy, no held-out question asks for a reversal.
+    Facts whose subject and object are the same are left out. With this strategy, no
+    held-out question asks for a reversal.
 
     Args:
         inputs: The facts, their wordings and the limits.
+
+    Yields:
+        Rows of the role ``reverse``.
     """
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)

@@ -33,6 +33,9 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts, their wordings and the limits.
+
+    Yields:
+        Rows of the role ``derived``, with the stage of the latest fact of the chain.
     """
     facts = inputs.facts
     words = inputs.words
@@ -53,6 +56,9 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts, their wordings and the limits.
+
+    Yields:
+        Rows of the role ``steps``.
     """
     facts = inputs.facts
     words = inputs.words
@@ -74,6 +80,9 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts, their wordings and the limits.
+
+    Yields:
+        Rows of the role ``identity``, in stage 0.
     """
     facts = inputs.facts
     stated = set(facts.triples[identities_of(facts), 0].tolist())
@@ -93,6 +102,9 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts, their wordings and the limits.
+
+    Yields:
+        Rows of the role ``passage``.
     """
     facts = inputs.facts
     rng = inputs.rng("passages")
@@ -122,6 +134,9 @@ def entities(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts, their wordings and the limits.
+
+    Yields:
+        Rows of the role ``entity``.
     """
     facts = inputs.facts
     about: defaultdict[int, list[int]] = defaultdict(list)
@@ -193,15 +208,18 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
     Args:
         inputs: The facts and settings, with the file or its lines in ``replay``.
 
+    Yields:
+        Rows of the role ``replay``, in stage 0, without a prompt.
+
     Raises:
-        ConfigError: No file is given.
+        ConfigError: :attr:`.StrategyInput.replay` is None.
         DataError: The file cannot be read, or contains no text.
     """
     if inputs.replay is None:
         raise ConfigError(
             "strategy 'replay' needs a text file, one text per line: give --replay FILE"
         )
-    given = inputs.replay
+    given = Path(inputs.replay) if isinstance(inputs.replay, str) else inputs.replay
     lines = read_text(given).splitlines() if isinstance(given, Path) else given
     texts = [line.strip() for line in lines if line.strip()]
     if not texts:
