@@ -120,6 +120,13 @@ def test_a_reliable_claim_is_not_proposed_fewer_seeds_than_a_verdict_takes() -> 
         assert result(judged, met, rule="reliable").verdict == verdict, seeds
 
 
+def test_one_seed_of_a_mean_is_undecided_without_an_estimate_of_seeds() -> None:
+    """One number has no spread, from which the number of seeds could be estimated."""
+    table = TABLE.filter(model="a", seed=4)
+    found = result(ACCURACY >= 0.7, table, rule="mean", minimum=1)
+    assert (found.verdict, found.needed) == ("undecided", None)
+
+
 def test_ten_thousand_seeds_are_not_proposed() -> None:
     """Where the mean lies so far from the edge that exactly so many seeds would decide."""
     values = TABLE["accuracy"][:8].to_numpy()

@@ -72,10 +72,13 @@ class Said(Config, kw_only=True):
         condition: Condition of the trials on which the claim is judged; empty if there
             is only one condition.
         quote: The paper's own words.
-        protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
-            ``substitute``; ``None`` for claims of ours.
+        protocol: How closely the paper's protocol is followed: ``exact``, with its
+            settings and sizes; ``scaled``, with its settings at a smaller size;
+            ``substitute``, with another model, other data or another measure. ``None``
+            for claims of ours.
         close: Smallest and largest number that count as close to the published one;
-            ``None`` for a range by a constant factor.
+            ``None`` for the range by a constant factor of
+            :func:`~.published.published_range`.
     """
 
     id: str
@@ -92,7 +95,11 @@ class Said(Config, kw_only=True):
 
     @property
     def number(self) -> tuple[str, str]:
-        """Two texts: the paper's number, and its origin, ``published`` or ``derived``."""
+        """Origin of the paper's number, ``published`` or ``derived``, and the number as text.
+
+        A number is ``derived`` if it follows from two that the paper prints. The second
+        text is empty if the claim has no published number.
+        """
         said = self.published or ""
         if said.startswith(DERIVED):
             return DERIVED.strip(), said.removeprefix(DERIVED)
@@ -122,13 +129,14 @@ class Claim(Said, kw_only=True):
 
     Attributes:
         score: The numbers that are judged, one per seed.
-        judged: Statistic over the seeds that has to lie within the target: their median
-            (``typical``), the share of seeds that meet the target individually
-            (``reliable``) or their mean (``mean``).
+        judged: Statistic over the seeds that is judged: their median (``typical``) or
+            their mean (``mean``), which has to lie within the target; or the share of
+            seeds that meet the target individually (``reliable``), which has to be at
+            least :data:`RELIABLE`.
 
     Raises:
-        ConfigError: The target contains only the largest or only the smallest possible
-            value of the score.
+        ConfigError: The target begins at the largest possible value of the score or
+            ends at the smallest, and ``check`` is not set.
     """
 
     score: Score
@@ -167,7 +175,7 @@ class Claim(Said, kw_only=True):
 
         Raises:
             ConfigError: The quote, the published number or the protocol is missing, or
-                the quote is too long.
+                the quote has more than 25 words.
         """
         wanted = {
             "quote": f"the paper's own words, '{NO_WORDS}' or '{NO_TEXT}'",
@@ -186,7 +194,7 @@ class Claim(Said, kw_only=True):
 
 
 def own_claim(id_: str, text: str, judged: Judged) -> Claim:
-    """Make a claim that no paper states.
+    """Return a claim that no paper states, judged by the median over seeds.
 
     Args:
         id_: Name of the claim, ``<recipe>/<short-name>``.
@@ -196,8 +204,8 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
             :class:`~inweights.experiments.Score`.
 
     Raises:
-        ConfigError: The target contains only the largest or only the smallest possible
-            value of the score.
+        ConfigError: The target begins at the largest possible value of the score or
+            ends at the smallest.
     """
     score = judged.score
     target = judged.target
@@ -261,8 +269,8 @@ class Stating:
             **said: Further attributes of :class:`Claim`.
 
         Raises:
-            ConfigError: The target contains only the largest or only the smallest
-                possible value of the score.
+            ConfigError: The target begins at the largest possible value of the score or
+                ends at the smallest, and ``check`` is not set.
         """
         return Claim(
             id=f"{self.recipe}/{name}",

@@ -22,14 +22,17 @@ class ClaimResult(Said, kw_only=True):
             it is that of the deciding case.
         low: Lower end of the confidence interval of ``measured``; ``None`` for computed
             numbers, and if there are too few seeds.
-        high: Upper end of the confidence interval of ``measured``.
-        replicates: Number of seeds that were judged.
-        hits: Number of seeds that meet the target individually.
+        high: Upper end of the confidence interval of ``measured``; ``None`` as for
+            ``low``.
+        replicates: Number of seeds of the deciding case; 0 if nothing was measured.
+        hits: Number of seeds that meet the target individually; ``None`` for computed
+            numbers, and if nothing was measured.
         share_low: Lower end of the confidence interval of the share of seeds that meet
-            the target.
+            the target; ``None`` as for ``hits``.
         share_high: Upper end of the confidence interval of this share.
-        case: The deciding case: the one that is farthest from being reproduced. Empty
-            if there is only one case.
+        case: The deciding case, the one that is farthest from being reproduced, such as
+            ``model = gpt``. Empty if the claim does not have to hold for each value of
+            a column.
         why: Reason why the claim was not judged; empty if it was.
         needed: Estimated number of seeds that would decide an open claim, if further
             seeds are like those so far; ``None`` if unknown.
@@ -123,6 +126,8 @@ class ClaimResult(Said, kw_only=True):
     @property
     def met(self) -> str:
         """Number of seeds that meet the target, with the interval of their share, as text.
+
+        It is empty for computed numbers, and if nothing was measured.
 
         Example:
             >>> from inweights.experiments import Target

@@ -27,8 +27,9 @@ class Numbers:
     """The numbers of a score, ready to be judged.
 
     Attributes:
-        cases: The number of each seed, by case. A score without ``each`` has one case,
-            whose name is empty.
+        cases: The number of each seed, by case and seed. A case is named by the values
+            of the columns ``each`` of the score, such as ``model = gpt``; a score
+            without ``each`` has one case, whose name is empty.
         why: Reason why the numbers cannot be judged; empty if they can.
         size: Median absolute value of the subtracted numbers, over all seeds, which
             determines how large rounding errors can be; 0 if nothing is subtracted.
@@ -40,7 +41,7 @@ class Numbers:
 
     @property
     def fewest(self) -> int:
-        """Number of seeds of the case with the fewest seeds."""
+        """Number of seeds of the case with the fewest seeds; 0 if there are no cases."""
         return min(map(len, self.cases.values()), default=0)
 
 
@@ -54,8 +55,9 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 
     Returns:
         The numbers by case and seed, or the reason why they cannot be judged: no row is
-        left (the table is empty, or the two parts of a difference share no case and
-        seed), a run diverged, or a value is not a number.
+        left (the table is empty and the score selects no values, or the two parts of a
+        difference share no case and seed), a run of the score diverged
+        (:func:`diverged_runs`), or the mean of a seed is not a number.
 
     Raises:
         DataError: A table or a column is missing, a column contains no numbers, no row
@@ -80,9 +82,12 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
     """Warn about runs whose loss became infinite or NaN, so that their other numbers mean nothing.
 
+    The warning is a ``UserWarning`` that states how many runs diverged and names the
+    first.
+
     Args:
-        tables: Tables of a plan, by name. Without a table ``losses`` there is no
-            warning.
+        tables: Tables of a plan, by name. Without a table ``losses`` that has a column
+            ``loss``, there is no warning.
     """
     runs = diverged_runs(tables)
     if runs.is_empty():
@@ -105,15 +110,15 @@ def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
 
 
 def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the runs whose loss became infinite or NaN.
+    """Return the runs whose recorded loss became infinite, NaN or missing.
 
     Args:
         tables: Tables of a plan, by name. Only ``losses`` is read, with its columns
             ``loss``, ``seed`` and the labels.
 
     Returns:
-        One row per diverged run, with its labels and its seed; no rows if there is no
-        table ``losses``.
+        One row per diverged run, with its labels and its seed. If there is no table
+        ``losses`` with a column ``loss``, a table without rows and columns.
     """
     import polars as pl
 

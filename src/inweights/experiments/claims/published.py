@@ -16,12 +16,14 @@ _NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
 def published_range(claim: Claim) -> tuple[float, float] | None:
     """Return the range of numbers that are close to the published one, or ``None``.
 
-    It is the claim's own range, otherwise all numbers within a factor of
+    The range is the claim's own (``close``), otherwise all numbers within a factor of
     :data:`FACTOR`.
 
     Returns:
-        The smallest and the largest number; ``None`` if the paper prints no number, or
-        if the target already is a range around it or ends at the score's bound.
+        The smallest and the largest number; ``None`` if the paper prints no single
+        number (:func:`printed_number`), if the claim has no range of its own and the
+        number is 0 or the target has two ends, or if every possible value within the
+        target is close anyway.
     """
     printed = printed_number(claim.published)
     target = claim.target
@@ -39,9 +41,9 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 def printed_number(text: str | None) -> float | None:
     """Return the number that a paper's text prints; ``None`` if it is not a single number.
 
-    A spread (``± 0.1``) is ignored, and a percentage is converted to a share. A number
-    that follows from two printed ones is marked ``derived``, and the text may name
-    these two.
+    A sign ``≈`` or ``~`` before the number and a spread (``± 0.1``) after it are
+    ignored, and a percentage is converted to a share. A number that follows from two
+    printed ones is marked ``derived``, and the text may name these two.
 
     Example:
         >>> printed_number("0.7983 ± 0.027"), printed_number("derived .1967 (.995 − .7983)")

@@ -59,18 +59,29 @@ class Score(Config):
     exact: bool = False
 
     def at(self, **where: Value) -> Score:
-        """Return the score of those rows in which columns also have the given values."""
+        """Return the score of those rows in which columns also have the given values.
+
+        A value replaces an earlier one of the same column. Whether the table has the
+        columns and values is checked when the claim is judged.
+        """
         return structs.replace(self, where={**self.where, **where})
 
     def of(self, column: str) -> Score:
-        """Return the score of another column, in the same rows and with the same bounds."""
+        """Return the score of another column, in the same rows and with the same bounds.
+
+        Whether the table has the column is checked when the claim is judged.
+        """
         return structs.replace(self, column=column)
 
     def over(self, *columns: str) -> Score:
         """Return a score that is judged separately for each combination of values of some columns.
 
         Args:
-            *columns: Names of the columns. The claim has to hold for every combination.
+            *columns: Names of the columns, in place of earlier ones. The claim has to
+                hold for every combination of their values that occurs in the table.
+
+        Returns:
+            The score, with the columns as :attr:`each`.
         """
         return structs.replace(self, each=columns)
 
@@ -109,11 +120,14 @@ class Score(Config):
         return Judged(self, Target(most=most))
 
     def within(self, least: float, most: float) -> Judged:
-        """Return the score with a target range.
+        """Return the claim's assertion that the score lies in a range.
 
         Args:
             least: Smallest value that meets the target.
             most: Largest value that meets the target.
+
+        Returns:
+            The score together with its target, including both ends.
 
         Raises:
             ConfigError: ``least`` is larger than ``most``.
@@ -122,13 +136,13 @@ class Score(Config):
 
     @property
     def size(self) -> float:
-        """Largest absolute value that the score can have; 0 if it has no bounds."""
+        """Largest absolute value of the finite :attr:`bounds`; 0 if there is none."""
         ends = [abs(end) for end in self.bounds or () if math.isfinite(end)]
         return max(ends, default=0.0)
 
     @property
     def columns(self) -> set[str]:
-        """Names of all columns that the table must have."""
+        """Names of all columns that the table must have, including ``seed``."""
         return {*self.where, *self.minus, *self.each, self.column, "seed"}
 
 
@@ -183,6 +197,8 @@ def cosine(table: str, column: str, **where: Value) -> Score:
 
 def computed(table: str, column: str, **where: Value) -> Score:
     """Return a score that does not depend on seeds, such as a step of a proof at a given size.
+
+    One seed is enough for a verdict on such a score.
 
     Args:
         table: Name of a table of the recipe.

@@ -90,7 +90,7 @@ class Target(Config):
             low: The smallest of the numbers.
             high: The largest of the numbers.
             rounding: Tolerance within which a number counts as equal to an end of the
-                range.
+                range; by default a millionth of that end.
 
         Example:
             >>> Target(least=0.9).contains(0.8999999762, 1.0), Target(least=0.9).contains(0.89, 1.0)
@@ -104,7 +104,7 @@ class Target(Config):
         Args:
             value: The number.
             rounding: Tolerance within which a number counts as equal to an end of the
-                range.
+                range; by default a millionth of that end.
         """
         return self.least is not None and value < self.least - rounding.at(self.least)
 
@@ -114,7 +114,7 @@ class Target(Config):
         Args:
             value: The number.
             rounding: Tolerance within which a number counts as equal to an end of the
-                range.
+                range; by default a millionth of that end.
         """
         return self.most is not None and value > self.most + rounding.at(self.most)
 

@@ -52,13 +52,17 @@ def judge(
         claim: The claim.
         tables: Tables of the run, by name.
         alpha: Error probability of a confidence interval; by default .05.
-        minimum: Smallest number of seeds with which a verdict is given.
-        targets: Whether the numbers are judged, or only measured as at scale ``smoke``.
-        strict: Whether missing tables or columns are an error. If not, the result is
-            ``not judged`` and states the reason.
+        minimum: Smallest number of seeds with which a verdict is given, by default 8;
+            scores that do not depend on seeds need one.
+        targets: Whether the numbers are judged. If not, as at scale ``smoke``, the
+            result is ``not judged``, with the measured numbers.
+        strict: Whether it is an error if the tables do not fit the score. If not, the
+            result is ``not judged`` and states the reason.
 
     Raises:
-        DataError: ``strict`` is set, and a table, a column or a value is missing.
+        DataError: ``strict`` is set, and a table, a column or a value that the score
+            selects is missing, the column contains no numbers, or a value is of another
+            type than its column.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)
@@ -88,9 +92,15 @@ def decide(
         claim: The claim.
         numbers: The number of each seed, by case.
         alpha: Error probability of a confidence interval; by default .05.
-        minimum: Smallest number of seeds with which a verdict is given.
-        targets: Whether the numbers are judged, or only measured.
+        minimum: Smallest number of seeds with which a verdict is given, by default 8;
+            scores that do not depend on seeds need one.
+        targets: Whether the numbers are judged. If not, the result is ``not judged``,
+            with the measured numbers.
         rounding: Relative tolerance at the ends of the target (:class:`Rounding`).
+
+    Returns:
+        The claim with the numbers and intervals of the deciding case: the one that is
+        farthest from being reproduced.
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -177,8 +187,9 @@ def span_of(
         alpha: Error probability of the interval.
 
     Returns:
-        Three numbers: median or mean, and lower and upper end of the interval. The ends
-        are infinite if there are too few seeds.
+        Three numbers: median or mean, and lower and upper end of the interval. For too
+        few seeds, the ends of a median's interval are infinite, and those of an
+        unbounded mean's are the mean.
     """
     if claim.judged != "mean":
         return intervals.median_interval(values, alpha)
@@ -190,8 +201,12 @@ def span_of(
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
     """Return how many seeds a first verdict needs: the stated number, doubled while too small.
 
+    The smallest possible number is 8, or more if an interval of the claim's statistic
+    needs more seeds to lie on one side of a target.
+
     Args:
-        claim: The claim, whose rule determines the smallest possible number.
+        claim: The claim, whose statistic (``judged``) determines the smallest possible
+            number.
         stated: Number of seeds that the recipe states.
         alpha: Error probability of a confidence interval.
     """
@@ -207,7 +222,11 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
 
 
 def is_open(claim: ClaimResult) -> bool:
-    """Return whether more seeds may decide a claim."""
+    """Return whether more seeds may decide a claim.
+
+    This is so if its verdict is ``undecided``, or if it was not judged for lack of
+    seeds.
+    """
     return claim.verdict == "undecided" or (
         claim.verdict == "not judged" and bool(claim.needed)
     )
@@ -217,7 +236,9 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
     """Count the verdicts on claims of papers, on our own claims, and on checks.
 
     Returns:
-        Number of claims by group (``papers``, ``ours``, ``checks``) and verdict.
+        Number of claims by group (``papers``, ``ours``, ``checks``) and verdict; each
+        group has all verdicts, with 0 for those that do not occur. A check is counted
+        only among the ``checks``.
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -281,6 +302,8 @@ def _needed(
     if claim.judged == "mean":
         edges = [edge for edge in (target.least, target.most) if edge is not None]
         gap = min(abs(fmean(values) - edge) for edge in edges)
+        if count < 2:
+            return None  # one number has no spread
         spread = stdev(values)
     elif claim.judged == "reliable":
         gap = abs(inside - RELIABLE)

@@ -37,11 +37,14 @@ _NAMED = 3
 def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
     """Return warnings that a reader needs before comparing the conditions of a study.
 
-    A warning is returned for: conditions in which the model does not know its facts;
-    conditions whose accuracy on compositions varies too much between the seeds to be
-    compared, with the number of seeds that would suffice; GPTs whose learner differs
-    from ``learners.two_hop`` in a setting that can decide whether they compose; and
-    files of facts with chains of three facts that no query is about.
+    A warning is returned for: conditions in which the model does not know its facts
+    (mean accuracy below :data:`KNOWN`); conditions whose accuracy on compositions
+    varies too much between the seeds to be compared (standard deviation above
+    :data:`SPREAD`), with the number of seeds that would suffice; GPTs whose learner
+    differs from ``learners.two_hop`` in a setting that can decide whether they compose
+    (loss, optimizer, random offset of the positions, or a learning rate that differs by
+    a factor of :data:`FACTOR`) and is not varied; and files of facts with chains of
+    three facts that no query is about.
 
     Args:
         trials: The conditions.
@@ -50,6 +53,9 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
 
     Returns:
         The warnings, each one or two sentences; empty if there are none.
+
+    Raises:
+        DataError: The file of a world of own facts is missing or cannot be read.
     """
     labels = list(dict.fromkeys(chain.from_iterable(one.labels for one in trials)))
     found = _of_learners(trials) + _of_facts(trials)

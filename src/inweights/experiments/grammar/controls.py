@@ -44,15 +44,21 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
 
     Args:
         trials: The conditions.
-        names: Names of controls; if empty, the trials are returned unchanged.
+        names: Names of controls, keys of :data:`CONTROLS`; if empty, the trials are
+            returned unchanged.
 
     Returns:
         The trials with a further label ``control``, which is ``none`` for the trials
         themselves.
 
     Raises:
-        ConfigError: A control is unknown or does not apply to a trial, or a trial
-            already has a label ``control``.
+        ConfigError: ``names`` is a single text, a control is unknown or does not apply
+            to a trial, or a trial already has a label ``control``. ``untrained`` and
+            ``frozen`` apply to learners that are a ``Curriculum``, ``frozen`` in a
+            wrapped module only if it has an embedding of the token ids, and
+            ``no-bridge`` if other facts are left to train on.
+        DataError: A world that has to be built for ``no-bridge`` or ``frozen`` cannot
+            be built from its files.
 
     Example:
         >>> import inweights as iw
@@ -78,7 +84,9 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
 
 
 def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
-    """Return how far each condition exceeds its controls at the end of training.
+    """Return how far each condition exceeds its controls, at the end of training.
+
+    If the table has a column ``step``, only the last step of each run is compared.
 
     Args:
         table: Table of a probe over trials with controls: the labels, ``control``,
@@ -88,14 +96,16 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
 
     Returns:
         One row for each condition and control, and for each combination of the probe's
-        own text and integer columns, such as ``role``. Columns: these labels;
+        own text, Boolean and integer columns, such as ``role``. Columns: these labels;
         ``beyond``, the median over seeds of the value minus that of the control;
         ``low`` and ``high``, the exact 95% confidence interval of this median, null for
-        fewer than six seeds; and ``seeds``, the number of seeds.
+        fewer than six seeds; and ``seeds``, the number of seeds with both values.
+        Without such seeds, a table without rows and columns.
 
     Raises:
-        DataError: The table has no controls, or ``value`` is needed, since no probe
-            declares a measure for this table.
+        DataError: The table has no column ``control`` or ``seed``; ``value`` is not a
+            column after ``seed``; or it is not given, and no probe declares a measure
+            for this table.
 
     Example:
         >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2

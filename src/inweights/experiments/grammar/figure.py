@@ -123,28 +123,45 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
     make.__doc__ = f"""{shows}
 
     Args:
-        id: Short name, also the file's.
-        tables: The table that is drawn, or several.
+        id: Short name, which is also the name of the figure's file.
+        tables: Name of the table that is drawn, or the names of several tables.
         title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        options: Those of :func:`inweights.report.figures.draw.{kind}`.
+        caption: How to read the figure, and what it shows.
+        options: Options of :func:`inweights.report.figures.draw.{kind}`.
+
+    Returns:
+        The figure, of the kind ``{kind}``.
     """
     return make
 
 
 lines = _drawing(
-    "lines", "A line for each ``series`` of ``y`` against ``x``, in panels."
+    "lines",
+    "Describe a figure with a line for each ``series`` of ``y`` against ``x``, in panels.",
 )
 sweeps = _drawing(
-    "sweeps", "``y`` for the values of every swept setting, one panel a setting."
+    "sweeps",
+    "Describe a figure of ``y`` for the values of every varied setting, one panel per setting.",
 )
-heatmaps = _drawing("heatmaps", "One matrix for each ``panel``, on one colour scale.")
-states = _drawing("states", "Hidden states in the plane, one panel for each ``panel``.")
+heatmaps = _drawing(
+    "heatmaps",
+    "Describe a figure with one matrix for each ``panel``, on one colour scale.",
+)
+states = _drawing(
+    "states",
+    "Describe a figure of hidden states in the plane, with one panel for each ``panel``.",
+)
 through_time = _drawing(
-    "through_time", "Curves, matrices and states; a slider over the steps."
+    "through_time",
+    "Describe a figure of curves, matrices and states, with a slider over the steps.",
 )
-atlas = _drawing("atlas", "Graphs and architectures that play their training in 3-D.")
-_auto = _drawing("auto", "What was varied is the axis, the lines and the panels.")
+atlas = _drawing(
+    "atlas",
+    "Describe a figure of graphs and architectures that shows their training in 3-D.",
+)
+_auto = _drawing(
+    "auto", "Describe a figure whose axis, lines and panels are the varied settings."
+)
 
 
 def auto(

@@ -40,8 +40,9 @@ def computations_of(
         The computations in the order of ``points``.
 
     Raises:
-        ConfigError: The function does not take the seed, does not take a setting, or
-            needs a value that no condition gives.
+        ConfigError: The function does not take the argument ``seed`` (``seeds`` if
+            ``replicated``) or one of the settings, or needs a value that no condition
+            gives.
     """
     found = []
     for point in points:
@@ -66,6 +67,8 @@ def rows_of(
 ) -> pl.DataFrame:
     """Call a function with one seed and return its result as a table.
 
+    Errors that the function itself raises are passed on.
+
     Args:
         function: A function that returns one number, truth value or text, one row (a
             mapping), several rows, or a polars frame.
@@ -88,6 +91,8 @@ def rows_together(
 ) -> pl.DataFrame:
     """Call a function once with several seeds and return its result as a table.
 
+    Errors that the function itself raises are passed on.
+
     Args:
         function: A function that returns rows for every seed.
         settings: Its keyword arguments besides ``seeds``.
@@ -97,8 +102,9 @@ def rows_together(
         The rows as a table with a column ``seed``.
 
     Raises:
-        DataError: The result is not a table, or does not have rows for exactly these
-            seeds.
+        DataError: The result is not a table, is empty, has values that no column can
+            contain or a column named as a setting, or does not have rows for exactly
+            these seeds.
     """
     table = _table(function, function(seeds=list(seeds), **settings), {*settings})
     found = set(table["seed"].to_list()) if "seed" in table.columns else set()

@@ -115,9 +115,10 @@ class Recipe:
 
         Args:
             scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-            seeds: Number of seeds, or a list of root seeds; by default those of the
-                recipe.
-            overrides: Changes of settings, written as on the command line: ``n=10``.
+            seeds: Number of seeds, which begin at ``first_seed``, or a list of root
+                seeds; by default those of the recipe.
+            overrides: Changes of settings, written as on the command line: ``n=10``. By
+                default none.
 
         Returns:
             Three values: the settings; the root seeds; and the config whose hash
@@ -127,6 +128,7 @@ class Recipe:
         Raises:
             ConfigError: There is no such scale, an override does not fit, or the seeds
                 are not valid.
+            DataError: A file that the settings name cannot be read.
         """
         settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
@@ -160,7 +162,11 @@ class Recipe:
         )
 
     def derived(self, tables: Tables) -> Tables:
-        """Return the given tables together with those that ``derive`` computes from them."""
+        """Return the given tables together with those that ``derive`` computes from them.
+
+        A derived table replaces a given one of the same name. Errors of ``derive`` are
+        passed on.
+        """
         return tables | (self.derive(tables) if self.derive else {})
 
     def changes(
@@ -271,7 +277,9 @@ class Paper:
             **code: Further attributes, which :class:`Code` explains.
 
         Raises:
-            ConfigError: Scales, seeds and claims do not fit each other.
+            ConfigError: A scale has settings but no seeds, or seeds but no settings; a
+                scale is not ``smoke``, ``cpu`` or ``paper``; or a claim's id begins
+                with another recipe's name.
         """
         about: dict[str, Any] = {**code}
         if isinstance(code["seeds"], int):
@@ -293,7 +301,8 @@ def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return a recipe's own choices as two lists: names of settings, and sentences.
 
     Args:
-        ours: Dotted names and sentences, as in :attr:`Recipe.ours`.
+        ours: Dotted names and sentences, as in :attr:`Recipe.ours`. A text of letters,
+            digits, dots and underscores only is a name.
     """
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]

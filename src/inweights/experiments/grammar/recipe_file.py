@@ -32,15 +32,18 @@ class StatedClaim(Config):
         place: Place in the paper; by default that of the recipe.
         source: Short name of the paper, or ``ours``; by default that of the recipe.
         quote: At most 25 words of the paper; or ``none in words`` or ``text not at
-            hand``.
+            hand``. By default the quote of the recipe's file.
         published: The number or relation that the paper prints (``> 1/C``); or ``none
-            printed`` or ``lost in the text at hand``.
-        close: Range of numbers close to the published one; by default a factor of 1.5.
+            printed`` or ``lost in the text at hand``. By default as the recipe's file
+            says.
+        close: Smallest and largest number that count as close to the published one; by
+            default a factor of 1.5.
         judged: Statistic over seeds that is judged: ``typical``, the median;
             ``reliable``, the share of seeds that meet the target, for a sentence that
             says *always*, *never* or *fails*; ``mean``, for a paper that prints a mean.
-        protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
-            ``substitute``; by default as the recipe says.
+        protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` (a
+            smaller size) or ``substitute`` (another model, other data or another
+            measure); by default as the recipe's file says.
         condition: Condition under which it is judged; by default the recipe's.
         check: Whether the claim holds by construction and only tests the code.
     """
@@ -93,16 +96,19 @@ class RecipeFile(Config):
         quote: The paper's words, for claims without their own.
         seeds: Number of seeds, by scale or for all scales; by default as in the code.
         version: Version of the recipe; by default as in the code.
-        ours: Choices of ours: names of settings, sentences, and reasons why settings of
-            a world, a model, a learner or a measure are not the paper's.
+        ours: Choices of ours: names of settings, sentences, and reasons
+            (:class:`~.protocols.protocol_file.Reason`) why settings of a world, a
+            model, a learner or a measure are not the paper's.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: Meaning of each setting, by its name.
         scales: Settings that differ from the defaults, by scale, unless they are in the
             code. A table ``{ use = "NAME" }`` stands for a config or list of configs of
             the code, whose fields the table may change.
         configs: Further configs, or lists of configs, to which ``use`` refers.
-        claims: Claims that are judged, by id.
-        figures: Figures that are drawn, by id.
+        claims: Claims that are judged, each with the fields of :class:`StatedClaim`, by
+            id.
+        figures: Figures that are drawn, each with the fields of :class:`StatedFigure`,
+            by id.
     """
 
     title: str
@@ -134,7 +140,7 @@ def read_recipe(
     protocol: PaperProtocol | None = None,
     **code: Unpack[Code],
 ) -> Recipe:
-    """Read a recipe from a TOML file and its Python code; its name is that of the file.
+    """Read a recipe from a TOML file and its Python code.
 
     Args:
         path: Path of the TOML file.
@@ -148,9 +154,14 @@ def read_recipe(
         **code: ``scales`` (at least one), ``seeds`` and ``plan``; optionally ``derive``
             and ``version`` (see :class:`Code`).
 
+    Returns:
+        The recipe, with the name ``<source of the paper>/<name of the file>``, in which
+        hyphens replace underscores.
+
     Raises:
-        ConfigError: The file is not valid, or file and code do not name the same
-            claims. The message says where.
+        ConfigError: The file is missing or not valid; file and code do not name the
+            same claims; or the settings, scales and seeds do not fit each other. The
+            message says where.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims = file.claims.items()

@@ -12,6 +12,9 @@ MAX_SEEDS = 100_000
 def parse_seeds(text: str) -> int | tuple[int, ...]:
     """Parse seeds written on the command line: a number, a range or a list.
 
+    Whether a number or a list is valid, for example not empty, is checked by
+    :func:`choose_seeds`.
+
     Args:
         text: A number of seeds (``8``), a range of seeds (``900..907``) or a list of
             seeds (``7,8,9``).
@@ -20,8 +23,8 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         The number of seeds, or the seeds of the range or list.
 
     Raises:
-        ConfigError: The text is none of these, the range decreases, or there are too
-            many seeds.
+        ConfigError: The text is none of these, the range decreases, or it has more than
+            100,000 seeds.
 
     Example:
         >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")
@@ -49,12 +52,16 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     """Return the root seeds of a run: a number of consecutive seeds, or the given ones.
 
     Args:
-        seeds: Number of seeds, or the seeds themselves.
+        seeds: Number of seeds, or the seeds themselves: a list, tuple, range or array.
         first: The first seed, if ``seeds`` is a number.
 
+    Returns:
+        The seeds, in the given order.
+
     Raises:
-        ConfigError: There are no seeds or too many, a seed is given twice, or one is
-            not an integer from 0 to 2^63 - 1.
+        ConfigError: ``seeds`` is neither a number nor a list, there are no seeds or
+            more than 100,000, a seed is given twice, or one is not an integer from 0 to
+            2^63 - 1.
     """
     seeds = as_list(seeds)
     if isinstance(seeds, bool | str | float | None):

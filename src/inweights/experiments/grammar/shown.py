@@ -43,7 +43,8 @@ class Shown(Config):
             :func:`~inweights.experiments.with_controls`.
 
     Raises:
-        ConfigError: A column that is named is not among ``columns``.
+        ConfigError: ``value``, ``chance`` or a key of ``axes`` is not among
+            ``columns``.
     """
 
     value: str
@@ -77,6 +78,8 @@ class Shown(Config):
 
 def shows(**declared: Any) -> Callable[[P], P]:
     """Describe the table of a user's probe: a decorator with the attributes of :class:`Shown`.
+
+    The description is registered under the probe's name, in place of an earlier one.
 
     Args:
         **declared: The attributes of :class:`Shown`.
@@ -114,8 +117,8 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
             ignored.
 
     Returns:
-        The description; ``None`` if no probe has these columns, or if several probes
-        have them that measure different things.
+        The description; ``None`` if no probe has exactly these columns, or if several
+        probes have them whose ``value`` differs.
     """
     wanted = set(columns) - _OUTSIDE
     known = built_in() | _OWN

@@ -76,7 +76,8 @@ class Measure:
             not installed, an error says so before anything is trained. By default none.
 
     Raises:
-        ConfigError: The probe is not callable, or an option is of the wrong type.
+        ConfigError: The probe is not callable, ``options`` or ``where`` is not a
+            mapping, or ``every`` is not an integer from 0 to 10^9.
 
     Example:
         >>> import inweights as iw
@@ -121,7 +122,7 @@ class Measure:
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured, which depends on its labels."""
+        """Return whether a trial is measured: whether it has the labels that :attr:`where` names."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()
@@ -176,6 +177,9 @@ class Plan(Carded):
         measures: What is measured in the trials. A probe without options may be given
             in place of a measure: it is then applied at the end, under its own name.
         computations: Computations without a model; by default none.
+
+    Raises:
+        ConfigError: A measure is neither a :class:`Measure` nor callable.
     """
 
     trials: Sequence[Trial]
@@ -216,11 +220,12 @@ class Plan(Carded):
         return sum(trial.learner.steps for trial in self.trials)
 
     def check(self) -> None:
-        """Check before anything runs that there is something to do and that measures fit a trial.
+        """Check before anything runs that there is something to do and something to measure.
 
         Raises:
-            ConfigError: There is neither a trial nor a computation, a measure fits no
-                trial, or the extra that a measure needs is not installed.
+            ConfigError: There is neither a trial nor a computation; no measure of a
+                table's name fits a trial; or the extra that a measure needs is not
+                installed or does not exist.
         """
         if not self.trials and not self.computations:
             raise ConfigError(

@@ -22,13 +22,17 @@ from inweights.training.learners.without_training import Optimum
 def measure_derived(task: LearnTask, store: Store) -> None:
     """Measure the model that a descent or a program leads to, and store the tables.
 
+    Errors of the learner and of the probes are passed on.
+
     Args:
-        task: A task with one run and the parts that are missing of it.
+        task: A task with exactly one run, its measures, and the names of the missing
+            tables.
         store: Store to which the tables are written.
 
     Raises:
         ConfigError: A measure is due at intermediate steps, and the learner returns
             only its final model.
+        WriteError: A table or the weights cannot be written.
     """
     (run,) = task.runs
     (parts,) = task.parts

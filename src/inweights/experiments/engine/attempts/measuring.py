@@ -25,10 +25,12 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
         model: The trained model, with one replica per run.
 
     Returns:
-        The probe's table, in which ``replica`` is the index of the run in the block.
+        The probe's table, in which ``replica`` is the index of the run in the block. If
+        the model cannot be reduced to these runs, it has the rows of all runs.
 
     Raises:
-        RunError: A probe failed.
+        RunError: The probe failed, and weights of the model are not finite. Other
+            errors of the probe are passed on unchanged.
     """
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
     # To measure fewer replicas is cheaper, and a first seed alone may be filmed.
@@ -55,7 +57,8 @@ def measure_model(
         The probe's table, with a column ``replica``.
 
     Raises:
-        RunError: The probe failed because weights are not finite.
+        RunError: The probe failed, and weights of the model are not finite. Other
+            errors of the probe are passed on unchanged.
     """
     try:
         table: pl.DataFrame = measure.call(model, worlds)
@@ -77,8 +80,10 @@ def store_by_run(
     """Store the rows of each replica as tables of its run.
 
     Args:
-        tables: Tables of all replicas, by the name of the part.
-        block: The runs, one per replica.
+        tables: Tables of all replicas, by the name of the part, with a column
+            ``replica``, which is not stored.
+        block: The runs, one per replica, and the missing parts of each; only these are
+            stored. Weights are not stored here.
         store: Store to which the tables are written.
 
     Raises:
@@ -97,8 +102,14 @@ def store_part(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) ->
     Args:
         store: Store to which the part is written.
         run: The run.
-        part: Name of the part, such as the key of a measure.
+        part: Name of the part, such as the key of a measure; without effect for
+            weights.
         made: The table, or the encoded weights.
+
+    Raises:
+        WriteError: The part or the description cannot be written.
+        DataError: A file that the trial names, and that belongs to the description,
+            cannot be read.
     """
     trial = run.trial
     parts = {name: getattr(trial, name) for name in ("world", "model", "learner")}

@@ -59,14 +59,16 @@ def attempt(
         task: The task.
         store: Store to which the task's tables are written.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
-        progress: Called with the number of updates done so far.
+        progress: Called with the number of updates done so far in this task.
         joint: Makes other processes take part in each training, as with ``torchrun``;
             ``None`` for none.
 
     Returns:
-        An :class:`~.executors.endings.End`: ``done``; ``busy``, if another process
-        works on the task; or ``failed`` or ``memory`` (out of memory), with the class
-        and the message of the error.
+        An :class:`~.executors.endings.End`: ``done``, also if all tables are already
+        stored; ``busy``, if another process works on the task or has taken it over;
+        ``memory``, if the memory did not suffice; or ``failed``. The last two have the
+        message of the error, and ``failed`` also the name of its class if it is an
+        ``InweightsError``.
     """
     try:
         # By another process, in the meantime: no lock is needed to see it.
@@ -98,7 +100,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
     Args:
         job: Data that all tasks of the run share.
-        line: The task as JSON.
+        line: The task as a line of JSON, from :func:`~.job.to_wire`.
         progress: Called with the number of updates done so far.
 
     Returns:
@@ -138,7 +140,8 @@ def run_task(
 
     Raises:
         InweightsError: Files or code on which the task depends have changed since it
-            was planned, or the task failed.
+            was planned, or the task failed. Other errors of probes and of a user's
+            functions are passed on, and so are errors of ``progress``.
     """
     if _stored(task, store):
         return  # by who held it until just now

@@ -43,14 +43,16 @@ STEPS = 5
 
 
 def build_model(block: LearnTask, device: str) -> Model:
-    """Build the untrained model of runs that train together, with one replica per run.
+    """Return the untrained model of runs that train together, with one replica per run.
 
     Args:
-        block: Runs whose worlds have the same shape.
+        block: Runs whose worlds have the same shape; the config of the first run's
+            model is used, with the seed and the initialisation of each run.
         device: Torch device of the model, such as ``cpu`` or ``cuda``.
 
     Raises:
-        ConfigError: The trial has no model.
+        ConfigError: The trial has no model, or its config cannot build one for these
+            worlds.
     """
     world = block.runs[0].world
     model = _config_of(block.runs[0]).build(
@@ -64,6 +66,9 @@ def build_model(block: LearnTask, device: str) -> Model:
 
 def parameters_of(run: Run) -> list[Parameter]:
     """Return the parameters of one replica of a run's model, without allocating them if possible.
+
+    They are on the device ``meta``, without values, unless a user's model needs values
+    while it is built.
 
     Raises:
         ConfigError: The trial of the run has no model.
@@ -104,9 +109,10 @@ def train_block(
         The result of :func:`inweights.train`.
 
     Raises:
-        ConfigError: The model or the curriculum does not fit.
-        DataError: The worlds do not fit the model.
-        RunError: Every replica diverged.
+        ConfigError: The model does not fit the curriculum, or the runs' curricula
+            differ in more than rates and options; see :func:`inweights.train`.
+        DataError: A phase names or edits facts that the world does not contain.
+        RunError: The checkpoint belongs to another training.
     """
     own: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
     seeds = [run.seed for run in block.runs]
@@ -116,7 +122,9 @@ def train_block(
 
 
 def first_steps(phase: Phase, steps: int) -> Phase:
-    """Return a phase shortened to its first steps, for timing, without early stop or schedule.
+    """Return a phase shortened to its first steps, for timing.
+
+    The shortened phase has a constant rate and no early stop, no observers and no edit.
 
     Args:
         phase: The phase.
@@ -145,6 +153,8 @@ def open_model(store: Store, run: Run) -> Model:
 
 def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
     """Build the worlds of a task, and yield its runs in blocks that train together.
+
+    Errors of building a world are passed on.
 
     Args:
         task: The task.
@@ -184,11 +194,20 @@ def _shape(world: World) -> list[Any]:
 
 
 def group_size(block: LearnTask, device: str) -> int:
-    """Return how many of the given runs train together on a device.
+    """Return how many runs like the given ones train together on a device.
 
     Args:
         block: Runs whose worlds have the same shape.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
+
+    Returns:
+        The number of runs. On a CPU it is :func:`capacity`, which may be larger than
+        the number of given runs; on a CUDA device it is measured (:func:`best_size`)
+        and at most that number.
+
+    Raises:
+        ConfigError: Not even one run fits in the memory of the CPU, or on a CUDA device
+            a run has no model.
     """
     if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
         return capacity(block.runs[0])
@@ -209,7 +228,7 @@ def best_size(
     Args:
         measure: Function of a number of runs that returns the bytes that they need and
             the seconds that a step takes.
-        most: Largest number of runs.
+        most: Largest number of runs, at least 1.
         room: Available memory in bytes.
 
     Returns:
@@ -262,7 +281,12 @@ def capacity(run: Run) -> int:
     """Return how many runs like the given one fit in the memory of a CPU at once.
 
     Args:
-        run: The run.
+        run: The run. For one without a model, or whose learner is not a ``Curriculum``,
+            the result is 1.
+
+    Returns:
+        The number of runs, at least 1, for which values, gradients and the state of the
+        optimizer take at most :data:`MAX_BYTES` and half of the memory limit.
 
     Raises:
         ConfigError: Not even one run fits in the memory.

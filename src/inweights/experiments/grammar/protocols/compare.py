@@ -37,8 +37,9 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
     Returns:
         One list per trial and then one per computation of the recipe's plan. Each list
         has a :class:`~.differences.Difference` for every setting, also for those that
-        agree with the paper. One more list at the end has a single item, the number of
-        seeds (``seeds``).
+        agree with the paper; settings that have no effect, given the others, are left
+        out. One more list at the end has a single item, the number of seeds
+        (``seeds``).
 
     Raises:
         ConfigError: The recipe's paper has no protocol file, or there is no such scale.
@@ -85,7 +86,7 @@ def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
         plan: The trials and computations to which the statements have to apply.
 
     Returns:
-        The statements by subject, such as ``label smoothing``.
+        The statements by subject, such as ``label smoothing``; empty if there are none.
 
     Example:
         >>> from inweights.recipes import get_recipe

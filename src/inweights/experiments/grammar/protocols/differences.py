@@ -36,12 +36,14 @@ class Difference:
     """Comparison of one setting with the statements of the paper and its code.
 
     Attributes:
-        leaf: Path of the setting, such as ``model.width``.
-        value: Value of the setting in this library.
+        leaf: Path of the setting, such as ``model.width``, ``measure.NAME`` (whether a
+            probe is used) or ``seeds``.
+        value: Value of the setting in this library; ``none`` for ``None``, and the name
+            of a function or class.
         whose: Origin of the value: ``paper``, as the paper states; ``code``, as in the
             paper's code; ``smaller``, a smaller size than the paper's; ``ours``, our
-            own choice; ``unclassified``, if the paper's protocol file says nothing of
-            it, which is an error.
+            own choice; ``unclassified``, if neither the paper's protocol file nor
+            :func:`~.protocol_file.absent` mentions the setting, which is an error.
         stated: What the paper and its code state; ``None`` if neither mentions the
             setting.
         reason: Reason for a value of ours; ``None`` for other values, or if no reason
@@ -56,7 +58,11 @@ class Difference:
 
     @property
     def against(self) -> bool:
-        """Whether the value is our choice although the paper or its code states another."""
+        """Whether the value is our choice although the paper or its code states another.
+
+        A setting that neither mentions but that has an effect, such as dropout, counts
+        as well.
+        """
         return self.whose == "ours" and not (self.stated and self.stated.open)
 
     @property
@@ -79,7 +85,8 @@ class DifferenceRow:
         setting: Path of the setting, without the indices of lists.
         value: Value of the setting in this library, as text.
         whose: Origin of the value; see :class:`Difference`.
-        stated: What the paper and its code state, as text.
+        stated: What the paper and its code state, as text; ``not spoken of`` for
+            nothing.
         why: Reason for a value of ours; otherwise empty.
     """
 
@@ -100,8 +107,9 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
     Returns:
         ``exact`` if the paper and its code state no other values (what they leave open
         is our choice). ``scaled`` if world and model are the same but sizes are smaller
-        or missing in the text, or if the training differs. ``substitute`` if the world
-        or the model differs in more than size.
+        or missing in the text, or if the training differs. ``substitute`` if the world,
+        the model or a computation differs in more than size. Measures and the number of
+        seeds do not count.
     """
     nearest: Protocol = "exact"
     for trial in trials:
@@ -118,7 +126,7 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
 
     Our own choices are settings that the paper does not state, or that differ from it
     for a given reason. They are followed by smaller sizes, and by values as in the code
-    and in the paper.
+    and in the paper. Settings that are not classified come first of all.
 
     Args:
         trials: The differences of each trial, as :func:`~.compare.compare` returns

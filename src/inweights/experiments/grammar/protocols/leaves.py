@@ -21,7 +21,9 @@ class Subject:
     """Settings of one trial or computation that are compared with a paper.
 
     Attributes:
-        values: Values of the settings, by path.
+        values: Values of the settings, by path. ``None`` is the text ``none``, a
+            function is its name, and each probe or computation that is used has a path
+            ``measure.NAME`` or ``compute.NAME`` with the value ``used``.
         labels: Labels of the trial or computation in the tables, by column.
     """
 

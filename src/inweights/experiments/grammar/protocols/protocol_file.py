@@ -167,7 +167,8 @@ def read_protocol(path: Path) -> PaperProtocol:
     """Read the protocol of a paper from a TOML file.
 
     Raises:
-        ConfigError: The file is not a valid protocol; the message names it.
+        ConfigError: The file is missing or is not a valid protocol; the message names
+            it.
     """
     try:
         return decode(PaperProtocol, load_toml(path))
@@ -179,6 +180,9 @@ def absent() -> Mapping[str, Any]:
     """Return the values with which settings of the library have no effect, by pattern of the path.
 
     If a paper does not mention dropout, for example, it used none.
+
+    Returns:
+        A value of a setting for each pattern, in which ``*`` stands for any characters.
 
     Example:
         >>> absent()["model.loops"]
@@ -196,8 +200,10 @@ def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     """Return whether labels and settings have the values that ``where`` requires.
 
     Args:
-        where: Required value, or list of allowed values, by name.
-        values: Actual labels and settings, by name.
+        where: Required value, or list of allowed values, by name; see :func:`equal`. If
+            empty, everything fits.
+        values: Actual labels and settings, by name. A name that is missing here does
+            not fit.
 
     Example:
         >>> fits({"graph": ["cycle", "grid"]}, {"graph": "grid", "model.width": 32})
@@ -212,7 +218,8 @@ def equal(stated: Any, value: Any) -> bool:
     """Return whether a value is the stated value, or one of a list of stated values.
 
     Args:
-        stated: Value or list of values from a protocol file.
+        stated: Value or list of values from a protocol file. Truth values are different
+            from the numbers 0 and 1.
         value: Actual value of a setting.
 
     Example:
@@ -238,7 +245,8 @@ def named(pattern: str, path: str) -> bool:
     """Return whether a pattern matches a path.
 
     Args:
-        pattern: Pattern in which ``*`` stands for any characters, including dots.
+        pattern: Pattern in which ``*`` stands for any characters, including dots, ``?``
+            for one character and ``[...]`` for one of several (:mod:`fnmatch`).
         path: Path of a setting, such as ``model.width``.
     """
     return fnmatchcase(path, pattern)
@@ -246,6 +254,8 @@ def named(pattern: str, path: str) -> bool:
 
 def in_words(value: Any) -> str:
     """Return a value as text, as pages show it.
+
+    ``None`` and an empty text, list or mapping are ``none``; floats have six digits.
 
     Example:
         >>> in_words(True), in_words([16, 32]), in_words(0.01), in_words([])

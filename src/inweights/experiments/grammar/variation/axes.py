@@ -53,6 +53,8 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
 
     Returns:
         The trials, in the order of the combinations; the last path varies fastest.
+        Labels have the name of the last word of their path, or of the whole path with
+        underscores if words repeat. Without values, one trial without labels.
 
     Raises:
         ConfigError: A path does not exist, a value does not fit, a part is not a config
@@ -93,9 +95,12 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
 def check_part(name: str, part: Any) -> None:
     """Raise an error unless a value can be a part of a trial.
 
+    A config is an object, not a class, with a method ``build``; a learner has at least
+    two of ``build``, ``steps``, ``phases`` and ``learn``.
+
     Args:
         name: Name of the part: ``world``, ``model`` or ``learner``.
-        part: The value to check.
+        part: The value to check; ``None`` is valid for the model.
 
     Raises:
         ConfigError: The value is not a config of this part. The message says which
@@ -159,7 +164,8 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     """Return the conditions of a sweep, each as a list of changes.
 
     Args:
-        over: Values by path, or a list of points.
+        over: Values by path, for every combination; or a list of points, each of which
+            maps the same paths to one value.
         whole: The parts of the trial that is varied, by name; ``None`` if the paths are
             arguments of a function.
 
@@ -168,8 +174,10 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
         the tables.
 
     Raises:
-        ConfigError: A path has no values, two axes vary the same path, or points set
-            different paths.
+        ConfigError: ``over`` is neither a mapping nor a list of mappings, or is an
+            empty list; the values of a path are not a list or are empty; values of
+            paths that vary jointly are not tuples of as many entries; two axes vary the
+            same path; or points set different paths.
     """
     if isinstance(over, Mapping):
         return _grid_points(_flat(whole or {}, over))
@@ -285,7 +293,8 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
 def config_of(model: Any) -> Any:
     """Return the config of a trained model; any other value is returned unchanged.
 
-    For a list of models, or models by name, the configs are returned in the same form.
+    A trained model has a ``TrainedConfig`` as its attribute ``config``. For a list of
+    models, or models by name, the configs are returned in the same form.
     """
     if isinstance(model, Mapping):
         return {name: config_of(one) for name, one in model.items()}

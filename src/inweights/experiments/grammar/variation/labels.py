@@ -27,7 +27,8 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
     labels of all values are texts.
 
     Args:
-        values: The values of the axis.
+        values: The values of the axis: texts, numbers, configs, functions or any
+            others.
 
     Returns:
         The labels, in the order of ``values``.

@@ -10,7 +10,10 @@ from inweights.errors import ConfigError, unknown_name
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the column name of each path: its last word, or the whole path if words repeat."""
+    """Return the column name of each path: its last word, or the whole path if last words repeat.
+
+    In a whole path, dots are replaced by underscores, as in ``world_n``.
+    """
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())
     names = {}
@@ -30,8 +33,8 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
         value: The new value.
 
     Raises:
-        ConfigError: The path does not exist (the message suggests similar ones), or the
-            value does not fit.
+        ConfigError: The part is not a config, the path does not exist (the message
+            suggests similar ones), or the value does not fit.
     """
     name = path.partition(".")[0]
     if not isinstance(part, msgspec.Struct):
@@ -60,6 +63,9 @@ def unknown_path(path: str, known: list[str]) -> Exception:
     Args:
         path: The unknown path.
         known: The paths that exist.
+
+    Returns:
+        A :class:`~inweights.errors.ConfigError`, to be raised by the caller.
     """
     last = path.rpartition(".")[2]
     alike = [one for one in known if one.rpartition(".")[2] == last]
@@ -76,6 +82,10 @@ def paths_below(part: Any, prefix: str) -> list[str]:
     Args:
         part: A config; for anything else only the name is returned.
         prefix: Name of the part, with which the paths begin.
+
+    Returns:
+        The paths, the name first; without ``kind``, which says which config it is, and
+        without the indices of lists of plain values.
     """
     paths = walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
     named = []

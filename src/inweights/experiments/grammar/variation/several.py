@@ -24,10 +24,12 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         configs: A list of configs, or configs by name.
 
     Returns:
-        The configs, by names that are all different.
+        The configs, by names that are all different: the given ones; or the lower-case
+        kind of each config; or, if kinds repeat, the settings that differ, as text.
 
     Raises:
-        ConfigError: There are no configs, or two of them have the same settings.
+        ConfigError: There are no configs, or two configs of a list have the same kind
+            and settings.
 
     Example:
         >>> from inweights.models import EmbMLPConfig, GPTConfig
@@ -87,8 +89,13 @@ def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
         several: Configs by name, for each part that is given as several configs.
         over: Values by path, or a list of points.
 
+    Returns:
+        The values by path, with one more path for each part in ``several``; ``over``
+        unchanged if there is none.
+
     Raises:
-        ConfigError: ``over`` is a list of points, or it also varies such a part.
+        ConfigError: There is a part in ``several``, and ``over`` is a list of points or
+            also varies that part.
     """
     if not several:
         return over
