@@ -31,11 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             process.
 
     Returns:
-        0 if the command succeeded, 2 for wrong input, 1 for a failed run.
+        The exit code. 0: the command succeeded. 1: a run failed or was interrupted,
+        memory or disk is full, or the command itself ends with 1, such as ``run
+        --strict`` with a claim that was not reproduced. 2: wrong input.
 
     Raises:
-        InweightsError: ``--debug`` is given and the command fails; other errors are
-            raised too.
+        InweightsError: ``--debug`` is given and the command failed. Without it, the
+            error is printed on the error stream in one line.
+        KeyboardInterrupt, OSError, UnicodeError, MemoryError, RecursionError: Likewise
+            with ``--debug`` only. Errors of other classes always reach the caller.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given

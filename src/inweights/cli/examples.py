@@ -14,7 +14,7 @@ def add_examples(app: App, names: Iterable[str]) -> None:
     """Insert the examples of commands into their help texts, below the first sentence.
 
     Args:
-        app: The application with the commands.
+        app: The application with the commands, whose help texts are changed.
         names: Names of the commands, each with its examples in ``examples.toml``.
 
     Raises:

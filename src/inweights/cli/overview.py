@@ -135,7 +135,12 @@ def overview(width: int = 80) -> str:
     """Return the list of commands as text.
 
     Args:
-        width: Largest number of characters in a line, at least 40.
+        width: Largest number of characters in a line; a smaller number than 40 counts
+            as 40.
+
+    Returns:
+        The text: usage, and for each group of commands a title and one entry per
+        command. It has no line break at the end.
 
     Example:
         >>> print(overview(60).splitlines()[0])

@@ -22,13 +22,17 @@ def do(words: Sequence[str]) -> Any:
     """Run a command, given its words.
 
     Args:
-        words: Name of the command, followed by its options.
+        words: Name of the command, followed by its arguments and options; at least one
+            word.
 
     Returns:
-        The exit code that the command returned; ``None`` for success.
+        What the command returned: an exit code, or ``None`` for success. Other values
+        come from ``--help`` and ``--version`` and have no meaning.
 
     Raises:
-        ConfigError: There is no such command or option, or a value does not fit.
+        ConfigError: There is no such command or option, a value does not fit, or a
+            plugin cannot be loaded.
+        InweightsError: The command failed.
     """
     command = COMMANDS.get(words[0])
     # An option, or a name that is wrong: all names are known to the answer.
@@ -40,7 +44,7 @@ def do(words: Sequence[str]) -> Any:
 
 
 def complete_app() -> App:
-    """Return the command-line application with all commands."""
+    """Return the command-line application with all commands, and with examples in their help."""
     for command in COMMANDS.values():
         _register(command.file)
     return base.app

@@ -58,8 +58,8 @@ class Added:
         """Raise an error if an option is given without the strategy that it belongs to.
 
         Raises:
-            ConfigError: An option is given without its strategy, or a format is
-                unknown.
+            ConfigError: A format is unknown, or ``paraphraser`` is given without the
+                strategy ``paraphrases`` or ``auto``.
         """
         from inweights.audit.write import FORMATS
 
@@ -92,10 +92,11 @@ class Text:
     seed: base.Whole = 0
 
     def check(self) -> None:
-        """Raise an error if options exclude each other.
+        """Raise an error if the options about the size of the training set contradict each other.
 
         Raises:
-            ConfigError: Options exclude each other, or a limit is not valid.
+            ConfigError: A ``limit`` is given together with a ``budget`` or without a
+                ``model``, or is not written as ``20min`` or ``200000tokens``.
         """
         if self.limit and self.budget:
             raise ConfigError("--for sets the budget; leave out --budget")
@@ -175,6 +176,12 @@ def augment(
     Args:
         facts: A file or folder of facts, as for 'inweights audit'.
         out: Folder to write.
+
+    Raises:
+        ConfigError: An option is not valid or has no effect with the others, or the
+            limit is too short for the facts.
+        DataError: The facts, the model or another file cannot be read, or the folder
+            exists already or cannot be written.
     """
     from inweights.audit import augment as make
     from inweights.audit import write_augmented

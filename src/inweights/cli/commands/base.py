@@ -101,6 +101,10 @@ def choices(
         seeds: Value of ``--seeds``; ``None`` if it was not given.
         changes: Values of ``--set``, each ``key=value``.
         plugins: Values of ``--plugin``.
+
+    Returns:
+        The words of the command line, such as ``["--seeds", "8", "--set", "n=10"]``;
+        empty if nothing was given.
     """
     words = ["--seeds", seeds] if seeds else []
     for change in changes:
@@ -114,12 +118,17 @@ def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
     """Return a list with the tracker of a given name, to be used as observers.
 
     Args:
-        tool: Name of the tracker, such as ``tensorboard``; empty for none.
+        tool: Name of the tracker: ``wandb``, ``trackio``, ``mlflow`` or
+            ``tensorboard``; empty for none.
         folder: Folder for its files.
         **options: Further options of :class:`inweights.training.Tracker`.
 
     Returns:
         A list with the tracker; empty if ``tool`` is empty.
+
+    Raises:
+        ConfigError: The tracker is unknown, its package is not installed, or a value of
+            ``options`` does not fit.
     """
     if not tool:
         return []
@@ -130,10 +139,14 @@ def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def options(group: type[T]) -> type[T]:
-    """Make a class a frozen dataclass of options, which the command line flattens.
+    """Make a class a frozen dataclass of keyword options, which the command line flattens.
 
     Args:
-        group: The class, whose attributes are the options.
+        group: The class, whose annotated attributes are the options; each has a default
+            or is required.
+
+    Returns:
+        The dataclass, which a command takes as one argument.
     """
     return Parameter(name="*")(dataclass(frozen=True, kw_only=True)(group))
 
@@ -159,10 +172,12 @@ def do(words: Sequence[str], application: App) -> Any:
         application: The application that contains the command.
 
     Returns:
-        What the command returned.
+        What the command returned: an exit code, or ``None`` for success.
 
     Raises:
-        ConfigError: There is no such command or option, or a value does not fit.
+        ConfigError: There is no such command or option, a value does not fit, or a
+            plugin cannot be loaded.
+        InweightsError: The command failed.
     """
     try:
         command, bound, _ = application.parse_args(
@@ -224,7 +239,14 @@ class Choice:
 
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
-        """Number of seeds, or the seeds; a ConfigError if the text is neither, nor a range."""
+        """Number of seeds (an int) or the seeds (a tuple) that ``seeds`` stands for.
+
+        It is ``None`` if no seeds were given.
+
+        Raises:
+            ConfigError: The text is neither a number, a range nor a list of seeds, the
+                range decreases, or there are more than 100,000 seeds in it.
+        """
         from inweights.experiments.grammar.seed_choice import parse_seeds
 
         return parse_seeds(self.seeds) if self.seeds is not None else None
@@ -287,10 +309,17 @@ class Finished:
         Args:
             name: Name of a recipe, folder of a run, first letters of its hash, or
                 ``last``.
-            again: Whether to judge and draw the run again; by default not.
+            again: Whether to judge and draw the run again with this version, without
+                training; by default not.
+
+        Returns:
+            The run, with tables, figures and judged claims.
 
         Raises:
             RunError: There is no such run.
+            ConfigError: There is no such run or more than one, it is not finished, or
+                its recipe belongs to a plugin that is not loaded.
+            FolderError: The run is damaged.
         """
         from inweights import actions
 

@@ -27,6 +27,9 @@ def list_recipes(part: str = "", /, *, common: base.Common = base.Common()) -> N
     Args:
         part: Only recipes whose name contains this text, such as fig or
             geometric-memory.
+
+    Raises:
+        ConfigError: No recipe's name contains ``part``, or a plugin cannot be loaded.
     """
     from inweights.recipes.catalogue.index import entry_of
 
@@ -50,6 +53,10 @@ def describe(
         recipe: Its name, or the last part of its name.
         part: Only settings within this one, such as gpt.model.
         full: List every setting with its full description.
+
+    Raises:
+        ConfigError: No recipe has this name, or several have; or the recipe has no such
+            setting.
     """
     from inweights.recipes.catalogue.settings import settings
 
@@ -69,6 +76,9 @@ def cite(recipe: str = "", /, *, common: base.Common = base.Common()) -> None:
 
     Args:
         recipe: A recipe, the last part of its name, or a paper; by default all papers.
+
+    Raises:
+        ConfigError: No paper and no recipe has this name, or several recipes have.
     """
     from inweights.recipes.catalogue.citations import citations
     from inweights.recipes.papers import papers
@@ -111,6 +121,11 @@ def history(claim: str, /, *, place: Place = Place()) -> None:
 
     Args:
         claim: Name of the claim; the last part is enough if it is unique.
+
+    Raises:
+        ConfigError: The ledger has no such claim, or several claims have this last
+            part.
+        DataError: The ledger is damaged.
     """
     lines = actions.history(claim, place.scale, results=place.results)
     console.ledger.history(lines, json=place.json)
@@ -136,6 +151,11 @@ def state(
         anew: Reason to state again all claims that have not been judged yet, as the
             same versions if score, target and rule are unchanged; for a change of the
             whole library that favours no claim.
+
+    Raises:
+        ConfigError: ``anew`` and ``only`` are both given, a claim of the ledger is no
+            longer in its recipe, or a plugin cannot be loaded.
+        DataError: The ledger is damaged, or was changed by another process.
     """
     load_plugins(plugin)
     with console.progress() as progress:
@@ -156,6 +176,10 @@ def withdraw(claim: str, /, *, why: str, place: Place = Place()) -> None:
     Args:
         claim: Full name of the claim.
         why: Reason, which the results table shows.
+
+    Raises:
+        ConfigError: The ledger has no such claim, or the reason is empty.
+        DataError: The ledger is damaged, or was changed by another process.
     """
     line = actions.withdraw(claim, why, place.scale, results=place.results)
     console.ledger.history([line], json=place.json)

@@ -69,6 +69,14 @@ def compare_training(
             may be repeated.
         how.jobs: Number of parallel processes; 1 by default.
         how.fresh: Discard an earlier run of the same settings.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ConfigError: An option does not fit, or a package is not installed.
+        DataError: The facts or the model cannot be read.
+        RunError: A training failed, or the folder of the run is damaged.
     """
     from inweights.actions.training import TrainingSettings, sizes, training_recipe
     from inweights.config.outside import Outside
@@ -157,7 +165,7 @@ class Entry:
         """Raise an error if options do not go together.
 
         Args:
-            model: The model as it was given.
+            model: The model as it was given; empty for none.
 
         Raises:
             ConfigError: A model is given with ``--replay``, or not in the form
@@ -195,6 +203,16 @@ def league(
             entrant.options.width=64; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same model.
+
+    Returns:
+        The exit code: 1 if ``--replay`` found other scores, otherwise 0.
+
+    Raises:
+        ConfigError: The model is not given in this form, cannot take part, or its
+            module or factory does not exist; or an option does not fit.
+        DataError: The folder after ``--replay`` is not an entry of the league.
+        RunError: A training failed, or an entry cannot be written (its subclass
+            :class:`~inweights.errors.WriteError`).
     """
     from inweights.actions import entries
 

@@ -60,9 +60,13 @@ class Vectors:
     def check(self) -> bool:
         """Check that the options go together, and return whether vectors are given.
 
+        Returns:
+            Whether vectors are given, by ``embedding`` or ``model``.
+
         Raises:
-            ConfigError: Options exclude each other, or one is given without another that it
-                requires.
+            ConfigError: Both are given; ``names``, ``tensor``, ``prompt`` or ``out`` is
+                given without either; or ``prompt`` is given with ``embedding``, or
+                ``names`` or ``tensor`` with ``model``.
         """
         if self.embedding is None and self.model is None:
             for name in ("names", "tensor", "prompt", "out"):
@@ -86,17 +90,20 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     """Compare vectors with a graph and with shuffled names, print the numbers, write the page.
 
     Args:
-        graphs: The graphs, by name.
-        vectors: Options of where the vectors come from.
+        graphs: The graphs, by the names under which they are shown.
+        vectors: Options of where the vectors come from, and the file of the page.
         device: Torch device of a language model.
-        json: Whether JSON is printed.
+        json: Whether the path of the page, its summary and the numbers are printed as
+            JSON, instead of a table.
 
     Returns:
         The exit code, 0.
 
     Raises:
-        ConfigError: The page cannot be made with these options.
-        DataError: The vectors cannot be read, or nodes are missing.
+        ConfigError: The file has no such tensor, the prompt does not end in ``{name}``,
+            or a package, a data type or the device is missing.
+        DataError: The vectors or the model cannot be read, nodes have no vectors, or
+            the page cannot be written.
     """
     import polars as pl
 

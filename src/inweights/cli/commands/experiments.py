@@ -72,6 +72,16 @@ def run(
         doing.jobs: Number of parallel processes; 0 means one per core.
         doing.fresh: Discard an earlier run of the same config.
         verdicts.full: Show intervals, seeds and deciding cases of every claim.
+
+    Returns:
+        The exit code: 1 if a claim was not reproduced and ``--strict`` is given,
+        otherwise 0.
+
+    Raises:
+        ConfigError: A name, a scale, an option, a setting or the TOML file is not
+            valid.
+        DataError: A table lacks a column from which another table is derived.
+        RunError: The run failed, or its folder is damaged.
     """
     from inweights.config import load_toml
 
@@ -101,13 +111,19 @@ def outcome_of(
     Args:
         request: Description of what is run.
         doing: Options of the run.
-        common: Options of every command.
-        jobs: Number of parallel processes.
+        common: Options of every command, of which ``json`` (for the estimate) and
+            ``plugin`` are used.
+        jobs: Number of parallel processes, at least 1; ``doing.jobs`` is not used.
         about: Description of what the command does, which is printed before anything is
             loaded; empty for none.
 
     Returns:
         The outcome; ``None`` if only the estimate was printed.
+
+    Raises:
+        ConfigError: A name, a scale, a device or a changed setting does not fit.
+        DataError: A table lacks a column from which another table is derived.
+        RunError: The run failed, or its folder is damaged.
     """
     execution: RunKeywords = {
         "device": doing.device,
@@ -148,6 +164,12 @@ def demo(
 
     Args:
         fresh: Discard an earlier run.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        RunError: The run failed, or its folder is damaged.
     """
     outcome = outcome_of(
         RunRequest(recipe="demo/two-hop"),
@@ -182,6 +204,14 @@ def sweep(
         doing.jobs: Number of parallel processes; 0 means one per core if there is
             enough work.
         doing.fresh: Discard an earlier run of the same study.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ConfigError: The file is not a valid study, or an option or a changed setting
+            does not fit.
+        RunError: The run failed, or its folder is damaged.
     """
     from inweights.experiments.studies.study import open_study
     from inweights.experiments.studies.sweep_defaults import useful_processes

@@ -35,6 +35,12 @@ def world(
         out: Folder to write.
         card: Also write a card for Hugging Face and Croissant metadata into the folder, to
             publish it.
+
+    Raises:
+        ConfigError: There is no such world, a setting does not fit, or ``--card`` is
+            given without ``--out``.
+        DataError: A stored world or a file of facts is damaged, or the folder exists
+            already or cannot be written.
     """
     if card and out is None:
         raise ConfigError("--card describes a folder: name it with --out FOLDER")
@@ -91,6 +97,12 @@ def predict(
             facts, for a minute or more, and the share of them that answers each query
             is printed with its interval.
         replicas: Number of replicas of each model, for --by training.
+
+    Raises:
+        ConfigError: There is no such world, or an option or a setting does not fit.
+        DataError: The facts cannot be read, the page cannot be written, or small models
+            cannot be trained on these facts.
+        RunError: A small model diverges at every learning rate that is tried.
     """
     from inweights.audit import predict_source
 
@@ -163,6 +175,11 @@ def audit(
         forecast: Predict which compositions follow; in parts if the time is too short
             for all facts at once.
         seconds: Time limit of the prediction in seconds.
+
+    Raises:
+        ConfigError: An option or the file of wordings does not fit.
+        DataError: The facts cannot be read, or the page or the corrected copy cannot be
+            written.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended

@@ -13,6 +13,12 @@ def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
 
     The exit code is 1 if something is not in order, such as a folder of runs that is
     not writable; otherwise 0.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ConfigError: The environment variable ``INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     found = actions.doctor(runs)
     console.first.doctor(found, json=json)
@@ -25,6 +31,10 @@ def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> 
 
     Args:
         folder: Folder to write; files that already exist are an error.
+
+    Raises:
+        ConfigError: One of the files already exists.
+        WriteError: The folder cannot be written.
     """
     console.results.exported(actions.examples(folder), json=json)
 
@@ -39,6 +49,11 @@ def new(
         kind: recipe, world, probe or study.
         name: Name: lower-case letters, digits and hyphens, as in my-town.
         out: Folder to write.
+
+    Raises:
+        ConfigError: The kind is unknown, the name is not valid, or a file already
+            exists.
+        WriteError: The folder cannot be written.
     """
     console.results.exported(actions.new(kind, name, out), json=json)
 
@@ -63,6 +78,12 @@ def ask(
         question: Names of tokens separated by spaces, as in "a1 r1 r2".
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
+
+    Raises:
+        ConfigError: The world or a setting does not fit, the question is empty or too
+            long, or a package or plugin is missing.
+        DataError: The model or the world cannot be read, or a word of the question is
+            not a token of the world.
     """
     made = worlds.open_world(world, changes.set, changes.seed)
     stored = Path(model).suffix == ".safetensors"

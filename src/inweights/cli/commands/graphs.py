@@ -59,6 +59,9 @@ class Paths:
     def check(self) -> bool:
         """Check that the options go together, and return whether paths are given.
 
+        Returns:
+            Whether training paths are given.
+
         Raises:
             ConfigError: Held-out paths are given without training paths.
         """
@@ -97,6 +100,16 @@ def atlas(
         choice.set: Change a setting, as in --set steps=1000; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same graphs.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ConfigError: No graph is given, a name is unknown or occurs twice, or options do
+            not go together or do not fit.
+        DataError: A file of edges, paths or vectors cannot be read, nodes have no
+            vectors, or the page cannot be written.
+        RunError: A training failed, or the folder of the run is damaged.
     """
     with_paths = star.check()
     found = {} if with_paths else _graphs(graphs, layout)
@@ -153,6 +166,11 @@ def explore(
         which: geometry (draw a graph and train on its edges) or bridge (switch
             identities on and off).
         out: The file; by default explore-WHICH.html.
+
+    Raises:
+        ConfigError: There is no such page.
+        DataError: The file exists and is not a page of the library, or it cannot be
+            written.
     """
     from inweights.report.base.html import write_page
     from inweights.report.living.explore import Exploration, explore_page

@@ -66,13 +66,14 @@ class Asking:
     card: base.Flag = False
 
     def refuse_watch(self, *, chat: bool) -> None:
-        """Raise an error if options do not go together with scores of each epoch.
+        """Raise an error if an option is given that has no effect on the scores of each epoch.
 
         Args:
             chat: Whether ``--chat`` was given.
 
         Raises:
-            ConfigError: Such an option was given.
+            ConfigError: ``--before``, ``--card``, ``--chat``, ``--abstain``,
+                ``--words`` or ``--no-words`` was given.
         """
         unfit = {
             "--before": self.before,
@@ -129,6 +130,14 @@ def finetune(
         out: Folder to write; must not exist.
         loading.chat: Train with the chat template of an instruct model; then evaluate
             with --chat too.
+
+    Raises:
+        ConfigError: An option or setting does not fit, or a package is not installed.
+        DataError: The folder exists or another process writes it, or the model or the
+            data cannot be read.
+        RunError: The stored state belongs to another run, or the loss is not a finite
+            number.
+        KeyboardInterrupt: A signal stopped the training; the same command continues it.
     """
     config = apply_overrides(lm.DEFAULT, tuning.set)
     with console.progress() as progress:
@@ -170,6 +179,13 @@ def evaluate(
             float32, or with
             --watch that of the training.
         loading.chat: Use the chat template, for instruct models trained with --chat.
+
+    Raises:
+        ConfigError: An option does not fit or has no effect with the others, or a
+            package is not installed.
+        DataError: The model, the questions or the model card cannot be read.
+        RunError: The server of ``--endpoint`` refuses the requests or cannot be
+            reached.
     """
     if otherwise.endpoint:
         _ask(otherwise.endpoint, model, questions, json=json)
@@ -226,6 +242,12 @@ def gguf(
         out: The file, such as tuned.gguf; must not exist.
         bits: Bits per weight: 32, 16, 8 or 4. 'inweights evaluate tuned.gguf DATA'
             shows the effect of rounding.
+
+    Raises:
+        ConfigError: The package ``gguf`` or ``transformers`` is not installed, or
+            ``bits`` has another value.
+        DataError: The model cannot be read or is not supported, or the file exists or
+            cannot be written.
     """
     loaded = lm.load_model(model, download=download)
     written = lm.write_gguf(loaded, out, bits=bits)

@@ -50,23 +50,27 @@ class Layout:
 
     @property
     def words(self) -> list[str]:
-        """Return the arguments with which a printed command repeats these options."""
+        """Words of the command line with which a printed command repeats these options.
+
+        The list is empty if both options have their defaults.
+        """
         header = ["--header", self.header] if self.header else []
         return header + (["--columns", self.columns] if self.columns else [])
 
     def decided(self, read: Callable[[str], T]) -> T:
-        """Read a file, asking on a terminal whether its first row is a header if that is unclear.
+        """Read a file; if its first row may be a header or not, ask the user on the terminal.
 
         Args:
             read: Function that reads the file with a header (``yes``), without one
-                (``no``), or decides itself (empty).
+                (``no``), or decides itself (an empty text). It is called a second time
+                after the user's answer. Its errors reach the caller.
 
         Returns:
             What ``read`` returned.
 
         Raises:
             UnclearHeaderError: It is unclear whether there is a header, and there is no
-                terminal.
+                terminal or no answer.
         """
         from inweights.worlds.readers.tables.first_row import UnclearHeaderError
 
@@ -97,7 +101,7 @@ class FactLayout(Layout):
         """Read facts once, report what was assumed, and return what was decided about the header.
 
         Args:
-            name: Name of a file, folder or built-in set of facts.
+            name: Name of a file, folder or built-in set of facts (``@people``).
 
         Returns:
             ``yes`` or ``no`` if the option or the user decided; empty if the rows
@@ -105,6 +109,9 @@ class FactLayout(Layout):
 
         Raises:
             DataError: The facts cannot be read.
+            UnclearHeaderError: It is unclear whether there is a header, and nobody
+                answers.
+            ConfigError: A package for this kind of file is not installed.
         """
 
         def checked(header: str) -> str:
@@ -150,23 +157,41 @@ class Source(FactLayout):
         """Read facts, and report on the error stream what was assumed about the file.
 
         Args:
-            name: Name of a file, folder, address or built-in set of facts.
+            name: A file, a folder, an address, or a built-in set of facts such as
+                ``@people``.
+
+        Returns:
+            The facts.
 
         Raises:
             DataError: The facts cannot be read.
+            UnclearHeaderError: It is unclear whether there is a header, and nobody
+                answers.
+            ConfigError: A database has no query or another source has one, a package is
+                not installed, or downloading is not allowed.
         """
         found = self.decided(lambda header: self._world(name, header).read())
         console.assumed(found.reading)
         return found
 
     def world(self, name: str) -> "Triples":
-        """Return the config of facts, or of a known world, for a prediction.
+        """Return the config of facts, or of another world, for ``predict_source`` of ``audit``.
+
+        Facts are read once, to report on the error stream what was assumed about them.
+        The name of a world is not checked.
 
         Args:
             name: Name of facts, a kind of world, or a folder with a world.
 
+        Returns:
+            A config whose ``path`` is the name.
+
         Raises:
             DataError: The facts cannot be read.
+            UnclearHeaderError: It is unclear whether there is a header, and nobody
+                answers.
+            ConfigError: A database has no query or another source has one, a package is
+                not installed, or downloading is not allowed.
         """
         from inweights.worlds.knowledge.knowledge import is_source
 
@@ -193,12 +218,14 @@ class WordedSource(Source):
         """Read the file of wordings; ``None`` if none was given.
 
         Args:
-            knowledge: The facts, whose relations and kinds of entities the file may
-                name.
+            knowledge: The facts, which must contain all relations and entities that the
+                file names.
 
         Raises:
             DataError: The file cannot be read, or names relations or kinds that the
                 facts do not have.
+            ConfigError: The file cannot be read, a template does not fit, or the facts
+                lack a relation or an entity that the file names.
         """
         from inweights.worlds import Wording
 

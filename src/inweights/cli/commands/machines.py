@@ -26,6 +26,13 @@ def plan(
         scale: smoke, cpu or paper.
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         store: Folder or address of the results; by default in the plan.
+
+    Raises:
+        ConfigError: A name, a scale or a setting does not fit, the place already
+            contains a plan, or a task names an object that workers cannot import.
+        DataError: The ledger of claims is damaged.
+        RunError: The plan cannot be written, or the folder of its store is a symbolic
+            link.
     """
     from inweights.actions.plans import write_plan
 
@@ -57,8 +64,8 @@ class Working:
     Attributes:
         jobs: Number of parallel processes; 0 for one per core.
         device: Torch device of the models: ``cpu`` or ``cuda``.
-        lease: Seconds after which the task of a worker that does not respond is taken
-            over.
+        lease: Seconds, at least 1, after which the task of a worker that does not
+            respond is taken over.
         tracker: Name of a tracker that also records the runs; empty for none.
     """
 
@@ -87,6 +94,14 @@ def work(
         how.lease: Seconds after which the task of an unresponsive worker is taken over;
             the same for all workers.
         retry: Try failed tasks again.
+
+    Returns:
+        The exit code: 1 if tasks failed, otherwise 0.
+
+    Raises:
+        ConfigError: An option does not fit, or a plugin of the plan cannot be loaded.
+        FolderError: There is no plan, or it is damaged.
+        WriteError: Results cannot be stored.
     """
     from inweights.actions.plans import work as do
     from inweights.actions.plans.files import Planned
@@ -115,6 +130,9 @@ def status(plan: str, /, *, json: base.Json = False) -> None:
 
     Args:
         plan: Folder or address of the plan.
+
+    Raises:
+        FolderError: There is no plan, or it is damaged.
     """
     from inweights.actions.plans.files import Planned
 

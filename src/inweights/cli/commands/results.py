@@ -51,6 +51,14 @@ def show(
         which.scale: Scale of the run, if a recipe is given.
         again: Judge and draw the run again with this version; nothing is trained.
         verdicts.full: Show intervals, seeds and deciding cases.
+
+    Returns:
+        The exit code: 1 if a claim was not reproduced and ``--strict`` is given,
+        otherwise 0.
+
+    Raises:
+        ConfigError: There is no such run or more than one, or it is not finished.
+        FolderError: The run is damaged.
     """
     outcome = which.open(run, again=again)
     console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
@@ -77,6 +85,11 @@ def compare(
             or a file or folder of lm-eval --log_samples.
         second: The other run, or the other model's answers.
         which.scale: Scale of the runs, if recipes are given.
+
+    Raises:
+        ConfigError: There is no such run or more than one, or it is not finished.
+        DataError: Answers cannot be read, or are to different questions.
+        FolderError: A run is damaged.
     """
     from inweights.lm.exams.answer_files import (
         compare_answers,
@@ -131,6 +144,13 @@ def export(
         logbook: Folder of a trackio logbook to which the run is added as a page; it is
             created if there is none.
         which.scale: Scale of the run, if a recipe is given.
+
+    Raises:
+        ConfigError: Nothing to write is chosen, there is no such run or more than one,
+            it has no claims or no figures to write, or others added cells to its page
+            of the logbook.
+        DataError: A figure names a missing table or column.
+        RunError: The run is damaged, or a file cannot be written.
     """
     files = parts.pdf or parts.latex or parts.csv
     if not (files or logbook):
@@ -207,6 +227,16 @@ def verify(
         only: Recipes whose name contains this text, such as identity-bridge.
         scale: smoke, cpu or paper.
         verdicts.full: Show every claim with intervals, seeds and deciding cases.
+
+    Returns:
+        The exit code: 1 if a claim was not reproduced and ``--strict`` is given,
+        otherwise 0.
+
+    Raises:
+        ConfigError: The scale is unknown, no recipe's name contains ``only``, an option
+            does not fit, or a folder of results has no ledger.
+        DataError: The ledger or the scores are damaged, or were changed by another
+            process.
     """
     from inweights.experiments.grammar.recipe import SCALES
 

@@ -34,15 +34,19 @@ def audit(
     mended: Mended | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Print an audit (contents, predictions, problems and advice) and write its page if requested.
+    """Print an audit (contents, predictions, problems and advice), and write its page if requested.
 
     Args:
         made: The audit.
-        json: Whether JSON is printed.
+        json: Whether one JSON object is printed, instead of text.
         page: Path of the page; ``None`` for no page.
         name: Name of the facts, which is the title of the page.
-        mended: The corrected copy; ``None`` if there is none.
+        mended: The corrected copy, whose counts are printed; ``None`` if there is none.
         folder: Folder of the corrected copy; ``None`` if there is none.
+
+    Raises:
+        DataError: The page cannot be written, or its file exists and is not a page of
+            the library.
     """
     facts = made.knowledge
     values = made.entity_positions["literal"]

@@ -60,8 +60,8 @@ class PlainConsole(Console):
         """Yield the segments of what is printed, with control characters shown as escapes.
 
         Args:
-            renderable: What is printed.
-            options: Options of rich.
+            renderable: What is printed: a text, or a table or another object of rich.
+            options: Options of rich; ``None`` for those of the console.
         """
         for segment in super().render(renderable, options):
             if segment.control or not _CONTROL.search(segment.text):
@@ -83,6 +83,9 @@ def line(*parts: str | tuple[str, str]) -> Text:
     Args:
         *parts: Texts, or pairs of a text and a style, such as ``("certified",
             "green")``.
+
+    Returns:
+        A text of rich.
     """
     return Text.assemble(*parts)
 
@@ -98,14 +101,19 @@ def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
 
 
 def assumed(remarks: Iterable[Remark]) -> None:
-    """Report on the error stream what a reader assumed about a file."""
+    """Report on the error stream what a reader assumed about a file.
+
+    Args:
+        remarks: Remarks of a reader, of which those that are not sure (``sure`` is
+            False) are printed, each in one line.
+    """
     for remark in remarks:
         if not remark.sure:
             err.print(f"inweights: assumed: {remark.text}", soft_wrap=True)
 
 
 def ask(question: str) -> bool | None:
-    """Ask a yes-or-no question on the terminal.
+    """Ask a yes-or-no question on the terminal, again until it is answered.
 
     Args:
         question: The question.
@@ -138,10 +146,11 @@ def cores(device: str, scale: str) -> int:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return nested settings as overrides ``key.path=value``, with values written as TOML.
+    """Return nested settings as overrides ``key.path=value``, with values written as JSON.
 
     Args:
-        values: The settings.
+        values: The settings; mappings in them become paths, all other values are
+            written as they are.
         prefix: Path of ``values`` itself, ending in a dot; empty at the top.
 
     Example:
@@ -161,7 +170,8 @@ def cut(text: str, width: int) -> str:
     """Return a text shortened to one line of limited length, with ``…`` at the end if it was cut.
 
     Args:
-        text: The text.
+        text: The text; if it has several lines, all white space in it becomes single
+            spaces.
         width: Largest number of characters.
     """
     text = " ".join(text.split()) if "\n" in text else text
@@ -169,7 +179,7 @@ def cut(text: str, width: int) -> str:
 
 
 def table(*columns: str) -> Table:
-    """Return an empty table in the style of all tables.
+    """Return an empty table of rich, without borders, in the style of all tables.
 
     Args:
         *columns: Headings of the columns.
@@ -194,11 +204,12 @@ def listing(
 ) -> None:
     """Print a table whose cells are formatted by format strings.
 
-    A cell is empty if its row has no value for a number in the format.
+    A cell is empty if its row has no value, or ``None``, for a name in the format.
 
     Args:
-        rows: The rows, as a frame or as mappings.
-        cells: Format strings by heading, such as ``"{low:.2f} to {high:.2f}"``.
+        rows: The rows, as a frame or as mappings from names to values.
+        cells: Format strings by heading, which name values of a row, such as
+            ``"{low:.2f} to {high:.2f}"``.
     """
     listed = table(*cells)
     named = rows if isinstance(rows, Sequence) else rows.iter_rows(named=True)
@@ -214,7 +225,11 @@ def _cell(form: str, row: Mapping[str, Any]) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON on the output stream; frames become lists of rows, NaN becomes null."""
+    """Print a value as JSON on the output stream; frames become lists of rows, NaN becomes null.
+
+    Args:
+        value: Plain values, dataclasses, structs and polars frames, nested in any way.
+    """
     rows = msgspec.json.encode(value, enc_hook=lambda frame: frame.to_dicts())
     text = msgspec.json.format(rows).decode()
     # Printed without rich, which would wrap it. A terminal acts on more characters than
@@ -236,11 +251,12 @@ def parts_of(made: object, names: str) -> dict[str, Any]:
 
 
 def written_page(page: Path, *, json: bool) -> None:
-    """Print the path of a page that was written.
+    """Print the path of a page that was written, as a ``file://`` address or as JSON.
 
     Args:
         page: Path of the page.
-        json: Whether JSON is printed.
+        json: Whether an object with the path, ``page``, is printed as JSON, instead of
+            a line with the address.
     """
     if json:
         print_json({"page": str(page)})

@@ -102,7 +102,7 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
-    """Print claims with verdict, measured value and target.
+    """Print claims with verdict, measured value and target, as a table on the output stream.
 
     A reason that all of them share is printed once. If there are many claims, each has
     one line.
@@ -167,7 +167,12 @@ def _in_full(results: Sequence[ClaimResult]) -> None:
 
 
 def settled(done: Sequence[Settled]) -> None:
-    """Report on the error stream what additional seeds decided."""
+    """Report on the error stream, in one line per run, how many claims additional seeds decided.
+
+    Args:
+        done: Results of :func:`inweights.actions.settle`; if there are none, a line
+            says why.
+    """
     for one in done:
         name = one.outcome.recipe.name
         seeds = plural(one.seeds, "seed")
@@ -184,7 +189,12 @@ def settled(done: Sequence[Settled]) -> None:
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:
-    """Return the numbers of claims by verdict, one line for each kind of claim."""
+    """Return the numbers of claims by verdict, in one line for each kind of claim.
+
+    The kinds are claims of the papers, claims of our own, and checks. A kind without
+    claims has no line. If sizes of effects were compared with published numbers, a last
+    line counts the results of these comparisons.
+    """
     titles = {
         "papers": ("claim of the papers", "claims of the papers"),
         "ours": ("claim of our own", "claims of our own"),
@@ -229,7 +239,10 @@ def _evidence(claim: ClaimResult) -> str:
 
 
 def span(claim: ClaimResult) -> str:
-    """Return the confidence interval of a claim as text; empty for a computed number."""
+    """Return the confidence interval of a claim as text, such as ``0.91 to 0.98``.
+
+    The text is empty if the claim has no interval, such as for a computed number.
+    """
     if claim.low is None or claim.high is None:
         return ""
     return f"{claim.low:.3g} to {claim.high:.3g}"

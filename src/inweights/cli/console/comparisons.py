@@ -46,9 +46,10 @@ def sizes(
     """Print the cost of a comparison on this machine, before it is run.
 
     Args:
-        found: Cost of each way.
-        settings: Settings of the comparison.
-        seeds: Seeds of the trainings.
+        found: Cost of each way of giving the facts to the model.
+        settings: Settings of the comparison, of which the number of epochs is printed.
+        seeds: Seeds of the trainings, by whose number the cost of a training is
+            multiplied.
         json: Whether JSON is printed.
     """
     if json:
@@ -80,7 +81,8 @@ def ways(done: Outcome, *, json: bool) -> None:
 
     Args:
         done: The finished comparison.
-        json: Whether JSON is printed.
+        json: Whether the table ``overview`` and the path of the page are printed as
+            JSON.
     """
     overview = done.tables["overview"]
     if json:
@@ -132,7 +134,7 @@ def standings(
     Args:
         rows: Scores of each model, as :func:`inweights.league` returns them.
         outcome: The run of the user's model; ``None`` if there is none.
-        entries: Files of the entry that was written.
+        entries: Files of the entry that was written; empty for none.
         json: Whether JSON is printed.
     """
     if json:

@@ -41,7 +41,7 @@ def history(lines: Sequence[Line], *, json: bool) -> None:
     """Print lines of the ledger.
 
     Args:
-        lines: The lines.
+        lines: The lines; if there are none, a text says that there is nothing to state.
         json: Whether JSON is printed.
     """
     if json:
@@ -97,7 +97,11 @@ def _measured(one: Earlier | JudgedLine) -> str:
 
 
 def recorded(added: int) -> None:
-    """Report on the error stream how many scores were added."""
+    """Report on the error stream how many scores were added to the results.
+
+    Args:
+        added: Number of new scores.
+    """
     err.print(f"{plural(added, 'score')} added")
 
 

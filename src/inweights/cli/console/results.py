@@ -171,8 +171,9 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     The printed command is one of this library, whatever the files of the plan contain.
 
     Args:
-        planned: The plan.
-        now: Its progress.
+        planned: The plan, whose commands for workers and for collecting the results are
+            printed.
+        now: Its progress: numbers of tasks, workers and failures.
         json: Whether JSON is printed.
     """
     # Quoted, so that what is printed can be pasted into a shell.
@@ -213,8 +214,9 @@ def exported(files: Sequence[Path], *, json: bool) -> None:
     """Print the paths of files that were written.
 
     Args:
-        files: Their paths.
-        json: Whether JSON is printed.
+        files: Their paths; those below the current folder are printed relative to it.
+        json: Whether a JSON list of the paths as given is printed, instead of one path
+            per line.
     """
     if json:
         print_json(list(map(str, files)))

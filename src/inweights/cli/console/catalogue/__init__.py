@@ -65,7 +65,8 @@ def described(
 
     Args:
         recipe: The recipe.
-        part: Path of the settings to list; empty for all.
+        part: Path of the settings to list, such as ``gpt.model``, which must exist;
+            empty for all.
         json: Whether JSON is printed.
         full: Whether every setting is listed with its full description.
     """
@@ -181,7 +182,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
 
 
 def ahead(forecast: Forecast, *, json: bool) -> None:
-    """Print the cost estimate of a run.
+    """Print the cost estimate of a run, one line for each part of it.
 
     Args:
         forecast: The estimate.
@@ -199,7 +200,9 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
 
     Args:
         found: Cost of each recipe.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed: ``recipes``, and the totals ``minutes``, ``left``
+            (of recipes without a finished run) and ``shared`` (of trainings that an
+            earlier recipe has, too).
     """
     timed = [one for one in found if one.minutes is not None]
     whole = sum(one.minutes or 0.0 for one in timed)

@@ -39,8 +39,9 @@ def print_settings(
     """Print settings as a table: name, value at the main scale and at others, meaning.
 
     Args:
-        found: The settings.
-        scales: Names of the recipe's scales.
+        found: The settings, each with its path, its values by scale and its meaning.
+        scales: Names of the recipe's scales; the main scale is ``cpu``, or else the
+            first.
         full: Whether all settings are listed in full, instead of being summarised.
     """
     main = "cpu" if "cpu" in scales else scales[0]

@@ -43,6 +43,10 @@ def prediction(
         trained: Shares of trained replicas; ``None`` if none were trained.
         page: Path of the page; ``None`` for no page.
         name: Name of the facts, which is the title of the page.
+
+    Raises:
+        DataError: The page cannot be written, or its file exists and is not a page of
+            the library.
     """
     queries = made.queries.join(made.probabilities, on="query", maintain_order="left")
     if trained:

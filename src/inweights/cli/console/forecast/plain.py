@@ -22,6 +22,12 @@ def plain_forecast(
     Args:
         made: The prediction.
         trained: Shares of trained replicas; ``None`` if none were trained.
+
+    Returns:
+        A dictionary that JSON can encode: the certificate (``status``, ``gap``,
+        ``optimum``, …), ``queries`` with the most surprising first, ``summary``,
+        ``let_go`` (the first 1,000 facts that the prediction drops), ``advice`` and
+        ``remedies``; and ``training``, if replicas were trained.
     """
     solution = made.solution
     advice = made.advice

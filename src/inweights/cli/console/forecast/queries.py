@@ -33,8 +33,9 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
     Mean probabilities are added if a calibrated family of worlds is similar enough.
 
     Args:
-        queries: Table of queries of a prediction, joined with its probabilities.
-        patterns: Whether a kind is a role with a pattern, not a role alone.
+        queries: Table of queries of a prediction
+            (:class:`inweights.theory.Prediction`), joined with its probabilities.
+        patterns: Whether a kind is a role with a pattern, instead of a role alone.
 
     Returns:
         A table of rich, to be printed.
@@ -76,10 +77,11 @@ def guessing(rows: pl.DataFrame) -> tuple[str, str]:
     """Return the mean number of right answers of queries, and the mean chance of guessing one.
 
     Args:
-        rows: Queries with the columns ``right_answers`` and ``chance``.
+        rows: Queries with the columns ``right_answers`` and ``chance``; at least one.
 
     Returns:
-        Two texts, the mean number and the mean chance.
+        Two texts: the mean number with one decimal (``1`` if no query has several), and
+        the mean chance with two.
     """
     right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
     several = (rows["right_answers"] > 1).any()
@@ -90,9 +92,10 @@ def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """Return the queries by outcome, with the most certain assertions first.
 
     Args:
-        queries: Table of queries of a prediction, joined with its probabilities.
+        queries: Table of queries as for :func:`kinds_table`, with columns of the
+            trained models if there are any.
         every: Whether all queries are listed, instead of the first of each outcome.
-        models: Names of the trained models, whose shares are columns.
+        models: Names of the trained models, whose shares are columns; empty for none.
 
     Returns:
         A table of rich, to be printed.

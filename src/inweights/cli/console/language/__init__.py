@@ -41,7 +41,7 @@ def written(file: Path) -> None:
     """Print the path and the size of a GGUF file.
 
     Args:
-        file: Path of the file.
+        file: Path of the file, which must exist.
     """
     out.print(
         f"written to {file}, {file.stat().st_size / 1e6:,.1f} MB; llama.cpp runs it:"
@@ -54,8 +54,10 @@ def answered(made: dict[str, Any], *, json: bool) -> None:
     """Print the result of :func:`inweights.lm.exams.endpoint.ask_endpoint`.
 
     Args:
-        made: Result of the function.
-        json: Whether JSON is printed.
+        made: Result of the function, whose tables ``groups`` and ``answers`` are
+            printed.
+        json: Whether the whole result is printed as JSON, instead of the accuracy by
+            group and the first wrong answers.
     """
     if json:
         print_json({name: value for name, value in made.items() if value is not None})
@@ -72,7 +74,8 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     """Print the result of :func:`inweights.lm.evaluation`.
 
     Args:
-        made: Result of the function.
+        made: Result of the function, with the further key ``abstention``, the table of
+            :func:`inweights.lm.abstention`, if such questions were asked.
         why: Reason why there is no prediction; empty if there is one.
         json: Whether JSON is printed.
     """

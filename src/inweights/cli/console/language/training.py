@@ -36,7 +36,8 @@ def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
         rows: Number of examples.
         tokens: Number of tokens.
         steps: Largest number of updates.
-        own: Number of generated texts that are added to preserve earlier knowledge.
+        own: Number of generated texts that are added to preserve earlier knowledge; 0
+            for none.
     """
     say(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt")
     for row in text.splitlines():
@@ -97,7 +98,7 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
 
 
 def epoch(row: dict[str, Any], *, json: bool) -> None:
-    """Print one line with the scores of an epoch.
+    """Print one line with the scores of an epoch, as text or as JSON.
 
     Args:
         row: Scores, as :func:`inweights.lm.score_epochs` yields them.

@@ -32,7 +32,7 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
     """Show the progress of a block on the error stream: a bar on a terminal, lines in a log.
 
     Args:
-        quiet: Whether nothing is shown.
+        quiet: Whether nothing is shown; not to be combined with ``about``.
         about: Description of the block, which is printed at once; a bar is then shown
             from the start, and a log gets a line every ten seconds. If it is empty,
             nothing is shown until the block reports progress.
@@ -123,7 +123,7 @@ def solving(gap: float) -> Iterator[SolverProgress]:
     """Show how the certified gap of a solver approaches a target.
 
     Args:
-        gap: The target gap.
+        gap: The gap at which the solver stops, above 0 and below 1.
 
     Yields:
         A function that the solver calls with its name, its iterations and the gap.
@@ -138,7 +138,11 @@ def by_gap(report: Report, gap: float) -> SolverProgress:
     Args:
         report: Called with the number of parts done, their total (1,000), and a
             description.
-        gap: Gap at which the solver stops.
+        gap: Gap at which the solver stops, above 0 and below 1.
+
+    Returns:
+        A function that the solver calls with its name, its iterations (not used) and
+        the gap; an infinite gap is reported as 0 parts.
     """
     first = 1.0
 

@@ -25,7 +25,7 @@ def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]
     """Write the progress of a block at regular intervals, from a separate thread.
 
     Args:
-        write: Called with each line.
+        write: Called with each line, from the separate thread.
         pause: Seconds between two lines.
 
     Yields:
