@@ -167,6 +167,13 @@ def test_what_gpt2_cannot_express_is_refused(settings: dict[str, Any]) -> None:
         to_transformers(gpt(**settings))
 
 
+def test_loops_that_were_changed_after_training_are_refused() -> None:
+    model = gpt()
+    model.loops = 2
+    with pytest.raises(ConfigError, match=r"GPT-2 cannot express gpt\.loops = 2"):
+        to_transformers(model)
+
+
 @pytest.mark.parametrize("replica", [2, -3])
 def test_there_is_no_such_replica(replica: int) -> None:
     with pytest.raises(ConfigError, match=f"no replica {replica}; the model has 2"):

@@ -199,6 +199,9 @@ def test_what_does_not_fit_is_refused() -> None:
             Init(gamma=wrong)
     with pytest.raises(ConfigError, match="candidates must be distinct"):
         EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[1, 1])
+    for token in (9, -1):
+        with pytest.raises(ConfigError, match=rf"from 0 to 8, got {token}"):
+            EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[token])
     # Not the next replica's first row.
     with pytest.raises(DataError, match="from 0 to 8"):
         GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(

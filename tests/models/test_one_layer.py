@@ -176,6 +176,10 @@ def test_a_token_too_far_is_refused(config: Any) -> None:
     ):
         with pytest.raises(DataError, match="from 0 to 5"):
             model(tokens)
+        if isinstance(model, OneLayer):
+            for attention in (model.attention_patterns, model.scores):
+                with pytest.raises(DataError, match="from 0 to 5"):
+                    attention(tokens)
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -8,14 +8,22 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from inweights.config import Config
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.models import EmbMLPConfig, Model, load_model, model_names, save_model
+from inweights.models import (
+    EmbMLPConfig,
+    Model,
+    load_model,
+    model_names,
+    save_model,
+    wrap,
+)
+from inweights.models.building import join_replicas
 from inweights.models.layers import Embedding
 from inweights.models.registry import model_kind, register_model
-from inweights.models.save import decode_model, encode_model, join_replicas
+from inweights.models.save import decode_model, encode_model
 from inweights.seeds import as_seeds
 from inweights.training import Curriculum, Phase, train
 from inweights.worlds import TwoHop
@@ -89,6 +97,27 @@ def test_precision_is_kept(tmp_path: Path) -> None:
     again = load_model(save_model(model, tmp_path / "m.safetensors"))
     assert again.tokens.weight.dtype == torch.float64
     assert same(again, model)
+    first, second = model.select([0]), model.select([1])
+    assert first.tokens.weight.dtype == torch.float64
+    assert same(join_replicas([first, second]), model)
+
+
+def test_each_tensor_of_a_module_keeps_its_own_precision(tmp_path: Path) -> None:
+    class Mixed(nn.Module):
+        def __init__(self, vocabulary: int) -> None:
+            super().__init__()
+            self.table = nn.Embedding(vocabulary, 4)
+            self.head = nn.Linear(4, vocabulary).double()
+
+        def forward(self, ids: Tensor) -> Tensor:
+            return self.head(self.table(ids).double())
+
+    model = wrap(Mixed).build(vocabulary=3, seeds=2)
+    again = load_model(save_model(model, tmp_path / "m.safetensors"))
+    for copy in (again, model.select([0, 1])):
+        assert copy.table.weight.dtype == torch.float32
+        assert copy.head.weight.dtype == torch.float64
+        assert same(copy, model)
 
 
 def test_each_flipped_bit_is_noticed(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from torch.nn import functional as F
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.models import Wrapped, load_model, pack, save_model
-from inweights.models.save import decode_model, encode_model, join_replicas
+from inweights.models.building import join_replicas
+from inweights.models.save import decode_model, encode_model
 from inweights.probes import accuracy, patch
 
 WORLD = iw.TwoHop(n=4).build(seed=0)

@@ -12,6 +12,7 @@ from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.models.base import Model as Model
+    from inweights.models.building import join_replicas as join_replicas
     from inweights.models.configs import DeepLinearConfig as DeepLinearConfig
     from inweights.models.configs import EmbMLPConfig as EmbMLPConfig
     from inweights.models.configs import GPTConfig as GPTConfig
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from inweights.models.packing import pack as pack
     from inweights.models.registry import model_names as model_names
     from inweights.models.registry import register_model as register_model
-    from inweights.models.save import join_replicas as join_replicas
     from inweights.models.save import load_model as load_model
     from inweights.models.save import save_model as save_model
     from inweights.models.tiny_nn import TinyNN as TinyNN

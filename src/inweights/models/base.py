@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from inweights.errors import ConfigError, DataError
+from inweights.models.building import rebuilt
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 from inweights.models.states import ReadableStates
@@ -37,16 +38,17 @@ class Model(ReadableStates):
         replicas: Number of models ``R``, at least 1.
         vocabulary: Number of tokens ``V``, at least 1.
         candidates: Ids of the tokens that the head covers, in the order of the logits;
-            by default all tokens.
+            by default all tokens in the order of the vocabulary.
 
     Attributes:
         candidates: Token id of every logit column, ``[K]``.
         column: Logit column of every token, ``[V]``; -1 for a token without a logit.
-        context: Largest number of positions; ``None`` if there is no limit.
+        context: Largest number of positions for which the model has position
+            embeddings; ``None`` for a model without position embeddings.
 
     Raises:
         ConfigError: The number of replicas or tokens is below 1, or a candidate occurs
-            twice.
+            twice or is not a token id.
     """
 
     context: int | None = None
@@ -77,6 +79,11 @@ class Model(ReadableStates):
         )
         if len(set(listed)) != len(listed):
             raise ConfigError("candidates must be distinct tokens, got one twice")
+        for token in listed:
+            if not 0 <= token < vocabulary:
+                raise ConfigError(
+                    f"candidates must be ids of tokens, from 0 to {vocabulary - 1}, got {token}"
+                )
         # By lists: a write by index costs a model that is only counted, on `meta`, half
         # a second.
         places = [-1] * vocabulary
@@ -88,6 +95,9 @@ class Model(ReadableStates):
 
     def columns(self, answers: Int[Tensor, "*n"]) -> Int[Tensor, "*n"]:
         """Return the logit column of each answer token, in the shape of ``answers``.
+
+        Args:
+            answers: Token ids from 0 to ``V - 1``, of any shape.
 
         Raises:
             DataError: A token is not among the candidates.
@@ -101,7 +111,7 @@ class Model(ReadableStates):
         return columns
 
     def check_world(self, world: World) -> None:
-        """Raise an error if the model cannot read a world.
+        """Raise an error if a world has more tokens than the model; return nothing otherwise.
 
         Raises:
             DataError: The world has more tokens than the model.
@@ -113,7 +123,15 @@ class Model(ReadableStates):
             )
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state, by default using :attr:`head_matrix`."""
+        """Return the logits ``[R, n, K]`` of the deepest state ``[R, n, D]``.
+
+        By default it is the product of the state and :attr:`head_matrix`. A model
+        without such a matrix overrides this method.
+
+        Raises:
+            NotImplementedError: :attr:`head_matrix` is ``None``, and the class does not
+                override this method.
+        """
         matrix = self.head_matrix
         if matrix is None:
             raise NotImplementedError
@@ -122,10 +140,13 @@ class Model(ReadableStates):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns ``[R, B, H, T, T]`` by layer name.
+        """Compute attention patterns ``[R, B, H, T, T]`` by the name of the layer that attends.
 
         Each row is the attention of one position to all positions (columns); it sums to
         1 and is 0 for later positions.
+
+        Only :class:`GPT` and :class:`OneLayer` have them; other architectures raise an
+        error.
 
         Args:
             tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
@@ -133,7 +154,7 @@ class Model(ReadableStates):
 
         Raises:
             ConfigError: The architecture has no attention, or the library cannot read
-                it.
+                it. This implementation always raises it.
         """
         del tokens
         raise ConfigError(
@@ -159,6 +180,13 @@ class Model(ReadableStates):
         Returns:
             ``[R, B, T, K]`` for token ids, ``[R, S, K]`` or ``[R, len(at), K]`` for a
             packed batch.
+
+        Raises:
+            DataError: ``inputs`` are not a tensor of integers of one of these shapes,
+                have no positions, or contain an id that the model does not have
+                (checked on the CPU, and for wrapped modules on every device).
+            ConfigError: A sequence is longer than the model's limit, or the model
+                cannot compute logits at these positions.
         """
         if isinstance(inputs, Packed):
             return self.unembed(self.deepest(inputs, at))
@@ -167,7 +195,7 @@ class Model(ReadableStates):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state that :meth:`unembed` reads.
+        """Compute the last of :attr:`layer_names`, the state that :meth:`unembed` reads.
 
         Args:
             batch: Packed sequences.
@@ -199,7 +227,7 @@ class Model(ReadableStates):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """The weight of ``tokens``, the token embeddings; ``None`` if there is no such table."""
+        """Weight of the token embeddings ``tokens``, ``[R, V, D]``; ``None`` if there are none."""
         table = getattr(getattr(self, "tokens", None), "weight", None)
         return table if isinstance(table, Tensor) else None
 
@@ -207,11 +235,12 @@ class Model(ReadableStates):
         """Return a copy of some replicas, in the given order, as a model with its own memory.
 
         Args:
-            replicas: Indices of the replicas.
+            replicas: Indices of the replicas, from 0 to ``R - 1``; an index may occur
+                more than once.
 
         Raises:
-            ConfigError: A replica does not exist, the model has no ``config``, or a
-                parameter or buffer has no replica axis.
+            ConfigError: No replica is given, a replica does not exist, the model has no
+                ``config``, or a parameter or stored buffer has no replica axis.
 
         Example:
             >>> from inweights.models import EmbMLPConfig
@@ -219,36 +248,32 @@ class Model(ReadableStates):
             >>> bool((model.select([2]).tokens.weight[0] == model.tokens.weight[2]).all())
             True
         """
-        config: Any = getattr(self, "config", None)
         state = self.state_dict()
-        rows = {value.shape[:1] for value in state.values()}
-        if config is None or not rows <= {(self.replicas,)}:
+        first = {value.shape[:1] for value in state.values()}
+        has_config = getattr(self, "config", None) is not None
+        if not has_config or not first <= {(self.replicas,)}:
             raise ConfigError(
                 f"cannot select replicas of {type(self).__name__}: it needs a config, and a "
-                "replica "
-                "axis in all parameters and buffers"
+                "replica axis in all parameters and buffers"
             )
         for replica in replicas:
             if not 0 <= replica < self.replicas:
                 raise ConfigError(
                     f"replica must be from 0 to {self.replicas - 1}, got {replica}"
                 )
-        # The seeds do not matter: all numbers are overwritten below.
-        part: Model = config.build(
-            vocabulary=self.vocabulary,
-            seeds=[0] * len(replicas),
-            candidates=self.candidates.tolist(),
-        ).to(self.candidates.device)
         chosen = list(replicas)
-        part.load_state_dict({name: value[chosen] for name, value in state.items()})
-        return part
+        rows = {name: value[chosen] for name, value in state.items()}
+        return rebuilt(self, rows, len(chosen))
 
     def _repr_html_(self) -> str:
         about = {"layers": ", ".join(self.layer_names)}
         return Card(f"{type(self).__name__}: {self.extra_repr()}", about).html
 
     def extra_repr(self) -> str:
-        """Return the numbers of replicas, parameters, tokens and candidates, for ``repr``."""
+        """Return the numbers of replicas, parameters, tokens and candidates, for ``repr``.
+
+        The number of parameters is that of one replica.
+        """
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
             f"{plural(self.replicas, 'replica')} of {each:,} parameters, "

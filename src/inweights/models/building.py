@@ -1,22 +1,26 @@
-"""Build a model from a config: import its architecture, make it, and draw its initial values.
+"""Build a model from a config, or from the replicas of other models.
 
-:func:`build_model` implements the method ``build`` of every config in ``configs``. The
-table ``ARCHITECTURES`` maps configs, which do not import modules, to the classes of
-models. An architecture, and torch with it, is imported when the first model of it is
-built.
+:func:`build_model` implements the method ``build`` of every config in ``configs``: it
+imports the architecture, makes the model and draws its initial values. The table
+``ARCHITECTURES`` maps configs, which do not import modules, to the classes of models.
+An architecture, and torch with it, is imported when the first model of it is built.
+:func:`join_replicas` builds one model from several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from inweights.errors import check_names
+from inweights.errors import ConfigError, check_names
 from inweights.seeds import as_seeds
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from inweights.models.base import Model
     from inweights.models.configs.initial_scale import Init
 
 #: Module and class of each architecture of the library, by the tag of its config.
@@ -48,20 +52,22 @@ def build_model(
         config: Settings of the architecture, a config of ``inweights.models.configs``.
         vocabulary: Number of tokens ``V``.
         seeds: Root seed of each replica; a number ``n`` means the seeds 0 to ``n - 1``.
-        inits: Initial scale of each replica; by default ``config.init`` for all.
+        inits: Initial scale of each replica; by default, or if empty, ``config.init``
+            for all.
         candidates: Ids of the tokens that the head covers. An architecture whose head
             covers all tokens ignores them.
         embedding_std: Standard deviation of the token embeddings; by default the
-            config's ``embedding_std``, and if this is ``None``, a value computed from
-            the initial scale.
+            config's ``embedding_std``. If this is ``None``, too, the table has the
+            initial scale of the replica.
 
     Returns:
         The model, with one replica per seed.
 
     Raises:
-        ConfigError: The architecture is unknown, no seed is given, the number of
-            initial scales differs from that of seeds, or the architecture does not
-            support the number of tokens or candidates.
+        ConfigError: The architecture is unknown, there are no seeds, a seed is negative
+            or too large, the number of initial scales differs from that of seeds, the
+            number of tokens is below 1, a candidate is not a token or occurs twice, or
+            the config's width is too small for the number of tokens.
     """
     from inweights.models.layers import initialise
 
@@ -99,3 +105,84 @@ def _rescale(model: Any, name: str, std: float | None, scales: Sequence[Init]) -
     factors = [std / init.sigma(table.weight.shape[2]) for init in scales]
     with torch.no_grad():
         table.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
+
+
+def join_replicas(models: Sequence[Model]) -> Model:
+    """Return one model with copies of the replicas of several models, in the given order.
+
+    It has the config of the first model, and is on the same device.
+
+    Args:
+        models: One or more models, which may differ only in their replicas.
+
+    Raises:
+        ConfigError: There is no model, the models differ in architecture, size,
+            vocabulary or precision, or they have no attribute ``config``.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> pair = [EmbMLPConfig(width=4).build(vocabulary=5, seeds=[seed]) for seed in (0, 1)]
+        >>> join_replicas(pair).replicas
+        2
+    """
+    import torch
+
+    if not len(models):
+        raise ConfigError("there is no model to join; give one or more")
+    first = models[0]
+    if any(_form(model) != _form(first) for model in models):
+        raise ConfigError(
+            "models to be joined must have the same kind, size and vocabulary"
+        )
+    if getattr(first, "config", None) is None:
+        raise ConfigError(
+            f"{type(first).__name__} has no config and cannot be joined with others"
+        )
+    states = [model.state_dict() for model in models]
+    whole = {}
+    for name in states[0]:
+        whole[name] = torch.cat([state[name] for state in states])
+    return rebuilt(first, whole, sum(model.replicas for model in models))
+
+
+def rebuilt(model: Model, state: Mapping[str, Tensor], replicas: int) -> Model:
+    """Return a model like a given one, with another number of replicas and other tensors.
+
+    Args:
+        model: A model with an attribute ``config``.
+        state: The new model's ``state_dict``.
+        replicas: Number of replicas of the new model.
+
+    Returns:
+        A model of the same config, vocabulary and candidates, on the same device.
+    """
+    config: Any = model.config
+    made: Model = config.build(
+        vocabulary=model.vocabulary,
+        # The seeds do not matter: all numbers are overwritten below.
+        seeds=[0] * replicas,
+        candidates=model.candidates.tolist(),
+    )
+    fill(made, state)
+    return made.to(model.candidates.device)
+
+
+def fill(model: Model, state: Mapping[str, Tensor]) -> None:
+    """Copy a ``state_dict`` into a model, which takes over its precision.
+
+    Args:
+        model: The model, changed in place.
+        state: Tensors by name. If they differ in precision, each tensor of the model
+            keeps the precision in which the config builds it.
+    """
+    kinds = {value.dtype for value in state.values() if value.is_floating_point()}
+    if len(kinds) == 1:
+        model.to(kinds.pop())
+    model.load_state_dict(state)
+
+
+def _form(model: Model) -> tuple[Any, ...]:
+    """Return what models must share to be joined: class, tokens, and one replica's tensors."""
+    state = model.state_dict()
+    tensors = {name: (value.shape[1:], value.dtype) for name, value in state.items()}
+    return type(model), model.vocabulary, model.candidates.tolist(), tensors

@@ -39,8 +39,9 @@ class DeepLinear(Model):
         candidates: Ids of the tokens that the head covers; by default all tokens.
 
     Raises:
-        ConfigError: The width is too small for a unit vector of each token, or for the
-            labels.
+        ConfigError: The width is smaller than the number of tokens, or, without a
+            readout, than that of labels; the number of replicas or tokens is below 1;
+            or a candidate is not a token or occurs twice.
 
     Example:
         >>> import torch
@@ -80,11 +81,15 @@ class DeepLinear(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states, from shallow to deep: ``layer1`` to ``layerL``."""
         return tuple(f"layer{i + 1}" for i in range(self.config.layers))
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Compute the states ``layer1`` to ``layerL`` of a batch, by name, ``[R, S, D]`` each.
+
+        Raises:
+            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+        """
         x = self.hook("layer1", self._first(batch))
         states = {"layer1": x}
         others = list(self.layers)[1:]
@@ -94,7 +99,11 @@ class DeepLinear(Model):
         return states
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state."""
+        """Return the logits ``[R, n, K]`` of the deepest state ``[R, n, D]``.
+
+        They are its product with the readout, or, without a readout, its first ``K``
+        coordinates.
+        """
         if self.readout is None:
             return state[..., : len(self.candidates)]
         logits: Tensor = self.readout(state)

@@ -9,10 +9,12 @@ def check_device(name: str) -> None:
     """Raise an error unless torch can use a device on this machine.
 
     Args:
-        name: Name of the device, such as ``cpu``, ``cuda`` or ``cuda:1``.
+        name: Name of the device, such as ``cpu``, ``cuda`` or ``cuda:1``; a kind
+            without an index means its first device.
 
     Raises:
-        ConfigError: The kind of device is unknown, or this machine has no such device.
+        ConfigError: The name is not that of a kind of device that torch knows, or this
+            machine has no such device.
 
     Example:
         >>> check_device("cpu")

@@ -35,6 +35,10 @@ class EmbMLP(Model):
         replicas: Number of replicas ``R``.
         candidates: Ids of the tokens that the head covers; by default all tokens.
 
+    Raises:
+        ConfigError: The number of replicas or tokens is below 1, or a candidate is not
+            a token or occurs twice.
+
     Example:
         >>> from inweights.models import EmbMLPConfig
         >>> model = EmbMLPConfig(width=8).build(vocabulary=9, seeds=[0, 1], candidates=[4, 5, 6])
@@ -59,16 +63,20 @@ class EmbMLP(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states, from shallow to deep: ``embedding`` and ``sum``."""
         return ("embedding", "sum")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Compute the states ``embedding`` and ``sum`` of a batch, by name, ``[R, S, D]`` each.
+
+        Raises:
+            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+        """
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "sum": self.hook("sum", running_sums(x, batch.shapes))}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state."""
+        """Return the logits ``[R, n, K]`` of the state ``sum``: its product with ``W_proj``."""
         return self.projection(state)
 
     def templates(self) -> Float[Tensor, "R V K"]:

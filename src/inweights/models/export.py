@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import torch
 from torch import Tensor
 
 from inweights.errors import ConfigError, check_kind
 from inweights.models.configs import GPTConfig
-from inweights.models.gpt import GPT, Block
+from inweights.models.gpt import GPT
+from inweights.models.layers.blocks import Block
 from inweights.support.extras import optional
 
 if TYPE_CHECKING:
@@ -46,11 +48,17 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
 
     Args:
         model: The GPT.
-        replica: Index of the replica; negative ones count from the end.
+        replica: Index of the replica, from ``-R`` to ``R - 1``; negative ones count
+            from the end.
+
+    Returns:
+        A ``GPT2LMHeadModel`` on the device of the model, in its precision.
 
     Raises:
-        ConfigError: The model is not a GPT, GPT-2 cannot express the architecture, the
-            replica does not exist, or ``transformers`` is not installed.
+        ConfigError: The model is not a GPT; it has attention other than ``causal``,
+            loops, a memory, no residual stream or no norm, which GPT-2 cannot express;
+            the replica does not exist or is not an integer; or ``transformers`` is not
+            installed.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])
@@ -103,11 +111,14 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
 
     Args:
         model: The GPT.
-        replica: Index of the replica; negative ones count from the end.
+        replica: Index of the replica, from ``-R`` to ``R - 1``; negative ones count
+            from the end.
 
     Raises:
-        ConfigError: The model is not a GPT, GPT-2 cannot express the architecture, the
-            replica does not exist, or ``transformer_lens`` is not installed.
+        ConfigError: The model is not a GPT; it has attention other than ``causal``,
+            loops, a memory, no residual stream or no norm, which GPT-2 cannot express;
+            the replica does not exist or is not an integer; or ``transformer_lens`` is
+            not installed.
 
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
@@ -134,7 +145,7 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
         config = type(getattr(given, "config", given)).__name__
         raise ConfigError(f"only a GPT can be exported, got a model of {config}")
     check_kind("replica", replica, int)
-    _refuse_what_gpt2_lacks(model.config)
+    _refuse_what_gpt2_lacks(msgspec.structs.replace(model.config, loops=model.loops))
     if not -model.replicas <= replica < model.replicas:
         raise ConfigError(
             f"there is no replica {replica}; the model has {model.replicas}"
@@ -147,9 +158,16 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
 
     The result has no dropout, even if the given model has.
 
+    It is on the device of the given model, in its precision.
+
+    Args:
+        model: The model of ``transformers``, with or without tied weights.
+
     Raises:
-        ConfigError: The given model has a setting that :class:`GPT` does not support,
-            such as another activation function.
+        ConfigError: The given model has another activation function than the exact GELU
+            (``activation_function="gelu"``), another ``layer_norm_epsilon`` than 1e-5,
+            another scale of attention, cross-attention, or MLPs whose width is not four
+            times that of the model.
     """
     theirs = model.config
     for name, allowed in _REQUIRED.items():

@@ -8,33 +8,23 @@ candidates.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, cast
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, LayerNorm, Linear
-from inweights.models.layers.attention import (
-    attend_causally,
-    attend_uniformly,
-    sinusoids,
-)
-from inweights.models.layers.dropout import Dropout
+from inweights.models.layers.attention import sinusoids
+from inweights.models.layers.blocks import Block, Memory
 from inweights.models.packing import Packed, pack
 from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.configs import GPTConfig
-
-#: Replaces the output of a part of a block, given its name: ``[R, S, D]`` to the same shape.
-PartHook = Callable[[str, Tensor], Tensor]
 
 
 class GPT(Model):
@@ -51,12 +41,14 @@ class GPT(Model):
         replicas: Number of independent models ``R``, the first axis of every parameter.
 
     Attributes:
-        loops: Number of loops; may be changed after training.
+        loops: Number of loops; may be changed after training. Saving the model does not
+            store the change.
 
     Raises:
         ConfigError: In a call: a sequence is longer than ``config.context``.
 
     Example:
+        >>> import torch
         >>> from inweights.models import GPTConfig
         >>> model = GPTConfig(layers=2, width=16).build(vocabulary=9, seeds=[0, 1, 2])
         >>> tuple(model(torch.tensor([[1, 2], [3, 4]])).shape)
@@ -87,12 +79,17 @@ class GPT(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states: ``embedding``, ``block.0``, ``block.1``, ..., ``final``."""
         return ("embedding", *(f"block.{i}" for i in range(len(self.passes))), "final")
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of the outputs of heads (``block.0.heads``, side by side), attention and MLP."""
+        """Names of parts that hooks can replace, such as ``block.0.heads`` or ``block.0.mlp``.
+
+        ``heads`` are the outputs of all heads, side by side; ``attention`` and ``mlp``
+        are what each part adds to the residual stream. Without attention there is only
+        ``mlp``.
+        """
         attends = self.config.attention != "none"
         parts = ("heads", "attention", "mlp") if attends else ("mlp",)
         blocks = range(len(self.passes))
@@ -104,7 +101,12 @@ class GPT(Model):
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Return every hidden state of a batch, ``[R, S, D]`` each, by layer name."""
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
+
+        Raises:
+            ConfigError: A sequence is longer than ``config.context``.
+            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+        """
         x = self.hook("embedding", self._embed(batch))
         states = {"embedding": x}
         for i, block in enumerate(self.passes):
@@ -130,14 +132,18 @@ class GPT(Model):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state that :meth:`unembed` reads.
+        """Compute the state ``final``, which :meth:`unembed` reads.
 
         Args:
-            batch: Packed sequences of every replica, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens in total.
             at: Indices of the ``n`` requested packed tokens; by default all.
 
         Returns:
             ``[R, n, D]``, or ``[R, S, D]``.
+
+        Raises:
+            ConfigError: A sequence is longer than ``config.context``.
+            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
         """
         if self._edits or at is None or len(at) == batch.size:
             return super().deepest(batch, at)
@@ -166,13 +172,30 @@ class GPT(Model):
         return x
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state ``[R, n, D]`` after the norm that precedes the head."""
+        """Return a state ``[R, n, D]`` after the norm that precedes the head.
+
+        It is unchanged if the config sets ``norm=False``.
+        """
         return self.norm(state)
 
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Return attention patterns ``[R, B, H, T, T]`` by layer name; each row sums to 1."""
+        """Compute attention patterns ``[R, B, H, T, T]`` by block; each row sums to 1.
+
+        Args:
+            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
+                ones.
+
+        Returns:
+            The patterns by the name of the state after the block, such as ``block.0``.
+
+        Raises:
+            ConfigError: The model has no attention, or the sequences are longer than
+                ``config.context``.
+            DataError: ``tokens`` are not such a tensor of integers, or an id is not
+                from 0 to ``V - 1`` (the latter is checked only on the CPU).
+        """
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
         # The state before block i is the one after the block before it.
@@ -184,117 +207,3 @@ class GPT(Model):
             read = self._injected(i, x, before[0])
             patterns[f"block.{i}"] = block.pattern(read, batch, length)
         return patterns
-
-
-class Memory(nn.Module):
-    """Read a memory of keys and values, the same for every sequence, by attention.
-
-    Args:
-        config: ``memory`` is the number of slots, ``width`` that of keys and values.
-        replicas: Number of replicas ``R``.
-    """
-
-    def __init__(self, config: GPTConfig, replicas: int) -> None:
-        super().__init__()
-        width = config.width
-        self.norm = LayerNorm(replicas, width) if config.norm else nn.Identity()
-        self.keys = Linear(replicas, width, config.memory, bias=False)
-        self.values = Linear(replicas, config.memory, width, bias=False)
-
-    def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return the mean of the values, weighted by the softmax of each state's scores."""
-        return self.values(self.keys(self.norm(x)).softmax(-1))
-
-
-class Block(nn.Module):
-    """One pre-norm block: attention, then an MLP of hidden width ``4 D``.
-
-    Args:
-        config: Settings of the GPT.
-        replicas: Number of replicas ``R``.
-    """
-
-    def __init__(self, config: GPTConfig, replicas: int) -> None:
-        super().__init__()
-        width = config.width
-        self.config = config
-        norm = (lambda: LayerNorm(replicas, width)) if config.norm else nn.Identity
-        self.norm1 = norm()
-        if config.attention == "causal":
-            self.qkv = Linear(replicas, width, 3 * width)
-        elif config.attention == "uniform":
-            self.qkv = Linear(replicas, width, width)
-        # Writes into the residual stream start smaller (Radford et al. 2019, §2.3).
-        shrink = math.sqrt(2 * config.layers) if config.depth_scaled else 1.0
-        attends = config.attention != "none"
-        self.out = Linear(replicas, width, width, shrink=shrink) if attends else None
-        self.norm2 = norm()
-        self.up = Linear(replicas, width, 4 * width)
-        self.down = Linear(replicas, 4 * width, width, shrink=shrink)
-        self.drop1 = Dropout(config.dropout)
-        self.drop2 = Dropout(config.dropout)
-
-    def forward(
-        self,
-        x: Float[Tensor, "R S D"],
-        shapes: tuple[tuple[int, int], ...],
-        at: Int[Tensor, " n"] | None = None,
-        hook: PartHook = lambda _, state: state,
-    ) -> Float[Tensor, "R _ D"]:
-        """Compute the state after the block.
-
-        Args:
-            x: The state before it.
-            shapes: ``(B, T)`` of each group of the packed axis, as in :class:`Packed`.
-            at: Indices in ``S`` at which the state is computed; by default all of them.
-            hook: ``hook(name, output)`` returns what replaces the output of a part:
-                ``heads``, ``attention`` or ``mlp``. By default nothing is replaced.
-
-        Returns:
-            ``[R, len(at), D]``, or ``[R, S, D]``.
-        """
-        mixed = None if self.out is None else self._mix(self.qkv(self.norm1(x)), shapes)
-        if at is not None:
-            x = x.index_select(1, at)
-            mixed = None if mixed is None else mixed.index_select(1, at)
-        if self.out is not None and mixed is not None:
-            attended = hook("attention", self.out(hook("heads", mixed)))
-            x = self._add(x, self.drop1(attended))
-        added = self.down(F.gelu(self.up(self.norm2(x))))
-        return self._add(x, self.drop2(hook("mlp", added)))
-
-    def pattern(
-        self, x: Float[Tensor, "R S D"], batch: int, length: int
-    ) -> Float[Tensor, "R B H T T"]:
-        """Compute the block's attention patterns, ``[R, B, H, T, T]``.
-
-        Args:
-            x: The state before the block: ``batch`` sequences of ``length`` tokens
-                each, packed.
-            batch: Number of sequences ``B``.
-            length: Number of positions ``T``.
-        """
-        heads = self.config.heads
-        visible = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
-        if self.config.attention == "uniform":
-            mean = visible / visible.sum(-1, keepdim=True)
-            return mean.expand(len(x), batch, heads, -1, -1)
-        projected = self.qkv(self.norm1(x)).unflatten(1, (batch, length))
-        split = projected.unflatten(-1, (3, heads, -1))
-        q, k, _ = split.movedim(-2, 2).unbind(-2)  # each [R, B, H, T, D/H]
-        scores = q @ k.mT / math.sqrt(q.shape[-1])
-        return scores.masked_fill(~visible, -torch.inf).softmax(-1)
-
-    def _add(self, x: Tensor, update: Tensor) -> Tensor:
-        return x + update if self.config.residual else update
-
-    def _mix(self, projected: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
-        """Return the output of attention within each group of sequences of equal length."""
-        mix = attend_causally if self.config.attention == "causal" else attend_uniformly
-        groups = projected.split([b * t for b, t in shapes], dim=1)
-        mixed = []
-        for group, shape in zip(groups, shapes, strict=True):
-            attended = mix(group.unflatten(1, shape), self.config.heads)
-            mixed.append(attended.flatten(1, 2))
-        # One group is common, and a copy of it would cost a kernel.
-        return torch.cat(mixed, dim=1) if len(mixed) > 1 else mixed[0]

@@ -27,9 +27,10 @@ class Reading:
     """Tokens and positions that a model reads while hooks are set.
 
     Attributes:
-        batch: The batch of the current forward pass.
+        batch: The batch of the current forward pass; ``None`` before the first one.
         tokens: Token ids of the prompts for which a hook is called: ``[B, T]``, or
-            ``[R, B, T]`` if replicas read different prompts.
+            ``[R, B, T]`` if replicas read different prompts; ``None`` before the first
+            call of a hook.
     """
 
     def __init__(self) -> None:
@@ -41,9 +42,13 @@ class Reading:
     ) -> Float[Tensor, "R S D"]:
         """Apply an edit to a packed state, one group of prompts of equal length at a time.
 
+        Before each call, :attr:`tokens` is set to the ids of these prompts. If no batch
+        is recorded, the edit receives the packed state itself.
+
         Args:
-            edit: Function of the states of prompts of one length.
-            state: States at all packed tokens.
+            edit: Function of the states ``[R, B, T, D]`` of ``B`` prompts of one length
+                that returns a tensor of the same shape.
+            state: States at all packed tokens, ``[R, S, D]``.
 
         Returns:
             The states after the edit, ``[R, S, D]``.
@@ -66,10 +71,11 @@ def reading(model: Any) -> Iterator[Reading]:
     """Record the batch of every forward pass of a model within the ``with`` block.
 
     Args:
-        model: Model whose ``states`` and ``deepest`` are called with a batch.
+        model: Model whose ``states`` and ``deepest`` are called with a :class:`Packed`
+            batch. Its attribute ``reading`` is the record within the block.
 
     Yields:
-        The record of what the model reads.
+        The record of what the model reads; in nested blocks, that of the outer block.
     """
     known = vars(model).get("reading")
     if known is not None:  # hooks within hooks

@@ -54,6 +54,9 @@ class Mamba(Model):
         vocabulary: Number of tokens ``V``.
         replicas: Number of replicas ``R``.
 
+    Raises:
+        ConfigError: The number of replicas or tokens is below 1.
+
     Example:
         >>> from inweights.models import MambaConfig
         >>> model = MambaConfig(layers=2, width=16).build(vocabulary=9, seeds=[0, 1, 2])
@@ -76,11 +79,15 @@ class Mamba(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states: ``embedding``, ``block.0``, ``block.1``, ..., ``final``."""
         return ("embedding", *(f"block.{i}" for i in range(len(self.blocks))), "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
+
+        Raises:
+            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+        """
         x = self.hook("embedding", self.tokens(batch.tokens))
         states = {"embedding": x}
         for i, block in enumerate(self.blocks):
@@ -90,12 +97,15 @@ class Mamba(Model):
         return states
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state ``[R, n, D]`` after the norm that precedes the head."""
+        """Return a state ``[R, n, D]`` after the norm that precedes the head.
+
+        It is unchanged if the config sets ``final_norm=False``.
+        """
         return self.norm(state)
 
 
 class RMSNorm(Layer):
-    """Divide states by their root mean square over the width (Zhang and Sennrich 2019).
+    """Divide states by their root mean square over the width (Zhang and Sennrich 2019), ε = 1e-5.
 
     Args:
         replicas: Number of replicas ``R``, each with its own gain, which starts at 1.
@@ -107,12 +117,12 @@ class RMSNorm(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Set the gain to 1."""
+        """Set the gain to 1; ``draw`` is not used."""
         del draw  # starts as the identity, whatever the initial scale
         nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return states ``[R, S, D]`` divided by their root mean square and multiplied by the gain.
+        """Return states divided by their root mean square, times the gain, ``[R, S, D]``.
 
         Args:
             x: States ``[R, S, D]``.
@@ -149,7 +159,8 @@ class Block(nn.Module):
 
         Args:
             x: States of all packed tokens, ``[R, S, D]``.
-            shapes: Number and length of the sequences of each group in ``S``.
+            shapes: Number ``B`` and length ``T`` of the sequences of each group along
+                ``S``, as in :class:`Packed`.
         """
         stream, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
         groups = stream.split([b * t for b, t in shapes], dim=1)
@@ -183,7 +194,15 @@ class Mixer(Layer):
         self.skip = nn.Parameter(torch.empty(replicas, inner))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the convolution as the config specifies, and set the other initial parameters."""
+        """Draw the convolution as the config specifies, and set the other parameters of the mixer.
+
+        The skip connection starts at 1 and the decay rates at 1 to ``N``. The two
+        linear maps are layers of their own, which draw their own values.
+
+        Args:
+            draw: Function that fills a parameter; see
+                :class:`~inweights.models.layers.Draw`.
+        """
         kernel = self.config.kernel
         if self.config.convolution == "init":
             draw("convolution", self.convolution, kernel)
@@ -201,7 +220,11 @@ class Mixer(Layer):
         )
 
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
-        """Return ``y`` of the module's equation for the stream ``u``, ``[R, B, T, E]``."""
+        """Return the mixed stream, ``y`` of the module's equation, ``[R, B, T, E]``.
+
+        Args:
+            u: The stream of each channel, ``[R, B, T, E]``, before the convolution.
+        """
         replicas, batch, length, inner = u.shape
         u = in_whole_blocks(F.silu, self._convolve(u))
         flat = u.flatten(1, 2)

@@ -34,6 +34,9 @@ class Node2Vec(Model):
         vocabulary: Number of tokens ``V``.
         replicas: Number of replicas ``R``.
 
+    Raises:
+        ConfigError: The number of replicas or tokens is below 1.
+
     Example:
         >>> from inweights.models import Node2VecConfig
         >>> model = Node2VecConfig(width=8).build(vocabulary=5, seeds=[0, 1])
@@ -54,15 +57,26 @@ class Node2Vec(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states: ``embedding`` and ``final``, both the vector of the token."""
         return ("embedding", "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Return the states ``embedding`` and ``final`` of a batch, by name, ``[R, S, D]`` each.
+
+        Raises:
+            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+        """
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "final": self.hook("final", x)}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state."""
+        """Return the logits of a state: its inner products with all node vectors, ``[R, n, V]``.
+
+        The vectors are those of the inputs in a tied model, and separate ones in an
+        untied model.
+
+        Args:
+            state: The deepest state, ``[R, n, D]``.
+        """
         table = self.tokens if self.head is None else self.head
         return torch.bmm(state, table.weight.transpose(1, 2))

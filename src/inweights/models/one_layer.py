@@ -23,7 +23,7 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Layer, check_ids, rows_of
 from inweights.models.layers.fused import mean_of_last
-from inweights.models.packing import Packed
+from inweights.models.packing import Packed, check_tokens
 from inweights.models.tiny_nn import FrozenEmbedding
 from inweights.worlds.arrays import Float, Int
 
@@ -51,7 +51,12 @@ class Attention(Layer):
         self._width = width
 
     def initialise(self, draw: Draw) -> None:
-        """Draw both matrices from a normal distribution scaled by the width."""
+        """Draw both matrices from a normal distribution, with the width ``D`` as ``fan_in``.
+
+        Args:
+            draw: Function that fills a parameter; see
+                :class:`~inweights.models.layers.Draw`.
+        """
         draw("key_query", self.key_query, self._width)
         draw("value", self.value, self._width)
 
@@ -71,7 +76,12 @@ class Hidden(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, labels, hidden, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the vectors from a normal distribution scaled by the width."""
+        """Draw the vectors from a normal distribution, with the width ``D`` as ``fan_in``.
+
+        Args:
+            draw: Function that fills a parameter; see
+                :class:`~inweights.models.layers.Draw`.
+        """
         draw("weight", self.weight, self.weight.shape[-1])
 
 
@@ -94,7 +104,8 @@ class OneLayer(Model):
 
     Raises:
         ConfigError: Embeddings are orthonormal, and the width is smaller than the
-            number of tokens.
+            number of tokens; the number of replicas or tokens is below 1; or a
+            candidate is not a token or occurs twice.
 
     Example:
         >>> from inweights.models import OneLayerConfig
@@ -132,11 +143,15 @@ class OneLayer(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states, from shallow to deep: ``value`` and ``attention``."""
         return ("value", "attention")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Compute the states ``value`` and ``attention`` of a batch, by name, ``[R, S, D]`` each.
+
+        Raises:
+            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+        """
         tokens = batch.tokens
         check_ids(tokens, self.vocabulary)
         value = self.hook("value", self._values(tokens))
@@ -154,7 +169,11 @@ class OneLayer(Model):
         return {"value": value, "attention": self.hook("attention", whole)}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state."""
+        """Return the logits ``[R, n, K]`` of the state ``attention``, by the MLP of the config.
+
+        Args:
+            state: The deepest state, ``[R, n, D]``.
+        """
         kappa = self.config.kappa
         weight = self.mlp.weight
         if self.config.mlp == "folded":
@@ -168,13 +187,43 @@ class OneLayer(Model):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns ``[R, B, H, T, T]`` by layer name; there is one head."""
+        """Compute the attention of every position, ``{"attention": [R, B, 1, T, T]}``.
+
+        Row ``t`` is the attention of position ``t`` to all positions; it sums to 1.
+        There is one head.
+
+        Args:
+            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
+                ones.
+
+        Raises:
+            DataError: ``tokens`` are not such a tensor of integers, or an id is not
+                from 0 to ``V - 1`` (the latter is checked only on the CPU).
+        """
+        self._check(tokens)
         weights = self._weights(tokens).mT  # [R, B, t, s]
         return {"attention": weights.unsqueeze(2)}
 
     def scores(self, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B T"]:
-        """Compute ``softmax(Xᵀ W_KQ x)``, the attention of each sequence's last token ``x``."""
+        """Compute ``softmax(Xᵀ W_KQ x)``, the attention of each sequence's last token ``x``.
+
+        Args:
+            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
+                ones.
+
+        Returns:
+            Attention to each position, ``[R, B, T]``; it sums to 1 over ``T``.
+
+        Raises:
+            DataError: ``tokens`` are not such a tensor of integers, or an id is not
+                from 0 to ``V - 1`` (the latter is checked only on the CPU).
+        """
+        self._check(tokens)
         return self._weights(tokens)[..., -1]
+
+    def _check(self, tokens: Tensor) -> None:
+        check_tokens(tokens)
+        check_ids(tokens, self.vocabulary)
 
     def _values(self, tokens: Tensor) -> Tensor:
         """Return ``W_V x`` of every token, ``[R, S, D]``."""

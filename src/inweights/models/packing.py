@@ -27,8 +27,8 @@ class Packed:
 
     Attributes:
         tokens: Token ids, ``[S]`` if all replicas read the same, otherwise ``[R, S]``.
-        positions: Position of each token in its sequence, with any offset; ``[S]`` or
-            ``[R, S]``.
+        positions: Position of each token in its sequence, counted from 0, plus the
+            offset that was given to :func:`pack`; ``[S]`` or ``[R, S]``.
         shapes: ``(B, T)`` of each group of sequences of one length, in their order
             along ``S``.
     """
@@ -54,7 +54,11 @@ class Packed:
         return torch.cat(ends)
 
     def groups(self) -> list[Int[Tensor, "*R B T"]]:
-        """Return a view ``[B, T]`` of the token ids of each group of sequences of one length."""
+        """Return the token ids of each group of sequences of one length, as views ``[B, T]``.
+
+        They are ``[R, B, T]`` if replicas read different tokens. The order is that
+        along ``S``.
+        """
         groups = []
         start = 0
         for batch, length in self.shapes:
@@ -64,7 +68,7 @@ class Packed:
         return groups
 
     def to(self, device: torch.device | str) -> Packed:
-        """Return the same batch on ``device``."""
+        """Return the same batch on a device, such as ``cpu`` or ``cuda``."""
         return Packed(self.tokens.to(device), self.positions.to(device), self.shapes)
 
 
@@ -83,8 +87,8 @@ def pack(
         The batch, with the groups in the given order.
 
     Raises:
-        DataError: There are no groups, a value is not a matrix of token ids, or only
-            some groups have a replica axis.
+        DataError: There are no groups, a value is not a matrix of token ids (see
+            :func:`check_tokens`), or only some groups have a replica axis.
 
     Example:
         >>> batch = pack([torch.tensor([[5], [6]]), torch.tensor([[1, 2]])])
@@ -123,8 +127,12 @@ def _lengths(shapes: Sequence[tuple[int, int]]) -> Tensor:
 def check_tokens(tokens: Any) -> None:
     """Raise an error unless the argument is a matrix of token ids, ``[B, T]`` or ``[R, B, T]``.
 
+    Args:
+        tokens: Any value.
+
     Raises:
-        DataError: It is not a tensor of integers with two or three axes.
+        DataError: It is not a tensor of integers with two or three axes, or the last
+            axis, the positions, is empty.
     """
     if not isinstance(tokens, Tensor):
         raise DataError(
@@ -158,6 +166,9 @@ def running_sums(
     Args:
         x: States along the packed axis, ``[R, S, D]``.
         shapes: ``(B, T)`` of each group, as in :class:`Packed`.
+
+    Returns:
+        The sums, ``[R, S, D]``.
 
     Example:
         >>> running_sums(torch.ones(1, 4, 1), [(1, 1), (1, 3)]).flatten().tolist()

@@ -23,7 +23,9 @@ _KINDS = Kinds("model", _BUILT_IN, {"build": "a method build(...)"})
 
 
 def model_names() -> tuple[str, ...]:
-    """Return the names of all kinds of models, registered ones included.
+    """Return the names of all architectures, registered ones included, built-in ones first.
+
+    The kinds ``wrap`` and ``trained`` of wrapped modules are not among them.
 
     Example:
         >>> model_names()[:3]
@@ -36,7 +38,7 @@ def model_kind(name: str) -> type[msgspec.Struct]:
     """Return the config class of a kind of model.
 
     Args:
-        name: Tag of the kind, such as ``gpt``, ``emb-mlp`` or ``mamba``.
+        name: Tag of the kind: one of :func:`model_names`, ``wrap`` or ``trained``.
 
     Raises:
         ConfigError: There is no model of this kind; the message names the nearest kind.
@@ -61,12 +63,15 @@ def register_model(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     as a decorator.
 
     Args:
-        kind: A config class with a tag and a method ``build``.
+        kind: A config class with a tag (``class MyConfig(Config, tag_field="kind",
+            tag="mine")``) and a method ``build``, as in
+            :class:`~inweights.models.ModelConfig`.
 
     Returns:
         The class itself.
 
     Raises:
-        ConfigError: The class has no tag or no method ``build``, or the name is taken.
+        ConfigError: The class has no tag or no method ``build``, or another class has
+            the same tag.
     """
     return _KINDS.add(kind)

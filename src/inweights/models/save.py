@@ -8,7 +8,7 @@ every tensor, so that a single changed bit is noticed. Other programs can read t
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from inweights.config.values import decode as decode_value
 from inweights.config.values import encode
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models.base import Model
+from inweights.models.building import fill
 from inweights.models.registry import model_kind
 from inweights.support.limits import read_bytes
 from inweights.support.publish import publish_file
@@ -44,6 +45,8 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True):
 def save_model(model: Model, path: str | Path) -> Path:
     """Write a model with all of its replicas to a file, atomically.
 
+    If writing fails, an existing file is unchanged.
+
     Args:
         model: Any model with an attribute ``config``, the config from which it was
             built.
@@ -53,7 +56,8 @@ def save_model(model: Model, path: str | Path) -> Path:
         The path of the file.
 
     Raises:
-        ConfigError: The model has no config.
+        ConfigError: The model has no ``config``, or an option of its config has no
+            exact encoding.
         RunError: The file cannot be written.
 
     Example:
@@ -86,15 +90,18 @@ def load_model(
 
     Args:
         path: The file.
-        device: Device of its parameters.
+        device: Device of its parameters, such as ``cpu`` or ``cuda:0``.
         kind: Class of its config; needed only for a user's config that is not registered
             (:func:`~inweights.models.register_model`).
 
+    Returns:
+        The model, in the precision in which it was saved.
+
     Raises:
         DataError: The file is missing, does not contain a model of this library, or was
-            changed after it was written.
-        ConfigError: Its kind of model is not registered; the message says how to give
-            it.
+            changed after it was written; or the device is unknown.
+        ConfigError: Its kind of model is not registered (the message says how to give
+            it), or its config does not build a model on this machine.
     """
     try:
         content = read_bytes(Path(path))
@@ -108,8 +115,11 @@ def load_model(
 def check_savable(model: Model) -> msgspec.Struct:
     """Return the config of a model that can be saved.
 
+    Args:
+        model: Any model.
+
     Raises:
-        ConfigError: The model has no config.
+        ConfigError: The model has no attribute ``config`` that is a config.
     """
     config = getattr(model, "config", None)
     if not isinstance(config, msgspec.Struct):
@@ -125,14 +135,15 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
 
     Args:
         model: A model with an attribute ``config``, the config from which it was built.
-        replica: Index of the replica; by default all replicas are encoded.
+        replica: Index of the replica, from 0; by default all replicas are encoded.
 
     Returns:
         A safetensors file with the config in its header.
 
     Raises:
-        ConfigError: The model has no config, there is no such replica, or a tensor has
-            no replica axis.
+        ConfigError: The model has no config, or an option of it has no exact encoding;
+            there is no such replica; or, with ``replica``, a tensor has no replica
+            axis.
     """
     config = check_savable(model)
     tensors = model.state_dict()
@@ -170,7 +181,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
 def decode_model(
     content: bytes, where: str = "the file", kind: type[msgspec.Struct] | None = None
 ) -> Model:
-    """Return the model that :func:`encode_model` encoded.
+    """Return the model that :func:`encode_model` encoded, on the CPU.
 
     Args:
         content: The bytes.
@@ -179,8 +190,10 @@ def decode_model(
             bytes.
 
     Raises:
-        DataError: The bytes are not a model of this library, or were changed.
-        ConfigError: The kind of model is not registered, or not stated.
+        DataError: The bytes are not a model of this library, are of another version of
+            its format, or were changed.
+        ConfigError: The kind of model is not registered, or not stated, or the config
+            does not build a model on this machine.
     """
     try:
         tensors = load(content)
@@ -222,48 +235,8 @@ def decode_model(
     )
     if _shapes(model.state_dict()) != _shapes(tensors):
         raise DataError(f"{where} has other parameters than a model of its config")
-    # A model that was saved in double or half precision is read in the same.
-    floating = [v.dtype for v in tensors.values() if v.is_floating_point()]
-    model.to(floating[0] if floating else torch.float32).load_state_dict(tensors)
+    fill(model, tensors)
     return model
-
-
-def join_replicas(models: Sequence[Model]) -> Model:
-    """Return one model with the replicas of several models of one config, in the given order.
-
-    Raises:
-        ConfigError: The models differ in architecture, size or vocabulary, or have no
-            config.
-
-    Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> pair = [EmbMLPConfig(width=4).build(vocabulary=5, seeds=[seed]) for seed in (0, 1)]
-        >>> join_replicas(pair).replicas
-        2
-    """
-    if not len(models):
-        raise ConfigError("there is no model to join; give one or more")
-    first = models[0]
-    if any(_form(model) != _form(first) for model in models):
-        raise ConfigError(
-            "models to be joined must have the same kind, size and vocabulary"
-        )
-    config: Any = getattr(first, "config", None)
-    if config is None:
-        raise ConfigError(
-            f"{type(first).__name__} has no config and cannot be joined with others"
-        )
-    joined: Model = config.build(
-        vocabulary=first.vocabulary,
-        seeds=[0] * sum(model.replicas for model in models),
-        candidates=first.candidates.tolist(),
-    )
-    states = [model.state_dict() for model in models]
-    whole = {}
-    for name in states[0]:
-        whole[name] = torch.cat([state[name] for state in states])
-    joined.load_state_dict(whole)
-    return joined.to(first.candidates.device)
 
 
 def fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
@@ -291,10 +264,3 @@ def _metadata(content: bytes) -> dict[str, str]:
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, torch.Size]:
     return {name: tensor.shape for name, tensor in tensors.items()}
-
-
-def _form(model: Model) -> tuple[Any, ...]:
-    """Return what models must share to be joined: class, tokens, and one replica's tensors."""
-    state = model.state_dict()
-    tensors = {name: (value.shape[1:], value.dtype) for name, value in state.items()}
-    return type(model), model.vocabulary, model.candidates.tolist(), tensors

@@ -36,24 +36,28 @@ class ReadableStates(nn.Module):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states, from shallow to deep; a subclass defines them."""
         raise NotImplementedError
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of the outputs of parts of layers, which :meth:`hooks` can also replace."""
+        """Names of outputs of parts of layers, which :meth:`hooks` can replace; by default none."""
         return ()
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, ``[R, S, D]``, by layer name, shallow to deep."""
+        """Compute every hidden state of a batch, ``[R, S, D]``, by layer name.
+
+        A subclass implements it. The order is that of :attr:`layer_names`, from shallow
+        to deep.
+        """
         raise NotImplementedError
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state."""
+        """Return the logits ``[R, n, K]`` of the deepest state; a subclass implements it."""
         raise NotImplementedError
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state after the norm that precedes the head; by default, there is no norm."""
+        """Return a state after the norm that precedes the head; by default, there is none."""
         return state
 
     def hidden(
@@ -70,14 +74,17 @@ class ReadableStates(nn.Module):
                 ones, or a packed batch.
             layers: Some of :attr:`layer_names`; by default all.
             at: ``last`` (the last position of every sequence), ``all`` (all positions),
-                or indices in the packed axis ``S``.
+                or a tensor of indices in the packed axis ``S``.
 
         Returns:
             ``[R, n, D]`` for each layer, with ``n`` the number of sequences or indices;
             ``[R, B, T, D]`` for ``all`` positions of token ids.
 
         Raises:
-            ConfigError: A layer is unknown, or ``at`` is another word.
+            ConfigError: A layer is unknown, ``at`` is another word, or a sequence is
+                longer than the model's limit.
+            DataError: ``inputs`` are not token ids as described, or contain an id that
+                the model does not have (checked on the CPU).
 
         Example:
             >>> import torch
@@ -115,14 +122,18 @@ class ReadableStates(nn.Module):
                 ones, or a packed batch.
             layers: Some of :attr:`decodable`; by default all of them.
             at: ``last`` (the last position of every sequence), ``all`` (all positions),
-                or indices in the packed axis ``S``.
+                or a tensor of indices in the packed axis ``S``.
 
         Returns:
             For each layer, what :meth:`hidden` returns, with ``K`` logits in place of
             the width ``D``.
 
         Raises:
-            ConfigError: A layer is unknown, or ``at`` is another word.
+            ConfigError: A layer is unknown or its state cannot be decoded
+                (:meth:`decode`), ``at`` is another word, or a sequence is longer than
+                the model's limit.
+            DataError: ``inputs`` are not token ids as described, or contain an id that
+                the model does not have (checked on the CPU).
         """
         states = self.hidden(
             inputs, layers=self.decodable if layers is None else layers, at=at
@@ -140,8 +151,8 @@ class ReadableStates(nn.Module):
         """Map a layer's state to logits, as if it were the deepest (nostalgebraist 2020).
 
         Args:
-            name: The layer. The state of any but the deepest goes through the final
-                norm first.
+            name: Name of the layer, one of :attr:`decodable`. The state of any but the
+                deepest goes through the final norm first.
             state: Its state, with any axes between ``R`` and ``D``.
 
         Returns:
@@ -176,7 +187,8 @@ class ReadableStates(nn.Module):
                 after the changes of the outer block.
 
         Raises:
-            ConfigError: A layer is unknown, or the model was not run within the block.
+            ConfigError: A name is unknown, or a state to be replaced was not computed
+                within the block.
             DataError: A function does not return a tensor, or one of another shape.
 
         Returns:

@@ -39,7 +39,12 @@ class FrozenEmbedding(Embedding):
         self.register_buffer("weight", torch.empty(replicas, tokens, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the vectors from a normal distribution scaled by the width."""
+        """Draw the vectors from a normal distribution, with the width as ``fan_in``.
+
+        Args:
+            draw: Function that fills a tensor; see
+                :class:`~inweights.models.layers.Draw`.
+        """
         # ``draw`` fills row after row, and so takes a buffer, too.
         draw("weight", cast(Any, self.weight), self.weight.shape[2])
 
@@ -53,6 +58,9 @@ class TinyNN(Model):
         config: Settings of the architecture.
         vocabulary: Number of tokens ``V``.
         replicas: Number of replicas ``R``.
+
+    Raises:
+        ConfigError: The number of replicas or tokens is below 1.
 
     Example:
         >>> from inweights.models import TinyNNConfig
@@ -73,11 +81,15 @@ class TinyNN(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states, from shallow to deep: ``embedding`` and ``middle``."""
         return ("embedding", "middle")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Compute the states ``embedding`` and ``middle`` of a batch, by name, ``[R, S, D]`` each.
+
+        Raises:
+            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+        """
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {
             "embedding": x,

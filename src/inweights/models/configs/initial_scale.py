@@ -27,7 +27,7 @@ class Init(Config):
         gamma: Exponent ``γ`` of the input width; ``None`` to use ``std``.
 
     Raises:
-        ConfigError: A value is not above 0.
+        ConfigError: A value is not above 0, or is above 65,536.
 
     Example:
         >>> Init().sigma(64), round(Init(gamma=1.25).sigma(64), 4)
@@ -42,7 +42,11 @@ class Init(Config):
         check_size("init.gamma", 1.0 if self.gamma is None else self.gamma, above=0)
 
     def sigma(self, fan_in: int) -> float:
-        """Return the standard deviation of a weight matrix whose input width is ``fan_in``."""
+        """Return the standard deviation of a matrix: ``std``, or ``fan_in ** -gamma`` if given.
+
+        Args:
+            fan_in: Input width of the matrix.
+        """
         if self.gamma is None:
             return self.std
         return float(fan_in) ** -self.gamma

@@ -38,6 +38,14 @@ class ModelConfig(Protocol):
             inits: Initial scale of each replica; by default the config's own for all.
             candidates: Ids of the tokens that occur as answers, to which a head may be
                 limited; by default all tokens.
+
+        Returns:
+            The model, with one replica per seed.
+
+        Raises:
+            ConfigError: There are no seeds, the number of initial scales differs from
+                that of seeds, the number of tokens is below 1, or the architecture does
+                not support it.
         """
         ...
 

@@ -35,9 +35,12 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             for all blocks; 0 for no memory.
         width: Width ``D`` of the residual stream.
         heads: Number ``H`` of attention heads; it divides the width.
-        positions: Position embeddings: ``learned``, ``sinusoidal`` or ``none``.
-        context: Largest number of positions; longer inputs raise an error.
-        tied: Whether the head is the token embedding.
+        positions: Position embeddings: ``learned`` (a table), ``sinusoidal`` (fixed
+            sines and cosines) or ``none``.
+        context: Largest number of positions; longer inputs raise an error, even without
+            position embeddings.
+        tied: Whether the head is the token embedding; otherwise it is a matrix of its
+            own.
         attention: ``causal``; ``uniform``, with the same weight for every visible
             position; or ``none``, where a position sees only itself and attention is
             left out.
@@ -55,8 +58,10 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         init: Initial scale of every weight matrix; biases start at 0.
 
     Raises:
-        ConfigError: A size is below 1, the heads do not divide the width, or a setting
-            has no effect beside the others.
+        ConfigError: A size is below 1 (``memory``: below 0) or above 65,536, the heads
+            do not divide the width, a standard deviation is not above 0, ``dropout`` is
+            not from 0 to below 1, ``inject`` is set with one loop, or ``position_std``
+            without learned positions.
     """
 
     later = {
@@ -107,17 +112,21 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         check_size("gpt.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> GPT:
-        """Build the model, one replica per seed, with logits for all tokens.
+        """Build the :class:`GPT`, one replica per seed, with logits for all tokens.
 
         The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
         effect.
+
+        Raises:
+            ConfigError: There are no seeds, or a seed is negative; the number of
+                initial scales differs from that of seeds; or ``vocabulary`` is below 1.
         """
         model: GPT = build_model("gpt", self, **start)
         return model
 
 
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
-    """Settings of a :class:`Mamba`.
+    """Settings of a :class:`Mamba` (Gu and Dao 2023).
 
     Default sizes are as in Geometric Memory (B.3), and blocks as in the Mamba paper.
     The code of Geometric Memory corresponds to ``residual=False, norm="layer",
@@ -131,7 +140,8 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         expand: Inner width as a multiple of the width.
         rank: Rank of the map to the step sizes ``Δ``; by default a sixteenth of the
             width, rounded up.
-        tied: Whether the head is the token embedding.
+        tied: Whether the head is the token embedding; otherwise it is a matrix of its
+            own.
         residual: Whether blocks add their output to their input.
         norm: Norm of the input of a block: ``rms`` (division by the root mean square)
             or ``layer``.
@@ -144,7 +154,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         init: Initial scale of matrices; ``A`` and ``D`` start as in the Mamba paper.
 
     Raises:
-        ConfigError: A size is below 1.
+        ConfigError: A size is below 1 or above 65,536.
     """
 
     later = {
@@ -175,14 +185,18 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
 
     @property
     def steps_rank(self) -> int:
-        """Rank of the map to the step sizes ``Δ``."""
+        """Rank of the map to the step sizes ``Δ``, by default ``width / 16``, rounded up."""
         return math.ceil(self.width / 16) if self.rank is None else self.rank
 
     def build(self, **start: Unpack[Start]) -> Mamba:
-        """Build the model, one replica per seed, with logits for all tokens.
+        """Build the :class:`Mamba`, one replica per seed, with logits for all tokens.
 
         The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
         effect.
+
+        Raises:
+            ConfigError: There are no seeds, or a seed is negative; the number of
+                initial scales differs from that of seeds; or ``vocabulary`` is below 1.
         """
         model: Mamba = build_model("mamba", self, **start)
         return model

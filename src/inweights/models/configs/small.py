@@ -31,7 +31,7 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         init: Initial scale of both matrices.
 
     Raises:
-        ConfigError: The width is below 1.
+        ConfigError: The width is below 1 or above 65,536.
     """
 
     width: int = 64
@@ -41,9 +41,14 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         check_size("emb-mlp.width", self.width)
 
     def build(self, **start: Unpack[Start]) -> EmbMLP:
-        """Build the model, one replica per seed, with logits for ``candidates`` (``V_out``).
+        """Build the :class:`EmbMLP`, one replica per seed, with logits for ``candidates``.
 
         The arguments are those of :meth:`ModelConfig.build`.
+
+        Raises:
+            ConfigError: There are no seeds, or a seed is negative; the number of
+                initial scales differs from that of seeds; ``vocabulary`` is below 1; or
+                a candidate is not a token or occurs twice.
         """
         model: EmbMLP = build_model("emb-mlp", self, **start)
         return model
@@ -65,7 +70,8 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         init: Initial scale of every weight matrix; ``b`` starts at 0.
 
     Raises:
-        ConfigError: A value is out of range.
+        ConfigError: The width is below 1 or above 65,536, ``embedding_std`` is not
+            above 0, or ``dropout`` is not from 0 to below 1.
     """
 
     later = {"dropout": 0.0}
@@ -82,10 +88,14 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         check_size("tiny-nn.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> TinyNN:
-        """Build the model, one replica per seed, with logits for all tokens.
+        """Build the :class:`TinyNN`, one replica per seed, with logits for all tokens.
 
         The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
         effect.
+
+        Raises:
+            ConfigError: There are no seeds, or a seed is negative; the number of
+                initial scales differs from that of seeds; or ``vocabulary`` is below 1.
         """
         model: TinyNN = build_model("tiny-nn", self, **start)
         return model
@@ -102,7 +112,7 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         init: Initial scale of the vectors; standard normal in the paper.
 
     Raises:
-        ConfigError: The width is below 1.
+        ConfigError: The width is below 1 or above 65,536.
     """
 
     width: int = 100
@@ -113,10 +123,14 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         check_size("node2vec.width", self.width)
 
     def build(self, **start: Unpack[Start]) -> Node2Vec:
-        """Build the model, one replica per seed, with logits for all tokens.
+        """Build the :class:`Node2Vec`, one replica per seed, with logits for all tokens.
 
         The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
         effect.
+
+        Raises:
+            ConfigError: There are no seeds, or a seed is negative; the number of
+                initial scales differs from that of seeds; or ``vocabulary`` is below 1.
         """
         model: Node2Vec = build_model("node2vec", self, **start)
         return model
@@ -136,7 +150,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
             1/D)``.
 
     Raises:
-        ConfigError: A size is below 1.
+        ConfigError: A size is below 1 or above 65,536.
     """
 
     width: int = 1024
@@ -149,12 +163,16 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         check_size("deep-linear.layers", self.layers)
 
     def build(self, **start: Unpack[Start]) -> DeepLinear:
-        """Build the model, one replica per seed, with logits for ``candidates`` (the labels).
+        """Build the :class:`DeepLinear`, one replica per seed, with logits for ``candidates``.
 
-        The arguments are those of :meth:`ModelConfig.build`.
+        The arguments are those of :meth:`ModelConfig.build`; the candidates are the
+        ``K`` labels.
 
         Raises:
-            ConfigError: The width is too small for unit vectors of all tokens.
+            ConfigError: The width is smaller than the number of tokens, or, without a
+                readout, than that of labels; there are no seeds, or a seed is negative;
+                the number of initial scales differs from that of seeds; ``vocabulary``
+                is below 1; or a candidate is not a token or occurs twice.
         """
         model: DeepLinear = build_model("deep-linear", self, **start)
         return model
@@ -182,7 +200,8 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
 
     Raises:
-        ConfigError: A value is out of range.
+        ConfigError: ``width`` or ``hidden`` is below 1 or above 65,536, or ``kappa`` is
+            not above 0.
     """
 
     width: int = 512
@@ -198,12 +217,16 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         check_size("one-layer.kappa", self.kappa, above=0, most=MAX_SCALE)
 
     def build(self, **start: Unpack[Start]) -> OneLayer:
-        """Build the model, one replica per seed, with logits for ``candidates`` (the labels).
+        """Build the :class:`OneLayer`, one replica per seed, with logits for ``candidates``.
 
-        The arguments are those of :meth:`ModelConfig.build`.
+        The arguments are those of :meth:`ModelConfig.build`; the candidates are the
+        ``K`` labels.
 
         Raises:
-            ConfigError: The width is too small for unit vectors of all tokens.
+            ConfigError: Embeddings are orthonormal and the width is smaller than the
+                number of tokens; there are no seeds, or a seed is negative; the number
+                of initial scales differs from that of seeds; ``vocabulary`` is below 1;
+                or a candidate is not a token or occurs twice.
         """
         # Embeddings have length 1, whatever the initial scale of what is trained.
         model: OneLayer = build_model(

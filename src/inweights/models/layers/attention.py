@@ -60,7 +60,7 @@ def attend_uniformly(
     """Return the mean of the values up to each position, ``[R, B, T, D]``.
 
     Args:
-        v: Values ``[R, B, T, D]``.
+        v: Values at every position, ``[R, B, T, D]``.
         heads: Has no effect, as a mean is the same for every head; it gives both
             functions the same signature.
     """

@@ -63,14 +63,21 @@ class Linear(Layer):
         self.bias = nn.Parameter(torch.empty(replicas, outputs)) if bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the weight from a normal distribution scaled by the input width; zero the bias."""
+        """Draw the weight from a normal distribution, with the input width as ``fan_in``.
+
+        The weight is then divided by ``shrink``, and the bias is set to 0.
+
+        Args:
+            draw: Function that fills a parameter; see
+                :class:`~inweights.models.layers.Draw`.
+        """
         draw("weight", self.weight, self.weight.shape[1])
         self.weight.div_(self.shrink)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S F"]:
-        """Return the product of states and weight, plus the bias if there is one.
+        """Return the product of states and weight, plus the bias if there is one, ``[R, S, F]``.
 
         Args:
             x: States ``[R, S, D]``.
@@ -86,7 +93,9 @@ class Linear(Layer):
 
 
 class LayerNorm(Layer):
-    """Layer normalisation over the width (Ba et al. 2016); gain and bias start at 1 and 0.
+    """Layer normalisation over the width (Ba et al. 2016), with ε = 1e-5.
+
+    The gain starts at 1 and the bias at 0.
 
     Args:
         replicas: Number of replicas ``R``, each with its own gain and bias.
@@ -104,7 +113,7 @@ class LayerNorm(Layer):
         self.bias = nn.Parameter(torch.empty(replicas, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Set the gain to 1 and the bias to 0."""
+        """Set the gain to 1 and the bias to 0; ``draw`` is not used."""
         del draw  # starts as the identity, whatever the initial scale
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
@@ -139,7 +148,12 @@ class Embedding(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, tokens, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the vectors from a normal distribution scaled by the width."""
+        """Draw the vectors from a normal distribution, with the width ``D`` as ``fan_in``.
+
+        Args:
+            draw: Function that fills a parameter; see
+                :class:`~inweights.models.layers.Draw`.
+        """
         draw("weight", self.weight, self.weight.shape[2])
 
     def forward(self, ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:
@@ -160,7 +174,7 @@ class Embedding(Layer):
 
 
 def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
-    """Raise an error for ids out of range, which would index the table of the next replica.
+    """Raise an error for ids out of range, which would read the table of the next replica.
 
     On an accelerator nothing is checked, since the check would have to wait for the
     device.
@@ -184,9 +198,15 @@ def rows_of(
 ) -> Float[Tensor, "R S D"]:
     """Return rows of each replica's table.
 
+    Indices are not checked; see :func:`check_ids`.
+
     Args:
-        table: ``N`` rows of width ``D`` for each replica.
-        ids: Indices of rows: ``[S]`` for all replicas, or ``[R, S]``.
+        table: ``N`` rows of width ``D`` for each replica, ``[R, N, D]``.
+        ids: Indices of rows from 0 to ``N - 1``: ``[S]`` for all replicas, or ``[R,
+            S]``.
+
+    Returns:
+        The rows, ``[R, S, D]``.
 
     Example:
         >>> table = torch.arange(6.0).view(2, 3, 1)  # two replicas with three rows each

@@ -54,7 +54,8 @@ class Dropout(nn.Module):
             x: States ``[R, S, D]``.
 
         Raises:
-            ConfigError: The number of generators of masks is not that of replicas.
+            ConfigError: The masks were prepared for another number of replicas than
+                ``R``.
         """
         if self.generators is None:
             return x
@@ -74,7 +75,10 @@ class DropoutMasks:
 
     Args:
         model: Model whose :class:`Dropout` layers with a rate above 0 are used.
-        seeds: Root seed of each replica.
+        seeds: Root seed of each replica of the model.
+
+    Raises:
+        ConfigError: A seed is negative or not below ``2**63``.
 
     Example:
         >>> layer = Dropout(0.5)
@@ -99,6 +103,9 @@ class DropoutMasks:
     @contextmanager
     def at(self, phase: int, step: int) -> Iterator[None]:
         """Let the model drop entries within the ``with`` block, by the masks of one step.
+
+        Within the block, a call of the model raises a ConfigError if its number of
+        replicas is not that of the seeds.
 
         Args:
             phase: Index of the phase.

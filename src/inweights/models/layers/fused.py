@@ -28,6 +28,9 @@ def layer_norm(
         x: States ``[R, S, D]``.
         weight: Gain of each replica, ``[R, D]``.
         bias: Bias of each replica, ``[R, D]``.
+
+    Returns:
+        The normalised states, ``[R, S, D]``.
     """
     out: Tensor = _LayerNorm.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return out
@@ -57,7 +60,7 @@ def mean_of_last(x: Float[Tensor, "R n K M"]) -> Float[Tensor, "R n K"]:
     other way round.
 
     Args:
-        x: Numbers with a short last axis.
+        x: Numbers ``[R, n, K, M]``.
 
     Example:
         >>> mean_of_last(torch.tensor([[[[1.0, 3.0], [0.0, 1.0]]]])).tolist()

@@ -25,7 +25,7 @@ Elementwise = Callable[[Tensor], Tensor]
 
 
 class Draw(Protocol):
-    """Function that fills a parameter with normal random numbers, separately for each replica."""
+    """Function that fills a parameter with random numbers from ``N(0, σ²)``, for each replica."""
 
     def __call__(
         self,
@@ -35,15 +35,16 @@ class Draw(Protocol):
         *,
         std: float | None = None,
     ) -> None:
-        """Fill a parameter in place.
+        """Fill a parameter in place with random numbers from ``N(0, σ²)``.
 
         Args:
             name: Name of the parameter within its layer, which determines its random
                 numbers.
             parameter: Tensor to fill, with a leading replica axis.
-            fan_in: Input width, which determines each replica's scale.
+            fan_in: Input width, from which the :class:`Init` of each replica computes
+                its standard deviation ``σ`` (:meth:`Init.sigma`).
             std: Standard deviation for every replica; by default that of the replica's
-                scale.
+                :class:`Init`.
         """
         ...
 
@@ -62,12 +63,13 @@ class Layer(nn.Module):
     """A module whose own parameters have a leading replica axis."""
 
     def initialise(self, draw: Draw) -> None:
-        """Fill the layer's parameters in place.
+        """Fill the layer's own parameters in place; a subclass implements it.
 
         Args:
             draw: Function ``draw(name, parameter, fan_in)`` that fills a parameter with
-                normal random numbers. Their scale follows from the input width
-                ``fan_in``, unless ``std`` is given.
+                normal random numbers. Their standard deviation is that of the replica's
+                :class:`Init` for the input width ``fan_in``, unless ``std`` is given;
+                see :class:`Draw`.
         """
         raise NotImplementedError
 
@@ -112,13 +114,15 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     """Draw the initial parameters of every layer of a model, in place.
 
     Args:
-        model: A module whose parameters all belong to :class:`Layer` modules.
+        model: A module. Parameters that do not belong to a :class:`Layer`, and those on
+            the device ``meta``, are unchanged.
         seeds: Root seed of each of the ``R`` replicas, which determines its initial
             values.
         inits: Initial scale of each replica.
 
     Raises:
-        ConfigError: The number of initial scales differs from that of seeds.
+        ConfigError: The number of initial scales differs from that of seeds, or a seed
+            is negative or not below ``2**63``.
 
     Example:
         >>> from inweights.models import Init, Linear

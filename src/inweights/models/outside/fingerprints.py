@@ -31,6 +31,7 @@ _FORMER_HOMES = {
     "inweights.models.layers.dense": "inweights.models.layers",
     "inweights.models.layers.layer": "inweights.models.layers",
     "inweights.models.layers.dropout": "inweights.models.dropout",
+    "inweights.models.layers.blocks": "inweights.models.gpt",
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype)
 #: Attributes of modules that are not settings; the last ones are those of transformers

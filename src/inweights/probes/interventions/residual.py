@@ -12,8 +12,9 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from inweights.models.gpt import GPT, Block
+from inweights.models.gpt import GPT
 from inweights.models.layers import LayerNorm
+from inweights.models.layers.blocks import Block
 from inweights.models.packing import pack
 from inweights.probes.interventions.spots import recorded
 from inweights.worlds.arrays import Bool, Float, Int

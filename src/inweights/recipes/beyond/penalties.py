@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a recipe is listed without torch
     from torch import Tensor
 
     from inweights.models import Model
-    from inweights.models.gpt import Block
+    from inweights.models.layers.blocks import Block
     from inweights.worlds.world import Worlds
 
 #: Newton-Schulz iterations of a polar factor: singular values from about a hundredth of

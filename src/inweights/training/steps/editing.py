@@ -25,8 +25,9 @@ from torch.nn import functional as F
 from inweights.config import check_size
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.models.gpt import GPT, Block
+from inweights.models.gpt import GPT
 from inweights.models.layers import Linear
+from inweights.models.layers.blocks import Block
 from inweights.models.packing import pack
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.curriculum import Edit

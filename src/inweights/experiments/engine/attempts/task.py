@@ -30,7 +30,8 @@ from inweights.experiments.engine.attempts.together import (
 from inweights.experiments.engine.executors.endings import End, collected_log
 from inweights.experiments.engine.job import Job, task_of
 from inweights.experiments.engine.tasks import LOSSES, ComputeTask, LearnTask, Task
-from inweights.models.save import check_savable, encode_model, join_replicas
+from inweights.models.building import join_replicas
+from inweights.models.save import check_savable, encode_model
 from inweights.probes.needs import check_probe
 from inweights.runs.tables.lease import LostError
 from inweights.runs.tables.names import MODEL_PART
