@@ -40,7 +40,7 @@ _NO_SETTINGS = ("training", "name_or_path", "warnings_issued", "transformers_ver
 
 
 def content_hash(module: nn.Module) -> str:
-    """Return the hash of a module's numbers, settings and source, as hexadecimal digits.
+    """Return the hash of a module's numbers, settings and source, as 20 hexadecimal digits.
 
     Args:
         module: Any module; its device (CPU or GPU) has no effect.

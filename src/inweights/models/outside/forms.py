@@ -58,6 +58,9 @@ def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
             ``.logits``, or a tuple that begins with one of them.
         read: Function that returns the logits of the output; by default ``None``, and
             they are looked for as described.
+
+    Returns:
+        The logits; the output itself if it is nothing of this kind.
     """
     if read is not None:
         return read(output)
@@ -67,7 +70,13 @@ def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
 
 
 def state_of_output(output: Any) -> Any:
-    """Return the state within what a submodule returned: a tensor, or the first of several."""
+    """Return the state within a submodule's output: ``last_hidden_state``, or the first of a tuple.
+
+    Any other output is returned unchanged; it may not be a tensor.
+
+    Args:
+        output: What the submodule returned.
+    """
     if hasattr(output, "last_hidden_state"):
         return output.last_hidden_state
     return output[0] if isinstance(output, tuple) and output else output
@@ -79,7 +88,10 @@ def exactly(state: Tensor) -> Tensor:
 
 
 def with_state(output: Any, state: Tensor) -> Any:
-    """Return an output of a submodule in which the state is replaced, in its original precision.
+    """Return an output of a submodule with another state, in the precision of the original.
+
+    An object with ``last_hidden_state`` is changed in place; otherwise a new output is
+    returned.
 
     Args:
         output: Output of the submodule.
@@ -102,16 +114,17 @@ def form_of(
         module: The module.
         vocabulary: Number of tokens.
         read: Function that returns the logits of the module's output; ``None`` if
-            :func:`logits_of` finds them.
+            :func:`logits_of` can find them.
         label: Name of the module in messages.
 
     Returns:
-        Names of its states and of the layer that computes the logits, and its largest
-        dropout.
+        The form, with all attributes set. Without a linear layer that computes the
+        logits, ``head``, ``norm``, ``lens`` and ``deepest`` are empty.
 
     Raises:
         ConfigError: The call fails, draws random numbers other than dropout, or does
-            not return finite logits of all tokens.
+            not return finite logits of at least ``vocabulary`` tokens, for all
+            positions or the last.
     """
     batch, length = _TRIED
     # The largest ids, so that a table that is too small is noticed at once.

@@ -34,18 +34,18 @@ _KEPT: dict[str, nn.Module] = {}
 def keep(
     modules: nn.Module | Sequence[nn.Module], label: str = ""
 ) -> tuple[tuple[str, ...], str]:
-    """Store copies of modules in this process.
+    """Store copies of modules in this process, in evaluation mode and on the CPU.
 
     Args:
-        modules: One module, or several of one architecture.
+        modules: One module, or several of one architecture, at least one.
         label: Name of the modules in messages; by default that of their class.
 
     Returns:
         The hash of each module's content, and the label.
 
     Raises:
-        ConfigError: The modules differ in architecture, or a module cannot be a
-            replica.
+        ConfigError: The modules differ in more than the values of parameters and
+            buffers, or a module cannot be a replica (see :func:`~.modules.checked`).
     """
     given = [modules] if isinstance(modules, nn.Module) else list(modules)
     # Copies, since their owner may train the modules on after they were wrapped.
@@ -57,6 +57,8 @@ def keep(
 
 def from_folder(folder: str) -> nn.Module:
     """Return the causal language model in a folder.
+
+    It is in evaluation mode, on the CPU.
 
     Args:
         folder: Folder with ``config.json`` and safetensors, as ``save_pretrained``
@@ -92,15 +94,15 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
 
     Args:
         config: Config of wrapped trained modules.
-        places: Indices in ``config.weights`` of the modules.
+        places: Indices of the modules in ``config.weights``, from 0.
 
     Returns:
-        One module for each index.
+        One module for each index: the stored one, not a copy.
 
     Raises:
-        ConfigError: The modules were not wrapped in this process, or the file now
-            contains other weights.
-        DataError: A file of weights is damaged or does not fit the module.
+        ConfigError: The modules were not wrapped in this process, the file now contains
+            other weights, or the factory fails.
+        DataError: The file of weights cannot be read, or does not fit the module.
     """
     lacking = [name for name in config.weights if name not in _KEPT]
     if lacking and config.source is not None:
@@ -163,6 +165,8 @@ def _check_alike(modules: Sequence[nn.Module], label: str) -> None:
 @torch.no_grad()
 def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> int:
     """Return the number of tokens for which a wrapped module returns logits.
+
+    The module is called on the CPU with the ids ``[[0, 0]]``.
 
     Args:
         name: Hash of the module, under which this process stores it.

@@ -2,8 +2,8 @@
 
 :func:`~inweights.wrap` makes a :class:`WrapConfig` of a factory. From trained modules,
 :func:`as_model` makes a model, whose :class:`TrainedConfig` identifies the weights by
-their hash and does not contain them; the modules themselves are stored in this process
-(``instances.py``). Nothing here imports torch.
+their hash; the modules are stored in this process (``instances.py``). Nothing here
+imports torch.
 """
 
 from __future__ import annotations
@@ -49,13 +49,15 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         """Build the model, one replica per seed, each a new module of the factory.
 
         The module draws its own initial values: torch, NumPy and ``random`` are seeded
-        for the call of the factory, and their states are restored afterwards. There are
-        logits for all tokens. ``inits`` and ``candidates`` are unused.
+        during the call of the factory, and restored. The arguments are those of
+        :meth:`~inweights.models.ModelConfig.build`; ``inits`` and ``candidates`` have
+        no effect, and there are logits for all tokens.
 
         Raises:
-            ConfigError: The module does not read token ids ``[B, T]`` and return their
-                logits, or its replicas cannot be trained independently; the message
-                states the reason.
+            ConfigError: There are no seeds, ``vocabulary`` is below 1, the factory
+                fails or returns the same module twice, the module does not map token
+                ids ``[B, T]`` to logits, or its replicas cannot be trained
+                independently.
         """
         from inweights.models.outside.wrapped import Wrapped
 
@@ -82,13 +84,13 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
                 :func:`wrap`. Without ``tokens`` it is also the number of tokens that
                 the factory receives; by default, this is the only number for which the
                 shapes match those of the file.
-            answers: Score of names of several ids, ``first`` or ``sum``, as in
-                :func:`wrap`.
+            answers: ``first`` or ``sum``, as in :func:`wrap`.
 
         Raises:
             DataError: The file cannot be read, or its names or shapes are not those of
-                the module.
-            ConfigError: Several numbers of tokens fit, or the factory fails.
+                the module; or ``tokens`` do not fit, as in :func:`wrap`.
+            ConfigError: No, or more than one, number of tokens fits, or the factory
+                fails.
 
         Example:
             >>> import tempfile
@@ -122,17 +124,21 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of each file that an option refers to, by its path."""
+        """Hash of each file that an option names, by path; DataError if one cannot be read."""
         return files_of(self.options)
 
     @property
     def make(self) -> Callable[[int], Any]:
-        """The factory with its options bound."""
+        """Function of the number of tokens that calls the factory with its options.
+
+        Raises:
+            ConfigError: The factory is not in an imported module, or has changed.
+        """
         return partial(self.factory.load("vocabulary"), **deepcopy(self.options))
 
     @property
     def label(self) -> str:
-        """Name of the model in tables."""
+        """Name of the model in tables: that of the factory, or ``model_type`` of transformers."""
         name = self.factory.at.rpartition(":")[2].rpartition(".")[2]
         return str(self.options.get("model_type", name.strip("<>")))
 
@@ -153,8 +159,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             same.
         names: Names of the world's tokens, if they were given; a world with other names
             is an error.
-        answers: Score of names of several ids as answers: ``first`` (by their first id)
-            or ``sum`` (by the sum of the log-probabilities of all ids).
+        answers: Score of names of several ids as answers: ``first`` or ``sum``, as in
+            :func:`inweights.wrap`.
         logits: Function ``logits(output)`` that returns the logits; ``None`` if they
             can be found without it.
         source: The factory (:class:`WrapConfig`) of modules whose weights were read
@@ -182,7 +188,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the file of weights, by its path; empty for modules given directly."""
+        """Hash of the file of weights, if there is one, by its path; DataError if unreadable."""
         return {self.path: fingerprint(self.path)} if self.path else {}
 
     @property
@@ -210,8 +216,10 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
         Raises:
             ConfigError: The module reads another number of tokens, a seed is not the
-                index of a module, there are no seeds, or the modules do not exist in
-                this process.
+                index of a module, there are no seeds, or the modules exist neither in
+                this process nor in their file.
+            DataError: The file of the weights cannot be read, or does not fit the
+                module.
         """
         del inits, candidates
         from inweights.models.outside.instances import modules_of
@@ -223,7 +231,10 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         return Trained(self, modules_of(self, self.places(as_seeds(seeds))))
 
     def places(self, seeds: Sequence[int]) -> list[int]:
-        """Return the index of the module that each seed represents.
+        """Return the index of the module for each seed; always 0 if there is one module.
+
+        Args:
+            seeds: Root seeds; of several modules, each is the index of one, from 0.
 
         Raises:
             ConfigError: A seed is not the index of a module.
@@ -235,8 +246,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         if beyond:
             raise ConfigError(
                 "a seed of trained modules must be the index of one of them, from 0 to "
-                f"{count - 1}, got "
-                f"{beyond[0]}; write seeds={count}"
+                f"{count - 1}, got {beyond[0]}; write seeds={count}"
             )
         return list(seeds)
 
@@ -255,20 +265,18 @@ def as_model(
 
     Args:
         modules: One module, or several of one architecture.
-        logits: Function that returns the logits of a module's output, as in
-            :func:`inweights.wrap`.
+        logits: Function of a module's output, as in :func:`inweights.wrap`.
         tokens: The module's token ids of the world's names.
         vocabulary: The world's vocabulary, or its number of tokens.
-        answers: Score of names of several ids, ``first`` or ``sum``, as in
-            :func:`inweights.wrap`.
-        source: The factory that made the modules, if their weights were read from a
-            file.
+        answers: ``first`` or ``sum``, as in :func:`inweights.wrap`.
+        source: The factory of modules whose weights were read from a file.
         path: Path of this file; empty without one.
 
     Raises:
-        ConfigError: The modules are not of one architecture, or do not read token ids.
-        DataError: A name of the vocabulary has no token id, or an id does not exist in
-            the module.
+        ConfigError: The modules are not of one architecture, cannot be replicas, or do
+            not read token ids; or ``answers`` is another word.
+        DataError: ``tokens`` or ``vocabulary`` do not fit each other or the module, as
+            in :func:`inweights.wrap`.
     """
     from inweights.models.outside.instances import keep, modules_of, outputs_of
     from inweights.models.outside.trained_model import Trained

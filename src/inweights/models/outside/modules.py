@@ -27,7 +27,7 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
     """Return a new module of a factory, whose initial values follow from a seed.
 
     Args:
-        config: The factory and its options.
+        config: The factory and its options, :class:`WrapConfig`.
         vocabulary: Number of tokens.
         seed: Root seed. torch, NumPy and ``random`` are seeded during the call, and
             their states are restored.
@@ -56,7 +56,7 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
 
 
 def checked(module: nn.Module, label: str) -> nn.Module:
-    """Return a module in evaluation mode, after checking that it can be a replica.
+    """Set a module to evaluation mode and return it, after checking that it can be a replica.
 
     Args:
         module: The module.
@@ -116,8 +116,8 @@ def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None
     """Raise an error unless a factory makes a new module at each call.
 
     Args:
-        base: A module of the factory.
-        modules: Further modules of the factory.
+        base: A module that the factory returned.
+        modules: Modules that the factory returned in further calls.
         label: Name of the factory in messages.
 
     Raises:

@@ -22,10 +22,12 @@ def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
 
     Args:
         config: Config of the trained module.
-        ids: Token ids of each name of the world, in its order.
+        ids: Token ids of each name of the world, in its order; at least one name has
+            several.
 
     Warns:
-        CautionWarning: Always.
+        CautionWarning: Always; the message states how prompts, states and scores treat
+            such names.
     """
     names = config.names or tuple(f"token {place}" for place in range(len(ids)))
     several = [name for name, own in zip(names, ids, strict=True) if len(own) > 1]

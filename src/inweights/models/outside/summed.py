@@ -31,10 +31,10 @@ def summed_scores(
     which several names begin are read only once.
 
     Args:
-        logits_of: Function that returns the module's logits after the last id of ``n``
-            prompts of one length.
-        prompts: Ids of each prompt.
-        names: Ids of each name.
+        logits_of: Function of ids ``[n, T]`` that returns the module's logits ``[R, n,
+            K]`` after the last id of each of ``n`` prompts of one length.
+        prompts: Ids of each of the ``n`` prompts, which may differ in length.
+        names: Ids of each of the ``V`` names, one or more.
 
     Example:
         >>> def bigram(ids):  # after id i comes i + 1, with probability near 1

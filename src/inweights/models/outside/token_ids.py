@@ -31,8 +31,9 @@ def token_ids(
         world's ids are the module's.
 
     Raises:
-        DataError: A name has no id, an id does not exist in the module, or two names
-            have the same id.
+        DataError: A name has no id, an id does not exist in the module, two names have
+            the same ids, ``tokens`` has another number of entries than the vocabulary,
+            or, without ``tokens``, the vocabulary has more tokens than the module.
 
     Example:
         >>> token_ids({"ann": 7, "bob": [2, 5]}, None, 9, "GPT")

@@ -42,8 +42,13 @@ class Trained(Wrapped):
 
     Args:
         config: Identity of the modules, and the module's token ids of the world's
-            names.
-        modules: The module of each replica; they are read and not changed.
+            names; :func:`inweights.wrap` makes it.
+        modules: The module of each replica; their parameters are copied and not
+            changed.
+
+    Raises:
+        ConfigError: A module does not read token ids and return finite logits, or the
+            modules differ in the shape of a parameter.
     """
 
     config: TrainedConfig
@@ -72,14 +77,23 @@ class Trained(Wrapped):
             say_several(config, self._ids)
 
     def build(self, **start: Any) -> Trained:
-        """Build copies of the modules, one replica per seed; see :meth:`TrainedConfig.build`."""
+        """Build copies of the modules, one replica per seed, as :meth:`TrainedConfig.build` does.
+
+        Args:
+            start: Arguments of :meth:`TrainedConfig.build`: ``vocabulary`` and
+                ``seeds``.
+
+        Raises:
+            ConfigError: The number of tokens differs, there are no seeds, or a seed is
+                not the index of a module.
+        """
         return self.config.build(**start)
 
     def check_world(self, world: World) -> None:
         """Raise an error unless a world has the tokens that were given with the module.
 
         Raises:
-            DataError: Their number or their names differ.
+            DataError: The number of tokens differs, or, if names were given, a name.
         """
         names = world.vocabulary.names
         if len(names) != self.vocabulary:
@@ -95,7 +109,10 @@ class Trained(Wrapped):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """The token embeddings; ``None`` if there is no such table."""
+        """The embeddings of the world's tokens, ``[R, V, D]``; ``None`` if there is no such table.
+
+        That of a name of several token ids is the embedding of the first.
+        """
         table = self.input_table
         return None if table is None else table[:, self._first_ids]
 
@@ -108,18 +125,20 @@ class Trained(Wrapped):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state that :meth:`unembed` reads.
+        """Compute the logits at some positions; they are the state that :meth:`unembed` reads.
 
         Args:
-            batch: Packed sequences of every replica, ``S`` tokens in all.
+            batch: Packed sequences, ``S`` tokens in all.
             at: Indices of the ``n`` packed tokens that are wanted; by default all.
 
         Returns:
-            ``[R, n, D]``, or ``[R, S, D]``.
+            Logits of the world's tokens, ``[R, n, V]``, or ``[R, S, V]``; scores of
+            whole names with ``answers="sum"``.
 
         Raises:
-            ConfigError: The names of a prompt have several token ids, and hooks are
-                set.
+            ConfigError: Hooks are set, and a name of the world is several token ids, or
+                the module returns logits only for the last position and others are
+                requested; or the positions of the batch have an offset.
             DataError: A token id is out of range.
         """
         if self._summed:
@@ -141,7 +160,17 @@ class Trained(Wrapped):
         return torch.cat(found, dim=1)
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
+
+        The state of a name of several token ids is that at its last id. The state
+        ``logits`` is NaN at all but the last position if the module returns logits only
+        for the last one and ``answers`` is not ``sum``.
+
+        Raises:
+            ConfigError: Hooks are set and a name of the world is several token ids, or
+                the positions of the batch have an offset.
+            DataError: A token id is out of range.
+        """
         found = super().states(batch)
         return {**found, LOGITS: self._summed_at(batch)} if self._summed else found
 

@@ -36,13 +36,13 @@ def modules_from_file(
         path: A safetensors file with the names of the module's ``state_dict``, or a
             file that :func:`inweights.save_model` wrote for the same factory, with a
             replica axis.
-        vocabulary: Number of tokens passed to the factory; by default the number for
-            which the shapes match the file.
+        vocabulary: Number of tokens passed to the factory; ``None`` for the only number
+            for which the shapes match the file.
 
     Raises:
         DataError: The file cannot be read, or its names or shapes do not match the
             module.
-        ConfigError: Several numbers of tokens fit, or the factory fails.
+        ConfigError: No number of tokens fits, or several do; or the factory fails.
     """
     state, replicas = read_state(path)
     rows = [_row(state, r) for r in range(replicas)] if replicas else [state]

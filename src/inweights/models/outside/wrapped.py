@@ -41,7 +41,7 @@ class Wrapped(ModuleCaller):
     buffers with a replica axis; other buffers are shared.
 
     Args:
-        config: The factory and its options.
+        config: The factory and its options, made by :func:`inweights.wrap`.
         vocabulary: Number of tokens ``V``.
         seeds: Root seed of each replica, from which the factory's module draws its
             initial values.
@@ -76,7 +76,7 @@ class Wrapped(ModuleCaller):
             state: Tensors without a replica axis, by the module's own names, with or
                 without the prefix of ``torch.compile`` or ``DataParallel``. One name of
                 a tied parameter is enough.
-            replica: Index of the replica.
+            replica: Index of the replica, from 0.
 
         Raises:
             ConfigError: The replica does not exist.
@@ -102,18 +102,25 @@ class Wrapped(ModuleCaller):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep."""
+        """Names of the hidden states: the submodules that return one, and ``logits``.
+
+        The order is that in which the calls of the submodules end.
+        """
         return (*self._form.states, LOGITS)
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """The token embeddings; ``None`` if there is no such table."""
+        """The embeddings of the world's tokens, ``[R, V, D]``; ``None`` if there is no table."""
         table = self.input_table
         return None if table is None else table[:, : self.vocabulary]
 
     @property
     def input_table(self) -> Float[Tensor, "R _ D"] | None:
-        """The embedding that reads the token ids, with all tokens that the module has."""
+        """Weight of the embedding that reads the token ids; ``None`` if the module has none.
+
+        It has a row for each token of the module, which may have more tokens than the
+        world.
+        """
         table = self._form.table
         if table in self._shared:
             return find(self, self._shared[table]).expand(self.replicas, -1, -1)
@@ -143,6 +150,9 @@ class Wrapped(ModuleCaller):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
 
+        The state ``logits`` is NaN at all but the last position if the module returns
+        logits only for the last one.
+
         Raises:
             ConfigError: The positions of the batch have an offset.
             DataError: A token id is out of range.
@@ -150,12 +160,12 @@ class Wrapped(ModuleCaller):
         return self._states(batch, self._form.states)
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the deepest state, which is already the logits."""
+        """Return the state unchanged: the deepest state is already the logits, ``[R, n, K]``."""
         return state  # the deepest state is the logits
 
     @property
     def decodable(self) -> tuple[str, ...]:
-        """Names of the layers whose states :meth:`decode` can read."""
+        """Names of the layers whose states :meth:`decode` can read; the last is ``logits``."""
         return (*self._form.lens, LOGITS)
 
     def decode(
@@ -199,18 +209,19 @@ class Wrapped(ModuleCaller):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state that :meth:`unembed` reads.
+        """Compute the logits at some positions; they are the state that :meth:`unembed` reads.
 
         Args:
-            batch: Packed sequences of every replica, ``S`` tokens in all.
+            batch: Packed sequences, ``S`` tokens in all.
             at: Indices of the ``n`` packed tokens that are wanted; by default all.
 
         Returns:
-            ``[R, n, D]``, or ``[R, S, D]``.
+            Logits ``[R, n, K]``, or ``[R, S, K]``.
 
         Raises:
-            ConfigError: The module returns logits only for the last position, and
-                others are requested.
+            ConfigError: The module returns logits only for the last position and others
+                are requested, or the positions of the batch have an offset.
+            DataError: A token id is out of range.
         """
         positions = at
         if positions is None:

@@ -92,10 +92,19 @@ def wrap(
         modules, the model itself, with one replica for each module.
 
     Raises:
-        ConfigError: The argument is neither a factory nor a module, the modules differ
-            in architecture, or an option cannot be stored exactly; the message states
-            what to write instead.
-        DataError: A name of the world has no token id, or the folder contains no model.
+        ConfigError: The argument is neither a factory, a module, a list of modules nor
+            a folder; the factory has no such option, or uses a module that exists
+            already; the modules differ in architecture, or cannot be replicas (see
+            :meth:`WrapConfig.build`); an option cannot be stored exactly (the message
+            states what to write instead); or ``transformers`` is needed and not
+            installed.
+        DataError: A name of the world has no token id, two names have the same ids, an
+            id does not exist in the module, the world has more tokens than the module,
+            or the folder contains no model.
+
+    Warns:
+        CautionWarning: A name is several token ids; the message states what its score
+            as an answer is.
 
     Example:
         >>> import torch
@@ -196,12 +205,14 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
     """Return the config that a table in a file describes, ``{wrap = "mine:make", width = 64}``.
 
     Args:
-        about: The table: ``wrap``, the factory as ``module:function``; ``logits``, a
-            function in the same form, if needed; and the options of the factory.
+        about: The table: ``wrap``, which is required, the factory as
+            ``module:function``; ``logits``, a function in the same form, if needed; and
+            the options of the factory.
 
     Raises:
-        ConfigError: The factory or the function cannot be imported, or an option cannot
-            be stored exactly.
+        ConfigError: The factory or the function is not in an imported module, or takes
+            another first argument than ``vocabulary`` or ``output``; the factory has no
+            such option; or an option cannot be stored exactly.
     """
     options = dict(about)
     factory = str(options.pop("wrap"))
@@ -217,8 +228,9 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
     """Return an untrained causal language model of ``transformers``.
 
     Args:
-        vocabulary: Number of tokens.
-        model_type: Kind of the model, such as ``llama``.
+        vocabulary: Number of tokens; ids of special tokens that are not below it are
+            left out.
+        model_type: Kind of the model, as ``transformers`` names it, such as ``llama``.
         **settings: Further settings of its config.
 
     Returns:

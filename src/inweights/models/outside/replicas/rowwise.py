@@ -42,6 +42,9 @@ class Rows:
             function: Function of ``[R, ...]`` to the same shape; no row of its result
                 may depend on other rows.
             x: Tensor of one replica, without the replica axis.
+
+        Returns:
+            The row of this replica, of the shape of ``x``.
         """
         if isinstance(self._row, Tensor):
             result: Tensor = _Batched.apply(x, self._row, self._of_replicas(function))  # type: ignore[no-untyped-call]
@@ -70,7 +73,8 @@ class Rows:
 
         Args:
             x: Tensor of one replica.
-            rate: Probability of dropping an entry; the others are scaled up.
+            rate: Probability of dropping an entry, below 1; the others are divided by
+                ``1 - rate``.
             generators: One generator per replica.
 
         Returns:
@@ -120,7 +124,7 @@ class Noise:
             only the rate is recorded.
 
     Attributes:
-        rate: The largest rate of dropout so far.
+        rate: The largest rate of dropout of a call so far; 0 before the first call.
     """
 
     def __init__(
@@ -132,7 +136,10 @@ class Noise:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Replace the two functions of torch that drop entries, within the ``with`` block.
+        """Replace torch's two functions that drop entries by :meth:`dropout` and :meth:`attention`.
+
+        They are those of ``torch.nn.functional``, and are restored after the ``with``
+        block.
 
         Returns:
             A context manager; its ``with`` statement binds no value.
@@ -154,7 +161,8 @@ class Noise:
         Args:
             input: The tensor.
             p: Probability of dropping an entry.
-            training: Whether entries are dropped.
+            training: Whether entries are dropped; if not, the rate is not recorded
+                either.
             inplace: Has no effect; a new tensor is returned.
 
         Returns:
@@ -181,14 +189,16 @@ class Noise:
         """Compute attention with dropout, as torch's ``scaled_dot_product_attention`` does.
 
         Args:
-            query: ``[..., T, E]``.
-            key: ``[..., S, E]``.
-            value: ``[..., S, D]``.
+            query: Queries, ``[..., T, E]``.
+            key: Keys, ``[..., S, E]``.
+            value: Values, ``[..., S, D]``.
             attn_mask: ``[T, S]``: booleans, true where attention is allowed, or numbers
                 that are added to the scores.
             dropout_p: Probability of dropping an attention weight.
             is_causal: Whether a position attends only to itself and earlier ones.
-            **options: ``scale`` of the scores, and ``enable_gqa``.
+            **options: ``scale``, the factor of the scores (by default ``1/√E``), and
+                ``enable_gqa``, whether several heads of queries share a head of keys
+                and values.
 
         Returns:
             The weighted means of the values, ``[..., T, D]``.

@@ -98,7 +98,7 @@ def load_replica(
         names: Names of the module's tensors in the model.
         state: Tensors without a replica axis, by the module's own names, with or
             without the prefix of ``torch.compile`` or ``DataParallel``.
-        replica: Index of the replica.
+        replica: Index of the replica, from 0.
 
     Raises:
         DataError: A name is unknown, a parameter is missing, a shape differs, or a
@@ -139,6 +139,9 @@ def without_prefix(
     Args:
         state: Weights by name.
         known: Names that exist in the module.
+
+    Returns:
+        The same tensors by their names without the prefix, or ``state`` itself.
     """
     for prefix in _PREFIXES:
         if state and all(name.startswith(prefix) for name in state):
@@ -171,12 +174,12 @@ def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
 
     Args:
         root: The module.
-        name: Dotted name; missing modules on the path are made.
+        name: Dotted name, such as ``mix.weight``; missing modules on the path are made.
         value: A parameter, or a tensor that becomes a buffer.
-        stored: Whether a buffer is part of the saved state.
+        stored: Whether a buffer is part of the ``state_dict``.
 
     Raises:
-        ConfigError: The library uses the name itself.
+        ConfigError: A buffer of the module already has the name.
     """
     *path, last = name.split(".")
     for step in path:
@@ -194,11 +197,14 @@ def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
 
 
 def find(root: nn.Module, name: str) -> Tensor:
-    """Return the tensor that :func:`place` stored under a name.
+    """Return the parameter or buffer that :func:`place` stored under a name.
 
     Args:
         root: The module.
         name: Dotted name.
+
+    Raises:
+        KeyError: There is no such tensor.
     """
     *path, last = name.split(".")
     for step in path:
@@ -208,11 +214,12 @@ def find(root: nn.Module, name: str) -> Tensor:
 
 
 def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
-    """Return parameters and buffers of a module, by name.
+    """Return parameters and buffers of a module and its submodules, by dotted name.
 
     Args:
         module: The module.
-        again: Whether a tensor with several names is returned under each of them.
+        again: Whether a tensor with several names is returned under each of them; by
+            default only under the first.
     """
     found: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=not again))
     found.update(module.named_buffers(remove_duplicate=not again))
