@@ -55,6 +55,9 @@ class FolderError(RunError):
 def nearest(given: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most similar to a given one; ``None`` if none is similar.
 
+    Two names are similar if :class:`difflib.SequenceMatcher` gives them a ratio of at
+    least 0.5.
+
     Args:
         given: The given name.
         known: The valid names.
@@ -78,7 +81,7 @@ def check_kind(
 
     Args:
         what: Name of the argument, for the error message.
-        given: The value of the argument.
+        given: The value of the argument; the message shows at most 60 characters of it.
         *kinds: Allowed types.
         error: Class of the error; by default ``ConfigError``.
         hint: What to do, which is appended to the message.
@@ -135,7 +138,7 @@ def unknown_name(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> InweightsError:
-    """Return the error for a name that is not among the valid ones.
+    """Return, and do not raise, the error for a name that is not among the valid ones.
 
     The message lists the valid names, or the eight most similar ones if there are more
     than twenty.

@@ -30,10 +30,14 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
     """Return root seeds: for a number ``n`` those from 0 to ``n - 1``, otherwise the given ones.
 
     Args:
-        seeds: Number of seeds, or the seeds.
+        seeds: Number of seeds, or the seeds themselves, also as an array. Their values
+            are not checked here; :class:`Streams` refuses a seed that is out of range.
+
+    Returns:
+        A range or a sequence of root seeds.
 
     Raises:
-        ConfigError: There are no seeds.
+        ConfigError: The number is below 1, or the sequence is empty.
 
     Example:
         >>> list(as_seeds(3)), as_seeds([7, 9])
@@ -72,10 +76,14 @@ class Streams:
         self.root = int(root)
 
     def seed(self, *path: str | int) -> int:
-        """Return the 63-bit seed of a stream.
+        """Return the 63-bit seed of a stream, the same for the same root seed and path.
 
         Args:
             *path: Name of the stream, followed by counters such as a step or an epoch.
+                A number and its text are the same.
+
+        Returns:
+            An integer from 0 to ``2**63 - 1``.
         """
         text = "\x1f".join([str(self.root), *map(str, path)])
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()

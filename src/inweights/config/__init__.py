@@ -57,6 +57,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             run's identity, so that a new option does not change the key of earlier
             runs. Entries must never change.
         newer: Names of the options in ``later`` that were added after version 0.1.0.
+        by_path: Names of fields that are dictionaries whose keys are dotted paths, such
+            as ``over`` of a sweep; :func:`apply_overrides` may add keys to them.
     """
 
     later: ClassVar[Mapping[str, Any]] = {}
@@ -67,7 +69,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of later options that have no effect beside the others; also left out."""
+        """Names of options without effect at the values of the others, left out of a run's key.
+
+        Empty unless a subclass defines it.
+        """
         return ()
 
     @property
@@ -75,7 +80,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Hashes of the files that the config reads, by name; they are part of a run's key.
 
         :func:`inweights.support.keys.content.fingerprint` computes the hash of a file
-        or folder.
+        or folder. Empty unless a subclass reads files, which raises a ``DataError`` if
+        a file cannot be read.
         """
         return {}
 
@@ -146,13 +152,15 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
     """Return ``config`` with changes of the form ``key.path=value``, where values are TOML.
 
     Args:
-        config: The original config.
-        overrides: Changes such as ``model.width=128`` or ``complexities=[1, 2]``. A
-            value that is not valid TOML is a string. A list may also be written
-            ``complexities=1,2``.
+        config: The original config, which remains unchanged.
+        overrides: Changes such as ``model.width=128`` or ``complexities=[1, 2]``,
+            applied in this order. A value that is neither TOML nor JSON is a string. A
+            list may also be written ``complexities=1,2``, and an item of a list is
+            given by its index, ``complexities.0=3``.
 
     Raises:
-        ConfigError: An override has no ``=``, a key is unknown, or a value is invalid.
+        ConfigError: An override has no ``=`` or no key, a key is unknown (the message
+            names the nearest), or a value is invalid.
 
     Example:
         >>> class Ring(Config):
@@ -191,10 +199,19 @@ def as_overrides(
 ) -> tuple[str, ...]:
     """Return changes of a config as they are written on the command line.
 
+    Neither paths nor values are checked; :func:`apply_overrides` checks them.
+
     Args:
-        config: The config that is changed.
+        config: The config that is changed. Where it has a nested config, a dictionary
+            changes only the fields that it names.
         changes: Values by dotted path; or strings ``key=value``, which are returned
             unchanged.
+
+    Returns:
+        One string ``key=value`` per change.
+
+    Raises:
+        ConfigError: A value cannot be stored and restored exactly.
 
     Example:
         >>> class Ring(Config):
@@ -224,7 +241,7 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
     """Return a config with other values at dotted paths; list items are given by index.
 
     Args:
-        config: The original config.
+        config: The original config, which remains unchanged.
         values: New values by dotted path, such as ``model.width`` or ``sizes.1``.
 
     Raises:

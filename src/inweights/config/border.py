@@ -19,6 +19,10 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 def as_python(value: Any) -> Any:
     """Return a value in which NumPy numbers, booleans and strings are Python values.
 
+    Lists, tuples and dictionaries are searched. Arrays, dates of NumPy and all other
+    values are unchanged, and so is a value that contains itself.
+
+
     Example:
         >>> import numpy as np
         >>> as_python({"rate": np.float64(0.5), "sizes": [np.int8(3)]})
@@ -32,6 +36,9 @@ def as_python(value: Any) -> Any:
 
 def as_number(value: Any) -> Any:
     """Return the number in a 0-dimensional array or tensor; convert others as :func:`as_python`.
+
+    Dates and durations of NumPy are unchanged.
+
 
     Example:
         >>> import numpy as np
@@ -70,7 +77,9 @@ def _python(value: Any) -> Any:
 def as_list(values: Any) -> Any:
     """Return a sequence of values as a list of Python values; return other values unchanged.
 
-    NumPy arrays, series of polars and pandas, tensors and ranges are converted.
+    NumPy arrays, series of polars and pandas, tensors and ranges become lists. A tuple
+    remains a tuple, and a dictionary a dictionary, both with Python values. Dates in an
+    array of NumPy are not converted.
 
     Raises:
         ConfigError: Dates or times have a finer resolution than those of Python.
@@ -107,9 +116,11 @@ def as_json(value: Any) -> Any:
 
 
 def as_lists(value: Any) -> Any:
-    """Return a value for a field of lists, numbers or strings; nested sequences become lists.
+    """Return a value for a field of lists, numbers or strings; nested arrays become lists.
 
-    Paths become strings.
+    Arrays, series and ranges become lists at every depth; tuples remain tuples, and
+    paths become strings.
+
 
     Raises:
         ConfigError: Dates or times have a finer resolution than those of Python.

@@ -31,8 +31,10 @@ class Form:
 
     Attributes:
         name: Key of the JSON object that represents the value.
-        write: Function that decomposes the value into simpler ones.
-        read: Function that restores the value from them.
+        write: Function that decomposes the value into simpler ones; it raises a
+            ``ConfigError`` for a value that cannot be restored exactly.
+        read: Function that restores the value from them; for damaged data it raises one
+            of Python's errors, such as ``ValueError`` or ``TypeError``.
     """
 
     name: str
@@ -41,7 +43,11 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Return the form in which a value is encoded; ``None`` if it has no form."""
+    """Return the form in which a value is encoded; ``None`` if its type has no form.
+
+    The exact type counts, except for paths. Values that JSON expresses, such as a list,
+    have no form, and neither do numbers that are not finite (:func:`write_number`).
+    """
     if (found := FORMS.get(type(value))) is not None:
         return found
     if isinstance(value, Path):
@@ -57,13 +63,14 @@ def reader_of(name: str) -> Callable[[Any], Any] | None:
         name: The key.
 
     Returns:
-        A function of the encoded data; ``None`` for an unknown key.
+        A function of the encoded data; ``None`` for an unknown key, and for ``$dict``,
+        which :func:`inweights.config.values.decode` reads.
     """
     return next((form.read for form in known_forms() if form.name == name), None)
 
 
 def known_forms() -> list[Form]:
-    """Return all forms."""
+    """Return all forms except that of dictionaries, ``$dict``, which is in ``values``."""
     return [*FORMS.values(), _FLOAT, _TEXT, _NONE, _PATH, _ARRAY]
 
 
@@ -73,7 +80,11 @@ def write_number(value: float) -> dict[str, str]:
 
 
 def write_text(value: str) -> dict[str, str]:
-    """Return the encoding of a string that is not valid Unicode, such as a broken file name."""
+    """Return the encoding of a string that is not valid Unicode, such as a broken file name.
+
+    It is an object with the key ``$text`` and the hexadecimal digits of the string's
+    bytes in UTF-8.
+    """
     return {_TEXT.name: value.encode("utf-8", "surrogatepass").hex()}
 
 

@@ -15,9 +15,10 @@ class Kinds(dict[str, type[Any]]):
     Args:
         what: Kind of objects that the configs describe: ``world``, ``model`` or
             ``learner``.
-        known: The library's own classes.
-        members: Members that a registered class must have besides a tag, each with its
-            description in messages.
+        known: The library's own classes. A class without a tag is registered under its
+            name in lower case.
+        members: Names of the members that a registered class must have besides a tag,
+            each with its description in messages.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class Kinds(dict[str, type[Any]]):
             The class itself.
 
         Raises:
-            ConfigError: The class has no tag or lacks a member, or the name is taken.
+            ConfigError: The class has no tag or lacks a member, or another class has
+                this tag. (A class of the same module and name replaces the former one,
+                as when a cell of a notebook is run again.)
         """
         name = getattr(getattr(kind, "__struct_config__", None), "tag", None)
         if not isinstance(name, str) or not all(

@@ -35,7 +35,13 @@ class Outside(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the content, by name."""
+        """Hash of the content, by name; empty for a name with ``@`` or an unknown model.
+
+        A model of the hub is unknown if it is not in the local cache.
+
+        Raises:
+            DataError: The file or folder cannot be read.
+        """
         return contents_of(self.name)
 
     def __fspath__(self) -> str:

@@ -30,8 +30,9 @@ _WRITTEN = ("datetime", "decimal", "uuid", "enum")
 def to_plain(config: msgspec.Struct) -> dict[str, Any]:
     """Return a config as dictionaries, lists, strings and numbers.
 
-    Values of a field that accepts anything, such as the options of a factory, are
-    unchanged; :func:`inweights.config.values.encode` converts them to JSON data.
+    A config that is chosen by name also has its tag, such as ``kind``. Values of a
+    field that accepts anything, such as the options of a factory, are unchanged;
+    :func:`inweights.config.values.encode` converts them to JSON data.
 
     Example:
         >>> class Ring(msgspec.Struct):
@@ -53,6 +54,9 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 
     Returns:
         JSON data, as returned by :func:`inweights.config.values.encode`.
+
+    Raises:
+        ConfigError: A value has no exact encoding.
 
     Example:
         >>> from inweights.config import Config
@@ -78,6 +82,9 @@ def named(value: Any, *, newer: bool = False) -> Any:
 
 def plain_values(value: Any) -> Any:
     """Return a value in which configs are dictionaries, and other values unchanged.
+
+    Configs are also found within lists, tuples and dictionaries.
+
 
     Example:
         >>> from inweights.config import Config
@@ -197,7 +204,11 @@ def _form(hint: Any) -> str:
 
 
 def is_open(hint: Any) -> bool:
-    """Return whether values of several types that have the same JSON fit a type.
+    """Return whether values of several types that have the same JSON fit a type annotation.
+
+    Such a field keeps its values unchanged in :func:`to_plain`, so that they can be
+    distinguished.
+
 
     Example:
         >>> from datetime import date

@@ -35,6 +35,9 @@ def refusal(
         kind: Class of the config that was decoded.
         values: The plain values.
 
+    Returns:
+        A ``ConfigError``, which the caller raises.
+
     Example:
         >>> class Ring(msgspec.Struct, forbid_unknown_fields=True):
         ...     nodes: int = 15
@@ -139,6 +142,8 @@ def check_types(config: msgspec.Struct) -> None:
 
     Where the type requires it, NumPy numbers are replaced by Python numbers, arrays and
     lists by tuples, and paths by strings, so that a config can be hashed and written.
+    The config itself is changed. A field whose type msgspec cannot check, such as a
+    protocol, accepts every value.
 
     Raises:
         ConfigError: A value does not fit its type; the message names the field.

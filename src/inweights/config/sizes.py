@@ -22,11 +22,13 @@ def check_size(
     Args:
         name: Name of the setting, for the message.
         value: The number.
-        least: Smallest valid number.
-        most: Largest valid number.
+        least: Smallest valid number, 1 by default.
+        most: Largest valid number; by default :data:`MOST`, also with ``above`` or
+            ``below``.
         above: Limit that the number must exceed, which replaces ``least``; ``None`` for
             no such limit.
-        below: Limit that the number must not reach; ``None`` for no such limit.
+        below: Limit that the number must not reach, besides being at least ``least``;
+            ``None`` for no such limit.
 
     Raises:
         ConfigError: The number is out of range.

@@ -46,7 +46,13 @@ def parse_toml(text: str) -> dict[str, Any]:
     :mod:`inweights.config.values`: ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
 
     Raises:
-        ValueError: The text is too long, too deeply nested, or not valid TOML.
+        ValueError: The text has more than :data:`MAX_TEXT` characters, is nested more
+            deeply than :data:`MAX_DEPTH`, has a key that is longer than :data:`MAX_KEY`
+            or has more parts than :data:`MAX_PARTS`, or is not valid TOML
+            (:class:`tomllib.TOMLDecodeError`).
+        ConfigError: The key of a table begins with ``$`` and is unknown, or its content
+            is damaged.
+
 
     Example:
         >>> parse_toml("[gpt]\nwidth = 9")
@@ -113,11 +119,13 @@ def _measure(text: str) -> None:
 def parse_value(text: str) -> Any:
     """Return the value that a text of the command line represents.
 
-    The text is parsed as TOML, as JSON, or as a list whose quotes a shell removed;
-    otherwise it is a string.
+    The text is parsed as TOML, as JSON, or as a list whose quotes a shell removed
+    (``[gpt,mlp]``); otherwise, also if it is too long or too deeply nested for these,
+    the value is the text itself.
 
     Raises:
-        ValueError: The text is too long or too deeply nested.
+        ConfigError: The text is JSON in which a key begins with ``$`` and is unknown,
+            or its content is damaged.
     """
     try:
         parsed = parse_toml(f"value = {text}")
@@ -139,6 +147,11 @@ def parse_value(text: str) -> Any:
 def value_text(value: Any) -> str:
     """Return a value as text that :func:`parse_value` reads as the same value.
 
+    Raises:
+        ConfigError: The value has no exact encoding
+            (:func:`inweights.config.values.encode`).
+
+
     Example:
         >>> value_text([1, "gpt"]), value_text(float("inf")), value_text((1, 2))
         ('[1,"gpt"]', 'inf', '{"$tuple":[1,2]}')
@@ -156,8 +169,9 @@ def load_toml(path: Path) -> dict[str, Any]:
         Its tables as nested dictionaries.
 
     Raises:
-        ConfigError: The file is missing, is not valid TOML, or is too large; the
-            message names the line.
+        ConfigError: The file is missing, is not text, is not valid TOML (the message
+            names the line), has more than :data:`MAX_TEXT` bytes, or exceeds a limit of
+            :func:`parse_toml`.
     """
     text = read_text(path, error=ConfigError, most=MAX_TEXT)
     try:

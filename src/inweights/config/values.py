@@ -56,8 +56,9 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
         numbers that JSON cannot express are dictionaries with a key such as ``$float``.
 
     Raises:
-        ConfigError: A value has no exact encoding; the message names it, and states
-            what to write instead.
+        ConfigError: A value has no exact encoding (the message names it, and states
+            what to write instead), is nested in more than :data:`MAX_DEPTH` lists and
+            tables, or contains NaN twice in a set or among the keys of a dictionary.
 
     Example:
         >>> encode([1, 1.0, True, None, "1"])
@@ -103,14 +104,17 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
 
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
-    """Return a value as canonical JSON: equal bytes if, and only if, the values are equal.
+    """Return a value as canonical JSON: equal bytes for equal values of the same types only.
+
+    Dictionaries with the same items are equal whatever the order of their keys; ``1``,
+    ``1.0`` and ``True`` differ.
 
     Args:
         value: A value that :func:`encode` accepts.
         hook: Function for values that JSON cannot express, as in :func:`encode`.
 
     Raises:
-        ConfigError: A value has no exact encoding.
+        ConfigError: A value has no exact encoding; see :func:`encode`.
 
     Example:
         >>> to_json({"b": 1, "a": None}), to_json({1: "one"})
@@ -128,6 +132,7 @@ def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
 
     Raises:
         ConfigError: A key such as ``$float`` is unknown, or its content is damaged.
+        msgspec.DecodeError: The text is not JSON (a ``ValueError``).
     """
     return decode(msgspec.json.decode(text), hook)
 
@@ -230,9 +235,9 @@ def digest(values: Any, length: int = 12) -> str:
     """Return the SHA-256 hash of plain values; the order of keys has no effect.
 
     Args:
-        values: JSON data, as :func:`inweights.config.values.encode` and
-            :func:`identity` return.
-        length: Number of characters of the hash.
+        values: JSON data, as :func:`encode` and :func:`inweights.config.identity`
+            return.
+        length: Number of hexadecimal digits that are returned, at most 64.
 
     Example:
         >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})

@@ -87,8 +87,10 @@ def _guarded_once(function: FunctionType) -> Any:
 def guard_names(package: str, names: Sequence[str]) -> None:
     """Replace public functions of a package that it imports eagerly by their guarded forms.
 
+    Names of anything else, such as classes, are accepted and have no effect.
+
     Args:
-        package: ``__name__`` of the package.
+        package: ``__name__`` of the package, which is imported already.
         names: Its public names.
     """
     held = vars(sys.modules[package])
@@ -98,11 +100,17 @@ def guard_names(package: str, names: Sequence[str]) -> None:
 def guarded(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function whose errors state the argument that it cannot use.
 
+    Python's errors for a wrong value, such as ``TypeError``, ``ValueError``,
+    ``AttributeError`` or ``KeyError``, are replaced, and so are errors of polars.
     Errors of a user's own code, such as a function that is passed in, are not changed,
-    and neither is Python's error for a missing argument.
+    and neither are Python's error for a missing argument and an
+    :class:`~inweights.errors.InweightsError`.
 
     Args:
         function: A public function, or a method.
+
+    Returns:
+        A function of the same signature.
 
     Raises:
         DataError: When the result is called; the message states the argument, the

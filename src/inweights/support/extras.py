@@ -46,13 +46,15 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
         purpose: Feature that requires it, for the message.
-        module: Name of the module; by default the extra's main module.
+        module: Name of the module; by default (empty) the extra's main module.
 
     Returns:
         The module.
 
     Raises:
-        ConfigError: The package is not installed; the message says how to install it.
+        ConfigError: The module cannot be imported; the message says how to install its
+            package.
+        KeyError: There is no such extra, and ``module`` is empty.
     """
     module = module or EXTRAS[extra].module
     try:
@@ -66,7 +68,14 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
 
 
 def installed(extra: str) -> bool:
-    """Return whether an extra's main module can be imported, without importing it."""
+    """Return whether an extra's main module can be imported, without importing it.
+
+    Args:
+        extra: Name of the extra, a key of :data:`EXTRAS`.
+
+    Raises:
+        KeyError: There is no such extra.
+    """
     module = EXTRAS[extra].module
     return sys.modules.get(module) is not None or find_spec(module) is not None
 
@@ -75,11 +84,12 @@ def check_extra(extra: str, purpose: str) -> None:
     """Raise an error if an extra is not installed.
 
     Args:
-        extra: Name of the extra.
+        extra: Name of the extra, a key of :data:`EXTRAS`.
         purpose: Feature that requires it, for the message.
 
     Raises:
-        ConfigError: The extra is not installed, or does not exist.
+        ConfigError: The extra is not installed (the message says how to install it), or
+            does not exist.
     """
     check_names("extra", [extra], EXTRAS)
     if not installed(extra):

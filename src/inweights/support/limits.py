@@ -39,6 +39,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 def parse_bytes(text: str) -> int:
     """Return the number of bytes that a text states, with or without a unit.
 
+    Units are ``K``, ``M``, ``G`` and ``T``, powers of 1,000, with or without ``B``.
+    Case and spaces do not matter.
+
+
     Raises:
         ConfigError: The text is not a size, or is 0.
 
@@ -70,6 +74,10 @@ def written(size: float) -> str:
 
 def memory_limit() -> int:
     """Return the number of bytes of memory that may be used.
+
+    It is ``$INWEIGHTS_MAX_MEMORY`` if that is set, otherwise :data:`SHARE` of the
+    machine's memory, or of the limit of this process's container if that is smaller.
+
 
     Raises:
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
@@ -132,12 +140,13 @@ def check_memory(
     Args:
         what: Subject of the message, such as the name of a table.
         needed: Estimated number of bytes.
-        error: Class of the error.
-        hint: Advice for the message.
+        error: Class of the error; by default ``ConfigError``.
+        hint: Advice for the message, such as ``make it smaller``; by default none.
 
     Raises:
-        InweightsError: The limit would be exceeded; the error is of the class
-            ``error``.
+        InweightsError: The limit of :func:`memory_limit` would be exceeded; the error
+            is of the class ``error``.
+        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     limit = memory_limit()
     if needed > limit:
@@ -171,12 +180,14 @@ def check_file(
 
     Args:
         path: The path.
-        error: Class of the error.
-        factor: Bytes of memory that reading needs per byte of the file.
+        error: Class of the error; by default ``DataError``.
+        factor: Bytes of memory that reading needs per byte of the file; 10 by default.
 
     Raises:
-        InweightsError: The path is missing, a folder, pipe or device, or too large; of
-            the class ``error``.
+        InweightsError: The path is missing, or is a folder, a pipe, a device or a
+            system file without a size, or reading it would exceed the limit of
+            :func:`memory_limit`. The error is of the class ``error``.
+        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     try:
         found = path.stat()
@@ -204,11 +215,11 @@ def _no_file(path: str | Path, found: os.stat_result) -> str:
 
 
 def missing_file(path: str | Path, hint: str) -> DataError:
-    """Return the error for a path that is not a regular file.
+    """Return, and do not raise, the error for a path that is not a regular file.
 
     Args:
-        path: The path.
-        hint: Description of the expected file.
+        path: The path, which the caller has checked.
+        hint: Description of the expected file; it is shown if nothing has this path.
     """
     try:
         return DataError(_no_file(path, Path(path).stat()))
@@ -263,13 +274,15 @@ def read_text(
     """Return the text of a file in UTF-8 or UTF-16, without a byte-order mark.
 
     Args:
-        path: The file.
-        error: Class of the error.
+        path: The file. It is UTF-16 if it begins with a byte-order mark of UTF-16, and
+            otherwise UTF-8.
+        error: Class of the error; by default ``DataError``.
         most: Largest size in bytes; by default only the memory limit applies.
 
     Raises:
-        InweightsError: The file cannot be read, is too large, or is not text; the error
-            is of the class ``error``.
+        InweightsError: The file cannot be read, is too large, or is not text in its
+            encoding. The error is of the class ``error``.
+        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     check_file(path, error=error)
     try:
@@ -288,13 +301,20 @@ def read_text(
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a text file by its byte-order mark: ``utf-16`` or ``utf-8``."""
+    """Return the encoding of a text file by its byte-order mark: ``utf-16`` or ``utf-8``.
+
+    Raises:
+        OSError: The path cannot be opened, or is not a regular file.
+    """
     with open_file(path) as file:
         begin = file.read(2)
     return "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
 
 
 def launched_by_torchrun() -> bool:
-    """Return whether this is one of several processes that torchrun started together."""
+    """Return whether this is one of several processes that torchrun started together.
+
+    The environment variables ``TORCHELASTIC_RUN_ID`` and ``WORLD_SIZE`` tell.
+    """
     started = "TORCHELASTIC_RUN_ID" in os.environ
     return started and os.environ.get("WORLD_SIZE", "1") != "1"

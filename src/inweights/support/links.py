@@ -22,8 +22,8 @@ def within(root: str | Path, name: str) -> Path:
         name: Relative name with ``/`` between its parts; empty for the folder itself.
 
     Raises:
-        FolderError: A part of the name is ``..`` or another invalid part, or a folder
-            on the path is a link.
+        FolderError: A part of the name is empty, ``.`` or ``..``, or a file or folder
+            on the path below ``root`` is a link. The path need not exist.
 
     Example:
         >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
@@ -56,6 +56,10 @@ def refuse_link(place: str | Path) -> None:
 
 def files_below(folder: str | Path) -> Iterator[str]:
     """Yield the relative name of every file below a folder; nothing if there is no such folder.
+
+    Names have ``/`` between their parts, and are sorted within each folder. A folder
+    that cannot be read counts as empty.
+
 
     Raises:
         FolderError: A link is among them.

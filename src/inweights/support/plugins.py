@@ -21,13 +21,15 @@ from inweights.errors import ConfigError, nearest
 def load_plugins(modules: Sequence[str] = ()) -> None:
     """Import the named modules, and those of the entry points ``inweights.plugins``.
 
-    An installed plugin that fails does not raise an error; a warning names it.
+    An installed plugin that fails does not raise an error; a ``UserWarning`` names it.
 
     Args:
-        modules: Names (``my_lab``), or paths (``./my_lab.py``, ``labs/rings``).
+        modules: Names (``my_lab``), or paths (``./my_lab.py``, ``labs/rings``). A name
+            may also be that of a file or package in the current folder.
 
     Raises:
-        ConfigError: A named module does not exist, or its code fails.
+        ConfigError: A named module does not exist, its code fails, its name is empty,
+            or another module that is already imported has its name.
     """
     for entry in entry_points(group="inweights.plugins"):
         with _tried(f"the installed plugin '{entry.name}' ({entry.value})", warn=True):

@@ -38,7 +38,8 @@ class Activity(str):
         text: The description.
         left: Estimated number of seconds left; ``None`` if it is not known yet.
         correction: Ratio of the total time to the estimate made before the start;
-            ``None`` without such an estimate.
+            ``None`` without such an estimate. :attr:`time_left` states it unless it is
+            between 0.8 and 1.25.
 
     Example:
         >>> Activity("8 × gpt", left=90.0, correction=1.5).time_left
@@ -76,8 +77,10 @@ def time_left(what: str, seconds: float | None) -> str:
     """Return the remaining time as text that begins with a comma; "" if it is not known.
 
     Args:
-        what: The current activity; the estimate of an :class:`Activity` is preferred.
-        seconds: Estimate from the share of the work that is done; ``None`` if unknown.
+        what: The current activity. If it is an :class:`Activity`, only its own estimate
+            is used.
+        seconds: Estimate from the share of the work that is done, used for other
+            strings; ``None`` if unknown.
     """
     if isinstance(what, Activity):
         return f", {what.time_left}" if what.time_left else ""
@@ -88,15 +91,18 @@ def time_left(what: str, seconds: float | None) -> str:
 def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     """Provide the progress callback of a program that calls the library.
 
-    The line contains an estimate of the remaining time. In a notebook or a terminal,
-    one line is updated; a log gets one line every half minute.
+    The line contains an estimate of the remaining time, and appears after one second.
+    In a notebook or a terminal, one line is updated, and removed at the end. If the
+    standard error stream is no terminal, such as a log file, it gets one line every
+    half minute.
 
     Args:
         progress: The caller's own callback; ``True`` for one line; ``None`` or
             ``False`` for no display.
 
     Yields:
-        The callback, or ``None``.
+        A callback of the number of updates done, their total number and the current
+        activity: the caller's own, or one that shows the line; ``None`` for no display.
     """
     if progress is not True:
         yield progress or None

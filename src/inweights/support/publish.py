@@ -54,10 +54,15 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
     """Rename a complete folder to its final name, after all of it was written to the disk.
 
     Args:
-        made: The folder.
+        made: The folder, on the same file system as ``path``.
         path: Its final name.
         replace: Whether an existing folder is replaced. It is renamed to ``<path>.old``
             until the new one has its name, and is then removed.
+
+    Raises:
+        OSError: A file cannot be read, or a folder cannot be renamed or removed;
+            without ``replace``, also if ``path`` is a file, or a folder that is not
+            empty.
     """
     for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
         with file.open("rb") as opened:  # which Windows does not sync
@@ -74,7 +79,11 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder, a file or a link if it exists; never what a link points to."""
+    """Remove a folder, a file or a link if it exists; never what a link points to.
+
+    Raises:
+        OSError: It cannot be removed.
+    """
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

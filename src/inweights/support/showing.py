@@ -34,7 +34,10 @@ class Card:
 
     @property
     def text(self) -> str:
-        """The card as text, in at most twenty lines."""
+        """The card as text: title, a line for each value of ``about``, and the table.
+
+        A value has at most 90 characters. The picture is left out.
+        """
         lines = [
             self.title,
             *_aligned([(name, _cell(v)) for name, v in self.about.items()]),
@@ -46,7 +49,7 @@ class Card:
 
     @property
     def html(self) -> str:
-        """The card as HTML; all values are escaped."""
+        """The card as HTML, with the picture; all values are escaped, and cut to 90 characters."""
         about = " · ".join(
             f"{_safe(name)} {_safe(value)}" for name, value in self.about.items()
         )

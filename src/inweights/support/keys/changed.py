@@ -30,12 +30,17 @@ _FIXED = (
 def check_sources(planned: Mapping[str, str], value: Any) -> None:
     """Raise an error if a file or module has changed since the work was planned.
 
+    A file that an option names and that did not exist at the time of planning is no
+    error, since the work itself may have written it.
+
     Args:
-        planned: Hashes by path, from :func:`sources_of` when the work was planned.
+        planned: Hashes by path, as :func:`~inweights.support.keys.sources.sources_of`
+            returned them when the work was planned.
         value: The configs and functions of the work.
 
     Raises:
         ConfigError: A file or module has changed; the message names it.
+        DataError: A file cannot be read.
     """
     now = sources_of(value)
     # What an option names and was not there when it was planned, the work itself has
@@ -79,6 +84,9 @@ def _changeable(name: str) -> list[str]:
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """Return the names with different hashes, or with a hash in only one of two dictionaries.
+
+    The names are sorted.
+
 
     Args:
         one: Hashes by name.

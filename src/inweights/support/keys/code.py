@@ -73,7 +73,16 @@ class Code(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the current source, and of the files to which its options refer."""
+        """Hashes of the current source, and of the files to which its options refer.
+
+        Keys are the address, and the names of the files. If the function is not found,
+        the stored hash :attr:`source` is given.
+
+        Raises:
+            ConfigError: The module was edited after it was imported, or what the
+                function uses cannot be hashed.
+            DataError: A file cannot be read.
+        """
         found = _GIVEN.get((self.at, self.source)) or _loaded(self.at)
         source = self.source if found is None else _source(found)
         return {self.at: source, **files_of(self.options)}
@@ -90,8 +99,8 @@ class Code(Config):
             *first: Valid names of its first argument; without them, any name is valid.
 
         Raises:
-            ConfigError: Its module is not imported, its first argument has another
-                name, or its source has changed.
+            ConfigError: Its module is not imported or does not define it, its first
+                argument has another name, or its source has changed.
         """
         given = _GIVEN.get((self.at, self.source))
         if given is not None:
@@ -120,9 +129,15 @@ class Code(Config):
 def code_of(thing: Any) -> Code:
     """Return a reference to a function, a class or a partial of one, to be loaded in this process.
 
+    Args:
+        thing: The function, class or ``functools.partial``, whose keyword arguments
+            become :attr:`Code.options`.
+
     Raises:
-        ConfigError: The argument is none of these, binds positional arguments, or has
-            an option that cannot be stored.
+        ConfigError: The argument is none of these, binds positional arguments, has an
+            option that cannot be stored, uses a global that cannot be hashed, or is
+            defined in a module that was edited after it was imported.
+        DataError: A file on which it depends cannot be read.
     """
     options: dict[str, Any] = {}
     if isinstance(thing, partial):
@@ -155,7 +170,10 @@ def as_code(value: Any, *first: str) -> Any:
 
 
 def first_argument(thing: Callable[..., Any]) -> str:
-    """Return the name of a function's first positional argument; empty if there is none."""
+    """Return the name of a function's first positional argument; empty if there is none.
+
+    It is also empty for a built-in function whose signature is not known.
+    """
     try:
         parameters = list(inspect.signature(thing).parameters.values())
     except ValueError:

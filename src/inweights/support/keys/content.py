@@ -23,8 +23,11 @@ def fingerprint(path: str | Path) -> str:
 
     A large file is read only once while it does not change.
 
+    Returns:
+        16 hexadecimal digits of a SHA-256 hash.
+
     Raises:
-        DataError: The file or folder cannot be read.
+        DataError: The file or folder is missing or cannot be read.
     """
     path = Path(path)
     try:

@@ -38,7 +38,9 @@ def plain(value: Any) -> Any:
     distinguishes them for a function that could.
 
     Raises:
-        ConfigError: A value has no exact encoding.
+        ConfigError: A value has no exact encoding, is callable but neither a function,
+            a class nor a ``functools.partial``, or uses a global that cannot be hashed.
+        DataError: A file cannot be read.
     """
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
@@ -60,8 +62,14 @@ def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
         function: The function.
         options: Its keyword arguments.
 
+    Returns:
+        The data of the function, those of its arguments, and, for code that is not the
+        library's, the list of the hashes of the files that its arguments name, if there
+        are any.
+
     Raises:
-        ConfigError: An argument has no exact encoding.
+        ConfigError: An argument has no exact encoding; see :func:`plain`.
+        DataError: A file cannot be read.
 
     Example:
         >>> plain_call(plain, {"sizes": (1, 2), "most": float("inf")})

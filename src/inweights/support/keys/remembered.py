@@ -37,7 +37,14 @@ class _Remembered(msgspec.Struct):
 
 
 def cache_folder() -> Path:
-    """Return the library's folder in the user's cache, or ``$INWEIGHTS_CACHE`` if that is set."""
+    """Return the library's folder in the user's cache, or ``$INWEIGHTS_CACHE`` if that is set.
+
+    The user's cache is ``$XDG_CACHE_HOME``, by default ``~/.cache``. The folder need
+    not exist.
+
+    Raises:
+        RuntimeError: No variable is set, and the user's home folder is unknown.
+    """
     given = os.environ.get("INWEIGHTS_CACHE")
     if given:
         return Path(given)
@@ -46,12 +53,16 @@ def cache_folder() -> Path:
 
 
 def recall(kind: str, key: Any, as_type: Any) -> tuple[Any, str] | None:
-    """Return a remembered result and the day on which it was stored, or None.
+    """Return a remembered result and the day on which it was stored (UTC), as ``2026-11-28``.
+
+    ``None`` is returned if no result is stored, if a file of the library has changed
+    since, or if the stored result is damaged or of another type.
+
 
     Args:
-        kind: What the result is, part of the name of its file.
-        key: All that the result depends on besides the library: JSON values.
-        as_type: Type of the result, which msgspec decodes.
+        kind: Kind of the result, the first part of the name of its file.
+        key: Everything on which the result depends besides the library, as JSON values.
+        as_type: Type of the result, to which msgspec converts it.
     """
     try:
         stored = msgspec.json.decode(_file(kind, key).read_bytes(), type=_Remembered)
@@ -66,9 +77,12 @@ def remember(kind: str, key: Any, value: Any) -> None:
     """Store a result for :func:`recall`; where the cache cannot be written, nothing is stored.
 
     Args:
-        kind: What the result is, part of the name of its file.
-        key: All that the result depends on besides the library: JSON values.
-        value: The result, which msgspec can encode.
+        kind: Kind of the result, the first part of the name of its file.
+        key: Everything on which the result depends besides the library, as JSON values.
+        value: The result.
+
+    Raises:
+        TypeError: msgspec cannot encode the result as JSON.
     """
     day = datetime.now(UTC).date().isoformat()
     stored = _Remembered(library_state(), day, msgspec.Raw(msgspec.json.encode(value)))
@@ -84,7 +98,10 @@ def _file(kind: str, key: Any) -> Path:
 
 @cache
 def library_state() -> str:
-    """Return a digest of names, sizes and times of all files of the library."""
+    """Return a hash of the names, sizes and times of change of all files of the library.
+
+    It has 20 hexadecimal digits, and is computed once per process.
+    """
     root = Path(__file__).parent.parent
     found = []
     for path in root.rglob("*"):

@@ -27,9 +27,13 @@ _INSTALLED = ("site-packages", "dist-packages")
 def file_of(module: str) -> Path | None:
     """Return the source file of an imported module; ``None`` if it has none, as in a notebook.
 
+    Args:
+        module: Dotted name of the module.
+
     Raises:
         ConfigError: The module is a user's own, and its file was edited after it was
             imported.
+        DataError: The file of a user's own module cannot be read.
     """
     loaded = sys.modules.get(module)
     name = getattr(loaded, "__file__", None)
@@ -62,9 +66,20 @@ def is_own(module: str, file: Path) -> bool:
 def module_sources(file: Path, module: str) -> dict[str, str]:
     r"""Return the hashes of a module and of those that it imports from its own folder, by path.
 
+    Imports are followed. Paths are relative to the folder from which the module is
+    imported. For a package in ``site-packages``, only its own modules are included.
+
     Args:
         file: Source file of the module.
-        module: Its name, from which its top folder follows.
+        module: Its dotted name, from which that folder follows.
+
+    Returns:
+        Hashes of 16 hexadecimal digits by path, beginning with the module itself.
+
+    Raises:
+        DataError: A file cannot be read.
+        SyntaxError: A file is not valid Python.
+
 
     Example:
         >>> import tempfile
@@ -123,7 +138,13 @@ def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def dumped(node: Any) -> str:
-    """Return a parsed source as text, the same on every version of Python."""
+    """Return a parsed source as text, the same on every version of Python.
+
+    Docstrings, positions and empty fields are left out.
+
+    Args:
+        node: A node of :mod:`ast`, a list of nodes, or the value of a field.
+    """
     if isinstance(node, list):
         return f"[{','.join(map(dumped, node))}]"
     if not isinstance(node, ast.AST):
@@ -202,7 +223,13 @@ def _codes(code: types.CodeType) -> dict[str, types.CodeType]:
 
 
 def bytecode(code: types.CodeType) -> list[Any]:
-    """Return what compiled code does, independent of its position: operations, names, constants."""
+    """Return what compiled code does, independent of its position in a file.
+
+    Returns:
+        The operations as hexadecimal digits, the list of names, and the list of
+        constants. A constant is given by its ``repr``, and code within the code by a
+        list of the same form.
+    """
     constants = [
         bytecode(c) if isinstance(c, types.CodeType) else _constant(c)
         for c in code.co_consts

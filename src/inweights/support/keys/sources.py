@@ -41,8 +41,19 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 def sources_of(value: Any) -> dict[str, str]:
     """Return the hash of every file and module that a value depends on, by its path.
 
+    Args:
+        value: A config, a function, a class, a ``functools.partial``, or lists and
+            dictionaries of these; other values depend on nothing.
+
+    Returns:
+        Hashes of 16 hexadecimal digits by path, sorted by path; for a function without
+        a source file, by ``module:name``. A second file of the same relative path has
+        ``'`` after it. A function or config of the library whose numbers have changed
+        (:data:`RAISED`) has ``version N`` in place of a hash.
+
     Raises:
-        ConfigError: A global of a function without a source file cannot be hashed.
+        ConfigError: A global of a function without a source file cannot be hashed, or a
+            module was edited after it was imported.
         DataError: A file cannot be read.
     """
     found: dict[str, str] = {}
@@ -55,7 +66,12 @@ def sources_of(value: Any) -> dict[str, str]:
 
 
 def has_own_code(value: Any) -> bool:
-    """Return whether a function or class that is not the library's is part of a value."""
+    """Return whether a function or class that is not the library's is part of a value.
+
+    Mappings, lists, tuples and ``functools.partial`` are searched. An object counts if
+    its class is a config, enumeration or dataclass, or if it is callable; functions and
+    classes of Python itself do not count.
+    """
     if isinstance(value, Mapping):
         return any(map(has_own_code, value.values()))
     if isinstance(value, list | tuple):
@@ -71,12 +87,16 @@ def has_own_code(value: Any) -> bool:
 
 
 def defaults_of(value: types.FunctionType) -> list[Any]:
-    """Return the default values of a function: positional ones, then keyword-only ones."""
+    """Return the default values of a function, as two items of a list.
+
+    The first is the list of the defaults of positional arguments, the second the
+    dictionary of those of keyword-only arguments; both may be empty.
+    """
     return [[*(value.__defaults__ or ())], value.__kwdefaults__ or {}]
 
 
 def public_name(thing: Any) -> str:
-    """Return module and name of a function or class, without the library's inner modules."""
+    """Return ``module:name`` of a function or class; for one of the library, ``inweights:name``."""
     home = thing.__module__
     return (
         f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
@@ -140,8 +160,15 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
         thing: The function or class.
         seen: Names that were already visited.
 
+    Returns:
+        For a function, its bytecode and a list of ``[name, content]`` for each global
+        that it uses. For a class, its name, followed by its bases of the same script or
+        notebook and its methods. For something in ``seen``, its name.
+
     Raises:
-        ConfigError: A global cannot be identified by its content.
+        ConfigError: A global cannot be identified by its content, or is of a module
+            that was edited after it was imported.
+        DataError: A file cannot be read.
     """
     name = getattr(thing, "__qualname__", "")
     if name in seen:

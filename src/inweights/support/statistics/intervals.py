@@ -30,8 +30,8 @@ def interval(
     does not change.
 
     Args:
-        values: One number per replicate; for fewer than two, the interval is only the
-            mean.
+        values: One number per replicate, as a sequence or array, at least one; for a
+            single number, both ends are that number.
         alpha: Error probability: the share of true means that the interval may miss.
         bounds: Smallest and largest possible mean; ``None`` for no bounds.
 
@@ -72,7 +72,7 @@ def bounded_interval(
     the sample.
 
     Args:
-        values: One number per replicate.
+        values: One number per replicate, at least one.
         alpha: Error probability: the share of true means that the interval may miss.
         bounds: Smallest and largest possible value.
 
@@ -97,8 +97,11 @@ def median_interval(
     median more often, as for a sample of fewer than six values at 95%.
 
     Args:
-        values: One number per replicate.
+        values: One number per replicate, at least one.
         alpha: Error probability: the share of true medians that the interval may miss.
+
+    Raises:
+        statistics.StatisticsError: There are no values.
 
     Example:
         >>> median_interval([0.1, 0.7, 0.8, 0.8, 0.9, 1.0])
@@ -132,7 +135,10 @@ def _outside_of(count: int, alpha: float) -> int:
 def paired_interval(
     gained: int, lost: int, total: int, alpha: float = ALPHA
 ) -> tuple[float, float, float]:
-    """Return the difference of two shares of the same questions, and its interval's ends.
+    """Return the difference of two shares of the same questions, and the ends of its interval.
+
+    The difference is ``(gained - lost) / total``.
+
 
     It is Tango's score interval (1998, equations 6 and 7). Unlike Student's, it has a
     width if no question changed, or all did, and stays within [-1, 1]. McNemar's test
@@ -141,7 +147,7 @@ def paired_interval(
     Args:
         gained: Number of questions that became right.
         lost: Number of questions that became wrong.
-        total: Number of all questions, including those that did not change.
+        total: Number of all questions, at least 1, including those that did not change.
         alpha: Error probability: the share of true differences that the interval may
             miss.
 
@@ -195,7 +201,7 @@ def share_interval(
     """Return share, low and high of the exact binomial interval (Clopper and Pearson, 1934).
 
     Args:
-        hits: Number of successes.
+        hits: Number of successes, from 0 to ``count``.
         count: Number of trials, at least 1.
         alpha: Error probability: the share of true shares that the interval may miss.
 
@@ -209,10 +215,13 @@ def share_interval(
 
 
 def fewest_one_sided(share: float, alpha: float) -> int:
-    """Return the smallest number of seeds that can show a share to be larger, if all agree.
+    """Return the smallest number of seeds that can show that a true share exceeds a given share.
+
+    It is the smallest number for which the interval of :func:`share_interval` lies
+    above the given share if all seeds are successes.
 
     Args:
-        share: The share.
+        share: The share to exceed, above 0 and below 1.
         alpha: Error probability of the two-sided interval.
 
     Example:
@@ -245,16 +254,17 @@ def _most(hits: int, count: int, tail: float) -> float:
 def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
     """Return the error probability of an interval, by its seeds and the version of its claim.
 
-    Version ``v`` of a claim has ``.05 / (v (v + 1))``, which sums to .05 over all
-    versions. Adding seeds until the interval is on one side would eventually decide
-    every claim. Therefore interim analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``,
-    which sums to ``α / 2`` over any number of analyses. This is a union bound, the
-    simplest way of spending an error over interim analyses (Lan and DeMets, Biometrika
-    70, 1983).
+    The version of a claim is raised when the claim is changed. Version ``v`` of a claim
+    has ``.05 / (v (v + 1))``, which sums to .05 over all versions. Adding seeds until
+    the interval is on one side would eventually decide every claim. Therefore interim
+    analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``, which sums to ``α / 2`` over any
+    number of analyses. This is a union bound, the simplest way of spending an error
+    over interim analyses (Lan and DeMets, Biometrika 70, 1983).
 
     Args:
-        seeds: Number of seeds of this analysis.
-        stated: Number of seeds with which the claim was stated.
+        seeds: Number of seeds of this analysis. Up to ``stated`` it is the first
+            analysis; up to ``2 · stated`` the second, up to ``4 · stated`` the third.
+        stated: Number of seeds that was fixed when the claim was stated.
         version: Version of the claim, from 1.
 
     Example:
@@ -271,5 +281,9 @@ def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
 
 
 def version_alpha(version: int) -> float:
-    """Return the error probability of a version of a claim; over all versions it sums to .05."""
+    """Return the error probability of a version of a claim; over all versions it sums to .05.
+
+    Args:
+        version: Version of the claim, from 1.
+    """
     return ALPHA / (version * (version + 1))

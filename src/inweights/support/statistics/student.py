@@ -19,7 +19,7 @@ def quantile(freedom: int, alpha: float) -> float:
 
     Args:
         freedom: Degrees of freedom, at least 1.
-        alpha: The two-sided probability.
+        alpha: The two-sided probability, above 0 and below 1.
 
     Example:
         >>> round(quantile(7, 0.05), 6), round(quantile(10_000, 0.05), 6)
