@@ -63,25 +63,19 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     later: ClassVar[Mapping[str, Any]] = {}
     newer: ClassVar[tuple[str, ...]] = ()
-    #: Names of fields whose keys are paths, such as ``over``; new paths may be set in
-    #: them.
     by_path: ClassVar[tuple[str, ...]] = ()
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of options without effect at the values of the others, left out of a run's key.
-
-        Empty unless a subclass defines it.
-        """
+        """Names of options without effect beside the others, left out of a run's key; none here."""
         return ()
 
     @property
     def contents(self) -> Mapping[str, str]:
         """Hashes of the files that the config reads, by name; they are part of a run's key.
 
-        :func:`inweights.support.keys.content.fingerprint` computes the hash of a file
-        or folder. Empty unless a subclass reads files, which raises a ``DataError`` if
-        a file cannot be read.
+        Empty by default. :func:`inweights.support.keys.content.fingerprint` computes
+        the hash of a file or folder; it raises a ``DataError`` if that cannot be read.
         """
         return {}
 

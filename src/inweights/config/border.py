@@ -22,7 +22,6 @@ def as_python(value: Any) -> Any:
     Lists, tuples and dictionaries are searched. Arrays, dates of NumPy and all other
     values are unchanged, and so is a value that contains itself.
 
-
     Example:
         >>> import numpy as np
         >>> as_python({"rate": np.float64(0.5), "sizes": [np.int8(3)]})
@@ -38,7 +37,6 @@ def as_number(value: Any) -> Any:
     """Return the number in a 0-dimensional array or tensor; convert others as :func:`as_python`.
 
     Dates and durations of NumPy are unchanged.
-
 
     Example:
         >>> import numpy as np
@@ -120,7 +118,6 @@ def as_lists(value: Any) -> Any:
 
     Arrays, series and ranges become lists at every depth; tuples remain tuples, and
     paths become strings.
-
 
     Raises:
         ConfigError: Dates or times have a finer resolution than those of Python.

@@ -85,7 +85,6 @@ def plain_values(value: Any) -> Any:
 
     Configs are also found within lists, tuples and dictionaries.
 
-
     Example:
         >>> from inweights.config import Config
         >>> class Ring(Config):
@@ -208,7 +207,6 @@ def is_open(hint: Any) -> bool:
 
     Such a field keeps its values unchanged in :func:`to_plain`, so that they can be
     distinguished.
-
 
     Example:
         >>> from datetime import date

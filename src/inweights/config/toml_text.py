@@ -53,7 +53,6 @@ def parse_toml(text: str) -> dict[str, Any]:
         ConfigError: The key of a table begins with ``$`` and is unknown, or its content
             is damaged.
 
-
     Example:
         >>> parse_toml("[gpt]\nwidth = 9")
         {'gpt': {'width': 9}}
@@ -150,7 +149,6 @@ def value_text(value: Any) -> str:
     Raises:
         ConfigError: The value has no exact encoding
             (:func:`inweights.config.values.encode`).
-
 
     Example:
         >>> value_text([1, "gpt"]), value_text(float("inf")), value_text((1, 2))

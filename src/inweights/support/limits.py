@@ -1,8 +1,8 @@
 """Limit memory and cores, and read only regular files; sizes are checked before allocation.
 
-Sizes are estimated before anything is allocated. The limit is
-``$INWEIGHTS_MAX_MEMORY``, which ``--max-memory`` sets, or otherwise :data:`SHARE` of
-the memory that is available to this process. Processes that train inherit it.
+The limit is ``$INWEIGHTS_MAX_MEMORY``, which ``--max-memory`` sets, or otherwise
+:data:`SHARE` of the memory of the machine, or of this process's container if smaller.
+Processes that train inherit it.
 """
 
 import errno
@@ -25,8 +25,7 @@ MAX_ROWS = 3_000_000
 #: Largest number of characters of a name; a longer one is another kind of text.
 MAX_NAME = 10_000
 _UNKNOWN = 8 * 10**9  # bytes, where the system does not say
-#: Bytes of memory per byte of text: as text, lines, cells and results.
-_TEXT = 10
+_TEXT = 10  # bytes of memory per byte of text: as text, lines, cells and results
 #: Files in which Linux states the limit of a container, new and old.
 _CGROUPS = (
     "/sys/fs/cgroup/memory.max",
@@ -37,11 +36,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_bytes(text: str) -> int:
-    """Return the number of bytes that a text states, with or without a unit.
-
-    Units are ``K``, ``M``, ``G`` and ``T``, powers of 1,000, with or without ``B``.
-    Case and spaces do not matter.
-
+    """Return the number of bytes that a text states, with or without a unit (K, M, G or T).
 
     Raises:
         ConfigError: The text is not a size, or is 0.
@@ -53,8 +48,9 @@ def parse_bytes(text: str) -> int:
     found = _SIZE.fullmatch(text.strip().upper())
     size = round(float(found[1]) * _UNITS[found[2]]) if found else 0
     if not size:
-        form = "must have the form 8GB or 500MB"
-        raise ConfigError(f"a memory size {form}, got '{text}'")
+        raise ConfigError(
+            f"a memory size must have the form 8GB or 500MB, got '{text}'"
+        )
     return size
 
 
@@ -73,11 +69,7 @@ def written(size: float) -> str:
 
 
 def memory_limit() -> int:
-    """Return the number of bytes of memory that may be used.
-
-    It is ``$INWEIGHTS_MAX_MEMORY`` if that is set, otherwise :data:`SHARE` of the
-    machine's memory, or of the limit of this process's container if that is smaller.
-
+    """Return the number of bytes of memory that may be used, by default :data:`SHARE` of all.
 
     Raises:
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
@@ -107,11 +99,8 @@ def usable_cores() -> int:
 def at_most(size: str) -> Iterator[None]:
     """Limit the memory of this process, and of those that it starts, within a ``with`` block.
 
-    Args:
-        size: The limit, such as ``8GB``.
-
     Yields:
-        Nothing; processes read the limit from the environment.
+        Nothing; processes read the limit, such as ``8GB``, from the environment.
 
     Raises:
         ConfigError: ``size`` is not a size.
@@ -184,10 +173,8 @@ def check_file(
         factor: Bytes of memory that reading needs per byte of the file; 10 by default.
 
     Raises:
-        InweightsError: The path is missing, or is a folder, a pipe, a device or a
-            system file without a size, or reading it would exceed the limit of
-            :func:`memory_limit`. The error is of the class ``error``.
-        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
+        InweightsError: The path is missing, a folder, pipe, device or system file
+            without a size, or would need too much memory; of the class ``error``.
     """
     try:
         found = path.stat()
@@ -271,18 +258,16 @@ def read_bytes(path: Path, *, links: bool = True) -> bytes:
 def read_text(
     path: Path, *, error: type[InweightsError] = DataError, most: int | None = None
 ) -> str:
-    """Return the text of a file in UTF-8 or UTF-16, without a byte-order mark.
+    """Return the text of a file in UTF-8, or in UTF-16 with a byte-order mark, without the mark.
 
     Args:
-        path: The file. It is UTF-16 if it begins with a byte-order mark of UTF-16, and
-            otherwise UTF-8.
+        path: The file.
         error: Class of the error; by default ``DataError``.
         most: Largest size in bytes; by default only the memory limit applies.
 
     Raises:
         InweightsError: The file cannot be read, is too large, or is not text in its
             encoding. The error is of the class ``error``.
-        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     check_file(path, error=error)
     try:
@@ -312,9 +297,6 @@ def encoding_of(path: Path) -> str:
 
 
 def launched_by_torchrun() -> bool:
-    """Return whether this is one of several processes that torchrun started together.
-
-    The environment variables ``TORCHELASTIC_RUN_ID`` and ``WORLD_SIZE`` tell.
-    """
+    """Return whether this is one of several processes that torchrun started together."""
     started = "TORCHELASTIC_RUN_ID" in os.environ
     return started and os.environ.get("WORLD_SIZE", "1") != "1"

@@ -60,7 +60,6 @@ def files_below(folder: str | Path) -> Iterator[str]:
     Names have ``/`` between their parts, and are sorted within each folder. A folder
     that cannot be read counts as empty.
 
-
     Raises:
         FolderError: A link is among them.
     """

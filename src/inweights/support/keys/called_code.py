@@ -38,8 +38,7 @@ def hash_of_calls(function: Callable[..., Any], within: str) -> str:
             ``inweights.recipes``.
 
     Returns:
-        16 hexadecimal digits; "" if the source is not available, as for a built-in
-        function or one of an interactive console.
+        16 hexadecimal digits; "" for a built-in function or one of a console.
 
     Example:
         >>> from inweights.recipes import get_recipe

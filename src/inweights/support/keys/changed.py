@@ -87,7 +87,6 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 
     The names are sorted.
 
-
     Args:
         one: Hashes by name.
         other: Hashes by name.

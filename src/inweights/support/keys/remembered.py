@@ -58,7 +58,6 @@ def recall(kind: str, key: Any, as_type: Any) -> tuple[Any, str] | None:
     ``None`` is returned if no result is stored, if a file of the library has changed
     since, or if the stored result is damaged or of another type.
 
-
     Args:
         kind: Kind of the result, the first part of the name of its file.
         key: Everything on which the result depends besides the library, as JSON values.

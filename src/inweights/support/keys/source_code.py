@@ -80,7 +80,6 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
         DataError: A file cannot be read.
         SyntaxError: A file is not valid Python.
 
-
     Example:
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())

@@ -139,7 +139,6 @@ def paired_interval(
 
     The difference is ``(gained - lost) / total``.
 
-
     It is Tango's score interval (1998, equations 6 and 7). Unlike Student's, it has a
     width if no question changed, or all did, and stays within [-1, 1]. McNemar's test
     uses the same numbers.
