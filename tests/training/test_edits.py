@@ -294,5 +294,5 @@ def test_edits_that_cannot_be_made_are_refused_before_anything_is_trained() -> N
     other = GPTConfig(layers=1, width=8).build(
         vocabulary=len(facts.vocabulary), seeds=1
     )
-    refused("this one has no facts of the role 'second_hop'", Edit(), other, facts)
+    refused("has no facts of the role 'second_hop'", Edit(), other, facts)
     assert not steps.item()

@@ -88,6 +88,13 @@ def test_the_rate_follows_the_width_and_over_changes_the_named_learner() -> None
     assert all(t.learner.phases[0].random_offset for t in trials)
 
 
+def test_numbers_out_of_range_are_refused() -> None:
+    with pytest.raises(iw.ConfigError, match="width must be at least 1, got 0"):
+        learners.two_hop(width=0)
+    with pytest.raises(iw.ConfigError, match=r"optimum\.gap must be .* below 1, got 1"):
+        iw.Optimum(gap=1)
+
+
 def test_training_takes_the_named_learner() -> None:
     world = iw.TwoHop(n=3).build()
     losses = []

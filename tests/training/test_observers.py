@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import torch
 
+from inweights.errors import ConfigError
 from inweights.models import EmbMLPConfig
 from inweights.probes import accuracy
 from inweights.training import Curriculum, Observer, Optimizer, Phase, Step, train
@@ -55,6 +56,13 @@ def trained(*observers: Observer, rate: float = 0.5) -> torch.Tensor:
     )
     train(model, WORLD, learner, seeds=2, observers=observers)
     return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def test_an_interval_below_one_is_refused_before_the_first_step() -> None:
+    diary = Diary(every=0)
+    with pytest.raises(ConfigError, match="every must be at least 1, got 0"):
+        trained(diary)
+    assert diary.told == []
 
 
 def test_observers_are_told_in_order_and_change_nothing() -> None:

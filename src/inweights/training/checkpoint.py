@@ -36,7 +36,7 @@ _TABLE = "table/"
 
 
 class DamagedError(RunError):
-    """A checkpoint file was changed after it was written.
+    """Error for a checkpoint file that was changed after it was written, or cannot be read.
 
     Args:
         path: The file.
@@ -62,7 +62,8 @@ class State:
         values: The trained parameters, as one tensor.
         optimizer: State of the optimizer, as named tensors; empty at the start of a
             phase.
-        tables: The tables recorded so far, by name, each as a list of parts.
+        tables: The tables recorded so far, by name, each as a list of parts with the
+            same columns.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values",)
@@ -110,11 +111,11 @@ class StateFile(Generic[S]):
     the file.
 
     Args:
-        kind: Class of the state.
+        kind: Class of the state, whose ``tensors`` are stored.
         path: The file; it need not exist.
         key: Hash of everything that determines the training; a file with another key is
             rejected.
-        every_seconds: Seconds between two writes.
+        every_seconds: Seconds between two writes, 20 by default.
         every_steps: If above 0, the number of steps between two writes, instead of
             ``every_seconds``.
         saved: Function that is called after each write, for example to copy the file.
@@ -139,13 +140,20 @@ class StateFile(Generic[S]):
         self._last = time.monotonic()
 
     def due(self, total: int) -> bool:
-        """Return whether a write is due after ``total`` updates over all phases."""
+        """Return whether a write is due after ``total`` updates over all phases.
+
+        It is due every ``every_steps`` updates, or if that is 0, ``every_seconds``
+        after the last write or, before the first one, after this object was made.
+        """
         if self._every_steps:
             return total % self._every_steps == 0
         return time.monotonic() - self._last >= self._every_seconds
 
     def write(self, state: S) -> None:
-        """Write the state atomically.
+        """Write the state atomically, and call ``saved``.
+
+        Args:
+            state: The state; its tensors are copied to the CPU.
 
         Raises:
             WriteError: The file cannot be written; the previous one is unchanged.
@@ -182,8 +190,11 @@ class StateFile(Generic[S]):
     def read(self, device: torch.device | str = "cpu") -> S | None:
         """Return the stored state, with its tensors on ``device``; ``None`` if there is no file.
 
+        Args:
+            device: Device of the state's tensors, such as ``cuda``.
+
         Raises:
-            DamagedError: The file is not what was written.
+            DamagedError: The file cannot be read, or is not what was written.
             RunError: The file has another key.
         """
         if not self.path.exists():
@@ -223,10 +234,11 @@ class StateFile(Generic[S]):
         )
 
     def clear_if_damaged(self) -> None:
-        """Remove the file if it is damaged, so that the training starts again.
+        """Remove the file if it is damaged or unreadable, so that the training starts again.
 
         Raises:
             RunError: The file has another key.
+            OSError: The damaged file cannot be removed.
         """
         try:
             self.read()
@@ -234,7 +246,13 @@ class StateFile(Generic[S]):
             self.clear()
 
     def clear(self) -> None:
-        """Remove the file, for example when the training is complete and its result stored."""
+        """Remove the file, for example when the training is complete and its result stored.
+
+        Nothing happens if there is no file.
+
+        Raises:
+            OSError: The file cannot be removed.
+        """
         self.path.unlink(missing_ok=True)
 
 

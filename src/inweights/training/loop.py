@@ -34,10 +34,12 @@ class Result:
             steps, and one at the step at which a replica stopped. ``step`` counts
             updates over all phases, each at its full length, so that a replica's rows
             do not depend on the replicas beside it, which may stop later.
-        observed: The table that each measuring observer collected, by the observer's
-            name; its column ``step`` counts in the same way.
+        observed: The table that each observer with a ``measure`` collected, by the
+            observer's name: what ``measure`` returned at each step that was due, with a
+            column ``step`` that counts in the same way.
         stopped: For each replica, the step of the last phase at which it met the stop
-            rule or diverged; -1 if it ran to the end.
+            rule or its recorded loss was infinite or NaN; -1 if it ran to the end of
+            the phase.
     """
 
     losses: pl.DataFrame
@@ -78,12 +80,13 @@ def train(
             the world and the model.
         seeds: Root seed of each replica, which determines the order of its data; a
             number ``n`` means the seeds 0 to ``n - 1``.
-        every: Number of steps between two records of the loss.
+        every: Number of steps between two records of the loss, at least 1.
         observers: Objects that are notified of each step, and may measure the model.
+            Their ``every`` must be at least 1.
         checkpoint: File in which the state is stored, and from which a stored state is
             resumed. By default the state is not stored.
-        progress: Function that is called with the number of steps done; by default
-            none.
+        progress: Function that is called after each step with the number of steps done
+            over all phases; by default none.
         shards: Share of this process, if several processes train one model together,
             each with the same arguments. Only the first of them runs observers and
             stores checkpoints.
@@ -98,13 +101,19 @@ def train(
         replicas stopped.
 
     Raises:
-        ConfigError: An argument does not fit the model: curricula differ in more than
-            rates and options, the number of seeds is not that of replicas, a phase
-            names a parameter that does not exist, trains none, or edits what the model
-            lacks, or the steps of a model with dropout are to be shared or captured.
-        DataError: A phase names or edits facts that the world does not contain.
+        ConfigError: ``every`` is below 1; the number of seeds or curricula is not that
+            of replicas, or a seed is negative; curricula differ in more than rates,
+            weight decay and options; a phase names a parameter that does not exist,
+            trains none, edits what the model lacks, or has random offsets for a model
+            without position embeddings; a user's loss, penalty, schedule or optimizer
+            cannot be used; the steps of a model with dropout, noise or a user's own
+            code are to be shared or captured; or they are to be captured and the model
+            is not on a GPU.
+        DataError: The worlds do not fit the model, a phase names roles, tokens or edits
+            of facts that the world does not contain, or a label is not among the
+            model's candidates.
         RunError: The loss of every replica became infinite or NaN, or the checkpoint
-            belongs to another training.
+            belongs to another training, is damaged or cannot be written.
 
     Example:
         >>> import inweights as iw

@@ -62,7 +62,7 @@ class Observer:
         measure: Function ``measure(model)`` that returns a table with a column
             ``replica``; by default ``None``, and nothing is measured.
         every: Number of steps between two measurements, and between two calls of
-            :meth:`step`.
+            :meth:`step`; at least 1.
 
     Example:
         >>> class Largest(Observer):
@@ -95,27 +95,29 @@ class Observer:
         """
 
     def step(self, seen: Step) -> None:
-        """React to an update.
+        """React to an update; called after every ``every``-th one.
 
         Args:
             seen: Losses, gradients and parameters of the update.
         """
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
-        """React to a measurement.
+        """React to a measurement; called for the measurements of all observers.
 
         Args:
             name: Name of the table.
-            table: The measured table, with columns ``replica`` and ``step``. In a
-                sweep, the table of one run as soon as it is stored, with the run's
-                labels and ``seed``.
+            table: The measured table, with the columns of the measure, which include
+                ``replica``, and ``step``, the number of updates made. In a sweep, the
+                table of one run as soon as it is stored, with the run's labels and
+                ``seed``.
         """
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
         """React to the end of the work.
 
         Args:
-            tables: All tables of the work, by name.
+            tables: All tables of the work, by name: of a training, ``losses`` and the
+                measured ones.
         """
 
     def failed(self, error: BaseException) -> None:
@@ -132,9 +134,13 @@ def telling(
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Notify observers and the log of the start and the end of the work in the ``with`` block.
 
+    After an error, ``failed`` is called for the observers that were started, and the
+    error is raised again.
+
     Args:
         observers: Observers whose ``started``, ``finished`` and ``failed`` are called.
-        settings: Argument of ``started``.
+        settings: Argument of ``started``; its ``name``, ``steps`` and ``seeds`` are
+            logged.
 
     Yields:
         A dictionary into which the ``with`` block puts its tables, which are passed to

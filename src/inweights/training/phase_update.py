@@ -53,16 +53,18 @@ class PhaseUpdate:
 
     Args:
         setup: Objects that all phases share.
-        state: State of the training: the index of the phase, and its next step. It is
-            read at each call; a stored state of the optimizer is loaded from it.
+        state: State of the training, read at each call: the index of the phase and its
+            next step. A state of the optimizer that it contains is loaded.
 
     Attributes:
         batches: The batches of the phase.
 
     Raises:
-        ConfigError: The user's loss or optimizer of the phase cannot be used.
-        DataError: The worlds do not contain the phase's facts, or the model has no
-            logit for a label.
+        ConfigError: An optimizer or an observer of the user cannot be loaded or made, a
+            label is on a token that an answer does not have, or a step is to be
+            captured and the model is not on a GPU.
+        DataError: The worlds do not contain the phase's roles or tokens, the model has
+            no logit for a label, or replicas have different numbers of inputs to pool.
     """
 
     def __init__(self, setup: TrainingSetup, state: ReplicaState) -> None:
@@ -93,7 +95,13 @@ class PhaseUpdate:
         self.freeze(state.stopped >= 0)
 
     def __call__(self) -> Float[Tensor, " R"]:
-        """Make the update of the state's step; return each replica's loss before it, ``[R]``."""
+        """Make the update of the state's step; return each replica's loss before it, ``[R]``.
+
+        Raises:
+            ConfigError: A user's schedule, loss, penalty or optimizer cannot be used,
+                random offsets do not fit the model, or a batch is too small for the
+                number of processes.
+        """
         state = self._state
         parameters = self._setup.parameters
         self._set_rates(self._phase.schedule.factor(state.step, self._phase.steps))
@@ -116,13 +124,12 @@ class PhaseUpdate:
     def meets_stop_rule(self, losses: Float[Tensor, " R"]) -> Bool[Tensor, " R"]:
         """Return which replicas meet the phase's stop rule, ``[R]``, on the CPU.
 
-        Args:
-            losses: The last loss of each replica, compared with ``stop.loss_below``. If
-                the rule has an accuracy, this method measures it on the phase's facts.
+        If the rule has an accuracy, this method measures it: the fraction of the
+        phase's facts for which the first token of the answer has the largest logit. The
+        result is false for every replica if the phase has no stop rule.
 
-        Raises:
-            ConfigError: The model has no replica axis.
-            DataError: The worlds do not fit the model.
+        Args:
+            losses: The last loss of each replica, compared with ``stop.loss_below``.
         """
         stop = self._phase.stop
         model = self._setup.model
@@ -140,7 +147,11 @@ class PhaseUpdate:
         return met
 
     def freeze(self, stopped: Bool[Tensor, " R"]) -> None:
-        """Keep the parameters of the replicas that have stopped from the next update on."""
+        """Keep the parameters of the replicas that have stopped from the next update on.
+
+        Args:
+            stopped: Which replicas have stopped, ``[R]``; all others are trained.
+        """
         rows = stopped.nonzero().flatten()
         self._frozen = rows.to(self._setup.parameters.values.device)
 
@@ -150,7 +161,12 @@ class PhaseUpdate:
         return len(self._frozen) == self._setup.model.replicas
 
     def optimizer_state(self) -> OptimizerState:
-        """Return the optimizer's state as named tensors, as a checkpoint stores it."""
+        """Return the optimizer's state as named tensors, as a checkpoint stores it.
+
+        Raises:
+            ConfigError: The state of a user's optimizer contains a value that a
+                checkpoint cannot store.
+        """
         state = self._optimizer_state()
         if self._setup.shards:
             self._setup.shards.gather(state)
@@ -240,7 +256,7 @@ def update_parameters(
     shards: Shards | None,
     batch: Batch,
 ) -> Float[Tensor, " R"]:
-    """Make one update from a batch.
+    """Make one update of the parameters from a batch.
 
     Args:
         compute: Function that returns the losses ``[R]`` of a batch and writes their
@@ -254,6 +270,10 @@ def update_parameters(
 
     Returns:
         The loss of each replica before the update, ``[R]``.
+
+    Raises:
+        ConfigError: At the first step: a user's optimizer replaces the memory of
+            parameters, or has a state that a checkpoint cannot store.
     """
     losses = compute(batch)
     if shards:

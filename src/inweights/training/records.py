@@ -96,7 +96,8 @@ def record_end(
         keep_diverged: If true, no error is raised even if every replica diverged.
 
     Raises:
-        RunError: The last loss or the weights of every replica are infinite or NaN.
+        RunError: The last loss or the weights of every replica are infinite or NaN, and
+            ``keep_diverged`` is false.
     """
     stopped = (state.stopped >= 0).to(losses.device)
     finite = state.values.isfinite().all(1) & (losses.isfinite() | stopped)
@@ -121,11 +122,12 @@ def measure_due(
     done: bool,
     last: bool,
 ) -> None:
-    """Let the observers that are due measure the model, store their tables, and notify everybody.
+    """Let the observers that are due measure the model; store the tables and notify all observers.
 
     Args:
         model: Model that is measured, without gradients.
         observers: Observers, which measure at each multiple of their ``every`` steps.
+            The method ``measured`` of all of them is called with each table.
         state: State whose tables get the measurements, with a column ``step``.
         done: Whether the phase is done. Before that, rows of stopped replicas are left
             out, as they were measured when they stopped.
@@ -182,7 +184,16 @@ def notify_step(
 
 
 def observer_of(code: Code) -> Observer:
-    """Return a phase's observer: an instance of the class, or one that calls the function."""
+    """Return a phase's observer: an instance of the class, or one that calls the function.
+
+    Args:
+        code: A subclass of :class:`~inweights.training.Observer`, or a function of a
+            :class:`~inweights.training.Step`.
+
+    Raises:
+        ConfigError: The class or function is not in an imported module, or its source
+            has changed.
+    """
     loaded = code.load()
     if isinstance(loaded, type) and issubclass(loaded, Observer):
         return loaded()

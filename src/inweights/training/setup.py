@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import torch
 
-from inweights.config import Config, to_plain
+from inweights.config import Config, check_size, to_plain
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.layers.dropout import DropoutMasks
@@ -23,7 +23,7 @@ from inweights.seeds import as_seeds
 from inweights.training import records
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
-from inweights.training.curriculum import Curriculum, Phase
+from inweights.training.curriculum import MAX_STEPS, Curriculum, Phase
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer
 from inweights.training.shards import Shards
@@ -79,7 +79,8 @@ class TrainingSetup:
     def description(self) -> dict[str, Any]:
         """Settings that observers receive at the start, as plain values.
 
-        Keys: ``steps``, ``seeds``, ``learner``, and ``model`` if it has a config.
+        Keys: ``steps`` (over all phases), ``seeds``, ``learner`` (the first replica's
+        curriculum), and ``model`` (its config, if it has one).
         """
         about = {
             "steps": self.curricula[0].steps,
@@ -92,14 +93,15 @@ class TrainingSetup:
         return about
 
     def updates_follow(self, phase: int) -> bool:
-        """Return whether any phase from index ``phase`` on makes an update."""
+        """Return whether the phase with index ``phase`` or a later one has steps."""
         return any(later.steps for later in self.phases[phase:])
 
     def stored_state(self) -> ReplicaState | None:
         """Return the state to resume from; ``None`` if no checkpoint was written.
 
         Raises:
-            RunError: The checkpoint belongs to another training, or is damaged.
+            RunError: The checkpoint belongs to another training, or is damaged or
+                unreadable.
         """
         if self.checkpoint is None:
             return None
@@ -157,11 +159,13 @@ def prepare(
         options: Observers, checkpoint, and execution options of the steps.
 
     Raises:
-        ConfigError: Curricula or seeds do not fit the replicas, a phase names a
-            parameter that does not exist or trains none, an edit does not fit the
-            model, or steps that are to be shared or captured cannot be.
-        DataError: Worlds do not fit the model, or an edit names facts that the world
-            does not contain.
+        ConfigError: The number of curricula or seeds is not that of replicas, or a seed
+            is negative; curricula differ in more than rates, weight decay and options;
+            an observer's ``every`` is below 1; a phase names a parameter that does not
+            exist or trains none; an edit does not fit the model; or steps that are to
+            be shared or captured cannot be.
+        DataError: Worlds do not fit the model, or an edit names a role that the world
+            does not have, or more facts than it has.
     """
     each = as_worlds(worlds, model)
     seeds = as_seeds(seeds)
@@ -184,6 +188,8 @@ def prepare(
     if obstacle and (shards or cuda_graph):
         raise ConfigError(obstacle)
     observers = options.observers
+    for one in observers:
+        check_size(f"observer '{one.name}': every", one.every, most=MAX_STEPS)
     checkpoint = options.checkpoint
     columns = None
     if shards:

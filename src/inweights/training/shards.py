@@ -37,6 +37,9 @@ class Shards:
     Attributes:
         rank: Index of this process.
         ranks: Number of processes.
+
+    Raises:
+        ValueError: The process group is not initialised.
     """
 
     def __init__(self) -> None:
@@ -45,15 +48,25 @@ class Shards:
         self._at: Tensor | None = None
 
     def columns(self, count: int) -> tuple[int, int]:
-        """Return this rank's part of ``count`` columns: the first, and the one after the last."""
+        """Return this rank's part of ``count`` columns: the first, and the one after the last.
+
+        The two numbers are equal if there are more ranks than columns for them.
+
+        Args:
+            count: Number of columns, all ranks together.
+        """
         width = -(-count // self.ranks)
         return min(count, self.rank * width), min(count, (self.rank + 1) * width)
 
     def part(self, batch: Batch) -> Batch:
-        """Return the sequences of a batch that this rank reads, with their labels.
+        """Return the sequences of a batch that this rank reads, with their labels and weights.
+
+        Args:
+            batch: The whole batch, the same on every rank.
 
         Raises:
-            ConfigError: The batch is so small that a process would have no sequence.
+            ConfigError: The batch has so few sequences that this rank, or another,
+                would have none.
         """
         # Shapes and places are the same at every step of a phase.
         if batch.at is not self._at:
@@ -107,6 +120,8 @@ class Shards:
     ) -> None:
         """Sum losses and gradients over the ranks, in place.
 
+        All ranks must call this method together.
+
         Args:
             losses: Losses of the replicas, ``[R]``; every rank gets the sum.
             gradients: Gradients, ``[R, P]``; this rank's columns get the sum, and other
@@ -144,11 +159,17 @@ class Shards:
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
-        """Return a checkpoint for all ranks, whose file only the first rank reads and writes."""
+        """Return a checkpoint for all ranks, whose file only the first rank reads and writes.
+
+        Args:
+            checkpoint: The checkpoint of this process; ``None`` to store nothing.
+        """
         return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 
     def tell(self, words: bytes = b"") -> bytes:
         """Send bytes from the first rank to all ranks, and return them on every rank.
+
+        All ranks must call this method together.
 
         Args:
             words: Bytes that the first rank sends; the argument of other ranks is

@@ -23,9 +23,10 @@ class Batch:
         inputs: The packed sequences.
         at: Index in ``S`` of each labelled position, ``[n]``.
         labels: Logit column of each label, ``[R, m]``.
-        weights: Weight of each label; the weights of each replica sum to 1.
-        rows: Index in ``at`` of each label's position; ``None`` if each position has
-            one label and labels are in the order of positions.
+        weights: Weight of each label, ``[m]`` or ``[R, m]``; the weights of each
+            replica sum to 1.
+        rows: Index in ``at`` of each label's position, ``[m]`` or ``[R, m]``; ``None``
+            if each position has one label and labels are in the order of positions.
     """
 
     inputs: Packed
@@ -54,7 +55,12 @@ class Batch:
         return of_inputs + of_labels
 
     def with_tensors(self, tensors: Sequence[Tensor]) -> Batch:
-        """Return a batch with other tensors of the same shapes, in the order of :attr:`tensors`."""
+        """Return a batch with other tensors of the same shapes, in the order of :attr:`tensors`.
+
+        Args:
+            tensors: Tensors such as :attr:`tensors` of another batch with the same
+                shapes.
+        """
         tokens, positions, at, labels, weights, *rows = tensors
         inputs = Packed(tokens, positions, self.inputs.shapes)
         return Batch(inputs, at, labels, weights, rows[0] if rows else None)

@@ -22,13 +22,8 @@ from inweights.models.base import Model
 from inweights.models.packing import Packed
 from inweights.seeds import DATA_ORDER, Streams
 from inweights.training.batches.batch import Batch
-from inweights.training.batches.sequences import (
-    Labels,
-    Sequences,
-    sequences_of,
-    stacked,
-    take,
-)
+from inweights.training.batches.labels import Labels
+from inweights.training.batches.sequences import Sequences, sequences_of, stacked, take
 from inweights.training.batches.worlds import shape_groups
 from inweights.training.curriculum import Phase
 from inweights.worlds.arrays import Floats, Int
@@ -58,13 +53,13 @@ class Batches:
         index: Index of the phase in the curriculum; each phase has another order.
 
     Attributes:
-        facts: Indices of the facts that are trained on.
+        facts: Indices of the facts that are trained on, in increasing order.
 
     Raises:
-        DataError: The world has no facts, the model has no logit for a label, or
-            replicas have different numbers of inputs to pool.
+        DataError: The world has no facts, or no such role or token; the model has no
+            logit for a label; or replicas have different numbers of inputs to pool.
         ConfigError: The phase puts a label on a token position that an answer does not
-            have, or has random offsets that do not fit the model.
+            have, or a seed is negative.
     """
 
     def __init__(
@@ -117,8 +112,8 @@ class Batches:
             step: The step, counted from 0 within the phase.
 
         Raises:
-            ConfigError: The phase has random offsets, and the model has no positions or
-                too few of them.
+            ConfigError: The phase has random offsets, and the model has no position
+                embeddings or too few of them.
         """
         batch = self._static
         if batch is None:

@@ -3,9 +3,9 @@
 :func:`sequences_of` turns facts of one shape into :class:`Sequences`, from which
 :class:`~inweights.training.batches.plans.Batches` draws the batch of a step. Facts that
 share their input, such as all edges that leave a node, can be pooled: they become one
-sequence with several labels at its last position (:class:`Pool`). Shapes: ``R``
-replicas, ``m`` sequences of a shape, ``T`` positions, ``P`` labelled positions of each,
-``b`` sequences of a batch.
+sequence with several labels at its last position (:class:`~.labels.Pool`). Shapes:
+``R`` replicas, ``m`` sequences of a shape, ``T`` positions, ``P`` labelled positions of
+each, ``b`` sequences of a batch.
 """
 
 from __future__ import annotations
@@ -19,85 +19,11 @@ import torch
 from torch import Tensor
 
 from inweights.errors import ConfigError, DataError
+from inweights.training.batches.labels import Labels, Pool
 from inweights.training.batches.worlds import ShapeGroup
 from inweights.training.curriculum import Phase
 from inweights.worlds.arrays import Float, Floats, Int, Num
 from inweights.worlds.world import Ids
-
-
-@dataclass(frozen=True)
-class Labels:
-    """Labels of chosen sequences, one after another.
-
-    Attributes:
-        columns: Logit column of each label.
-        weights: Weight of each label, not normalised.
-        rows: Index of each label's position among the labelled positions of the chosen
-            sequences; ``None`` if each position has one label and labels are in the
-            order of positions.
-    """
-
-    columns: Int[Tensor, "*R n"]
-    weights: Float[Tensor, "*_ n"]
-    rows: Int[Tensor, "*R n"] | None = None
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Labels of pooled sequences; sequence ``i`` has the labels ``starts[i]`` to ``starts[i + 1]``.
-
-    ``W`` is 1 if replicas share their world, otherwise ``R``.
-
-    Attributes:
-        starts: Index of the first label of each sequence; the last entry is the number
-            of all labels.
-        places: Index of each label's position among the ``P`` labelled positions of its
-            sequence.
-        columns: Logit column of each label.
-        weights: Weight of each label.
-        most: Entry ``b - 1`` is the largest number of labels that ``b`` sequences can
-            have together.
-    """
-
-    starts: Int[Tensor, "W _"]
-    places: Int[Tensor, "W n"]
-    columns: Int[Tensor, "W n"]
-    weights: Float[Tensor, "W n"]
-    most: tuple[int, ...]
-
-    def labels(self, picks: Int[Tensor, "R b"] | None, positions: int) -> Labels:
-        """Return the labels of chosen sequences.
-
-        Args:
-            picks: Indices of ``b`` sequences for each replica, ``[R, b]``; ``None`` for
-                all sequences.
-            positions: Number ``P`` of labelled positions of a sequence.
-        """
-        if picks is None:
-            picks = torch.arange(self.starts.shape[1] - 1, device=self.starts.device)
-            picks = picks.expand(len(self.starts), -1)
-        replicas, batch = picks.shape
-        first = self.starts.expand(replicas, -1).gather(1, picks)
-        counts = self.starts.expand(replicas, -1).gather(1, picks + 1) - first
-        ends = counts.cumsum(1)
-        # An accelerator should neither wait for a number nor get other shapes at each
-        # step.
-        width = self.most[batch - 1]
-        if picks.device.type == "cpu":
-            width = int(ends[:, -1].max())
-        slots = torch.arange(width, device=picks.device).expand(replicas, -1)
-        # Replicas differ in the number of labels of their batch: the rest of a row has
-        # weight 0.
-        which = torch.searchsorted(ends, slots.contiguous(), right=True)
-        which.clamp_(max=batch - 1)
-        offset = slots - (ends - counts).gather(1, which)
-        inside = slots < ends[:, -1:]
-        at = torch.where(inside, first.gather(1, which) + offset, 0)
-        places = self.places.expand(replicas, -1).gather(1, at)
-        columns = self.columns.expand(replicas, -1).gather(1, at)
-        weights = self.weights.expand(replicas, -1).gather(1, at)
-        weights = torch.where(inside, weights, 0.0)
-        return Labels(columns, weights, which * positions + places)
 
 
 @dataclass(frozen=True)
@@ -127,7 +53,12 @@ class Sequences:
         return self.tokens.shape[-2]
 
     def labels(self, picks: Int[Tensor, "R b"] | None) -> Labels:
-        """Return the labels of the sequences ``picks``, ``[R, b]``; ``None`` means all."""
+        """Return the labels of some sequences, one after another.
+
+        Args:
+            picks: Indices of ``b`` sequences for each replica, ``[R, b]``; ``None`` for
+                all.
+        """
         positions = len(self.places)
         if self.pool is not None:
             return self.pool.labels(picks, positions)
@@ -151,8 +82,8 @@ def sequences_of(
     Args:
         group: The facts.
         weights: Weight of each fact, ``[m]``.
-        phase: Determines the labelled positions, and whether facts with the same input
-            are pooled.
+        phase: The phase, which determines the labelled positions, and whether facts
+            with the same input are pooled.
         column: Logit column of each token, on the device of the result; -1 for a token
             without a logit.
         blank: Id of a token that the model reads in place of all tokens of the answer;
@@ -193,7 +124,10 @@ def take(
 
     Args:
         values: One matrix for all replicas, ``[m, T]``, or one for each, ``[R, m, T]``.
-        picks: Indices of ``b`` rows for each replica.
+        picks: Indices of ``b`` rows for each replica, ``[R, b]``.
+
+    Returns:
+        The rows, ``[R, b, T]``.
 
     Example:
         >>> take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1], [0]])).tolist()
@@ -284,6 +218,10 @@ def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, 
         parts: Tensors ``[n]`` or ``[R, n]``; if one has the replica axis, the others
             are expanded to it.
         replicas: Number of replicas ``R``.
+
+    Returns:
+        ``[R, m]``, or without any replica axis ``[m]``; a single part is returned
+        unchanged.
 
     Example:
         >>> stacked([torch.tensor([1]), torch.tensor([[2], [3]])], replicas=2).tolist()

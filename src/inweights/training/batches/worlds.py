@@ -44,7 +44,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
 
     Args:
         worlds: A world, or a sequence of one world, or of one per replica.
-        model: The model that reads them.
+        model: The model that reads them; one without a replica axis is an error.
 
     Raises:
         ConfigError: The model has no replica axis; :func:`inweights.wrap` adds it.
@@ -96,7 +96,11 @@ def shape_groups(
         worlds: One world, or one for each replica, with statements of equal lengths and
             roles.
         part: ``facts`` or ``queries``.
-        indices: Indices of the statements; by default all.
+        indices: Indices of the statements in ``part``; by default all.
+
+    Returns:
+        The groups, shortest prompts first; empty if there are no statements. With one
+        world, tensors have no replica axis.
 
     Example:
         >>> import inweights as iw

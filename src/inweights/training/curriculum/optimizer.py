@@ -31,7 +31,7 @@ class Optimizer(Config):
             and the arguments bound by ``functools.partial``. An elementwise class
             updates all replicas as one matrix; any other optimizer is made once per
             replica.
-        rate: Peak learning rate.
+        rate: Peak learning rate, which the :class:`Schedule` multiplies by its factor.
         weight_decay: Coefficient of the weight decay. By default .01 for ``adamw`` and
             0 for ``sgd`` and ``adam``, as in PyTorch; a user's own optimizer keeps its
             own default.
@@ -47,7 +47,11 @@ class Optimizer(Config):
             gradient, as a fraction of the root mean square of the replica's gradient.
 
     Raises:
-        ConfigError: A value is out of range, or has no effect on this kind.
+        ConfigError: ``rate`` or ``epsilon`` is not above 0; ``weight_decay`` or
+            ``noise`` is negative; ``momentum`` or a beta is not from 0 to below 1;
+            ``momentum`` is given for another kind than ``sgd``, or ``betas`` or
+            ``epsilon`` for ``sgd`` or a user's own optimizer; or the user's class or
+            function cannot be stored or loaded.
 
     Example:
         >>> from inweights.config import identity
@@ -113,13 +117,16 @@ class Schedule(Config):
         kind: ``constant``, or ``cosine`` or ``linear``, which decrease to ``final``.
             Alternatively a user's own function, ``function(step, steps)``, which
             returns the factor at a step; steps count from 0.
-        warmup: Number of steps over which the rate first rises linearly.
-        final: Factor at the end of the phase.
+        warmup: Number of steps over which the rate first rises linearly: at step ``s``
+            the factor is ``(s + 1) / (warmup + 1)``.
+        final: Factor at the end of the phase, at least 0.
         hold: Fraction of the phase's steps, from its start, before the rate begins to
             decrease.
 
     Raises:
-        ConfigError: A value is out of range, or ``hold`` is given for a constant rate.
+        ConfigError: ``warmup`` or ``final`` is negative, or ``hold`` is not from 0 to
+            below 1; ``final`` or ``hold`` is given for a constant rate, or one of the
+            three for a user's function; or this function cannot be stored or loaded.
 
     Example:
         >>> [round(Schedule(kind="cosine").factor(step, 4), 2) for step in range(4)]
@@ -160,11 +167,15 @@ class Schedule(Config):
         """Return the factor of the peak rate at one step.
 
         Args:
-            step: The step, counted from 0.
+            step: The step, from 0 to ``steps - 1``.
             steps: Number of steps of the phase.
 
+        Returns:
+            The factor, at least 0.
+
         Raises:
-            ConfigError: A user's function does not return a number of at least 0.
+            ConfigError: A user's function does not return a finite number of at least
+                0, is not in an imported module, or has changed.
 
         Example:
             >>> [Schedule(warmup=3).factor(step, 10) for step in (0, 2, 5)]

@@ -59,9 +59,9 @@ class Phase(Config):
         at: Positions at which a user's loss function is evaluated, as listed at
             ``loss``.
         penalty: Function ``function(model, step)`` that returns ``[R]``, which is added
-            to the loss.
+            to the loss; steps count from 0 in each phase. ``None`` for no penalty.
         moves: Patterns of the names of the parameters that are trained, such as
-            ``blocks.*``.
+            ``blocks.*``; by default all.
         freezes: Patterns of parameters that are frozen although they match ``moves``,
             such as ``tokens.*``.
         optimizer: An :class:`Optimizer`; a class or function is short for
@@ -92,7 +92,12 @@ class Phase(Config):
             do not change.
 
     Raises:
-        ConfigError: A value is out of range or contradicts another.
+        ConfigError: ``steps`` or a size in ``batch`` is negative, ``batch`` names a
+            role twice or one that is not in ``roles``, a weight of a role is not above
+            0 and finite, no position or no parameter is left to train, ``at`` is given
+            without a loss function, or a user's function or class cannot be stored or
+            loaded. (Whether the world has the roles, and the model the parameters, is
+            checked when training starts.)
 
     Example:
         >>> edges = {"edge": 1.0, "reverse_edge": 1.0}
@@ -189,13 +194,17 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Positions of the loss: ``at`` for a user's function, otherwise ``loss``."""
+        """Positions of the loss: ``at`` for a user's loss function, otherwise ``loss``."""
         loss = self.loss
         return self.at if isinstance(loss, Code) else loss
 
     @property
     def own(self) -> str:
-        """Names of the settings that run a user's code at every step, joined by "and"."""
+        """Names of the settings that run a user's code at every step, joined by "and", or "".
+
+        They are among ``loss``, ``penalty``, ``optimizer`` and ``observers``; a user's
+        schedule does not count.
+        """
         found = {
             "loss": isinstance(self.loss, Code),
             "penalty": self.penalty is not None,
@@ -234,7 +243,8 @@ class Curriculum(Config):
     def shape(self) -> Curriculum:
         """The curriculum without learning rates, weight decay and options of users' optimizers.
 
-        Curricula that are trained as one program must have equal shapes.
+        Which parameters decay, ``decayed``, is left out, too. Curricula that are
+        trained as one program must have equal shapes.
         """
         replace = msgspec.structs.replace
 

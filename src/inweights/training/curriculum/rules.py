@@ -23,14 +23,16 @@ class Stop(Config):
     """Rule by which a replica stops, and is frozen, before its phase ends.
 
     Attributes:
-        loss_below: Stop if the training loss, in nats, is below this value; ``None``
-            for no limit.
+        loss_below: Stop if the training loss of a step, in nats, is below this value;
+            ``None`` for no limit.
         accuracy: Stop if the accuracy on the phase's facts is at least this value, from
-            0 to 1; ``None`` for no limit.
+            0 to 1; ``None`` for no limit. A fact counts as right if the first token of
+            its answer has the largest logit.
         every: Number of steps between two checks of the rule.
 
     Raises:
-        ConfigError: A value is out of range.
+        ConfigError: ``every`` is below 1, ``loss_below`` is negative, or ``accuracy``
+            is not from 0 to 1.
     """
 
     loss_below: float | None = None
@@ -52,7 +54,14 @@ class Stop(Config):
         return self.loss_below is None and self.accuracy is None
 
     def due(self, step: int) -> bool:
-        """Return whether the rule is checked after ``step`` updates of the phase."""
+        """Return whether the rule is checked after ``step`` updates of the phase.
+
+        It is checked after each multiple of ``every`` updates, and never without a
+        limit.
+
+        Args:
+            step: Number of updates made in the phase.
+        """
         return not self.never and step % self.every == 0
 
 
@@ -70,7 +79,7 @@ class Edit(Config):
             disturbs the keys of other facts least, by their second moment (ROME, Meng
             et al. 2022). ``training``: Adam on the edited facts only. ``embedding``:
             Adam on the embeddings of the first tokens of their prompts only.
-        count: Number of edited facts.
+        count: Number of edited facts, at least 1.
         share: Fraction of the role's facts that is edited; if above 0, it replaces
             ``count``.
         layer: Index of the block of a rank-one edit; by default the last block, whose
@@ -81,7 +90,9 @@ class Edit(Config):
         rate: Learning rate of gradient descent.
 
     Raises:
-        ConfigError: A value is out of range, or both ``count`` and ``share`` are given.
+        ConfigError: ``count`` or ``steps`` is below 1, ``share`` is not from 0 to 1,
+            ``rate`` is not above 0, or both ``share`` and a ``count`` other than 1 are
+            given.
     """
 
     role: EditRole = "second_hop"

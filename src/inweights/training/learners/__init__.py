@@ -6,15 +6,13 @@ and the model. ``kinds.py`` defines the interface of a learner, and registers us
 learners.
 """
 
+from inweights.training.learners.chosen import GRAPHS, family_of, named_for
 from inweights.training.learners.named import (
-    GRAPHS,
     JOINT_LOSS,
     RATE_WIDTH,
     analogy,
     edges,
-    family_of,
     in_context_star,
-    named_for,
     path_star,
     two_hop,
     two_hop_mlp,

@@ -38,7 +38,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
         steps: Number of updates.
 
     Raises:
-        ConfigError: A value is out of range.
+        ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
 
     Example:
         >>> from inweights.models.configs import Node2VecConfig
@@ -62,18 +62,21 @@ class Descent(Config, tag_field="kind", tag="descent"):
         """Compute the gradient descent of one Node2Vec on a graph.
 
         Args:
-            world: A graph.
-            model: Config of the Node2Vec, which draws the initial vectors.
+            world: A graph: a world whose facts are edges.
+            model: Config of the Node2Vec. Its model of this seed has the initial
+                vectors.
             seed: Root seed of the initial vectors.
-            record: Steps at which vectors, loss and eigenvalues are recorded; the last
-                step is always recorded.
+            record: Steps, from 0 (the start) to ``steps``, at which vectors, loss and
+                eigenvalues are recorded; the last step is always recorded.
 
         Returns:
-            The recorded steps.
+            The final vectors, and the losses and vectors at the recorded steps, for one
+            replica; see
+            :class:`~inweights.theory.geometric_memory.node2vec.Trajectory`.
 
         Raises:
             DataError: The world is not a graph, or a step in ``record`` does not exist.
-            SolverError: The vectors diverged.
+            SolverError: The vectors became infinite or NaN.
         """
         from inweights.theory.geometric_memory.node2vec import descend
 
@@ -101,7 +104,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
             world: A graph.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
-            every: Number of steps between two models; 0 yields only the last model.
+            every: Number of steps between two models; 0 yields only the last model,
+                which is always yielded.
 
         Returns:
             An iterator. It always yields the same model object (one replica), which is
@@ -110,7 +114,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
         Raises:
             ConfigError: The model is untied and ``every`` is not 0.
             DataError: The world is not a graph.
-            SolverError: The vectors diverged.
+            SolverError: The vectors became infinite or NaN.
         """
         import torch
 
@@ -133,8 +137,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
         """Return whether the last model is bitwise the same, whichever steps are yielded before it.
 
-        This is not so for small graphs, where at each recorded step a basis is computed
-        again and the method of computation is chosen.
+        This is true for tied models of more than 2000 nodes. For smaller graphs, at
+        each recorded step a basis is computed again and the method of computation is
+        chosen.
 
         Args:
             world: A graph.
@@ -158,7 +163,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
         every: int = 0,
         **options: Any,
     ) -> pl.DataFrame:
-        """Measure the model by a probe, at the end or at every ``every``-th step.
+        """Measure the model by a probe, at the end, or at every ``every``-th step and at the end.
 
         Args:
             probe: Function ``probe(model, world, **options)`` that returns a table with
@@ -171,13 +176,13 @@ class Descent(Config, tag_field="kind", tag="descent"):
             options: Options of the probe.
 
         Returns:
-            The probe's table without ``replica``; with a column ``step`` if ``every``
-            is not 0.
+            The probe's table without ``replica``; if ``every`` is not 0, one such table
+            per measured step, one below the other, with a column ``step``.
 
         Raises:
             ConfigError: The model is untied and ``every`` is not 0.
             DataError: The world is not a graph.
-            SolverError: The vectors diverged.
+            SolverError: The vectors became infinite or NaN.
         """
         import polars as pl
 
@@ -197,7 +202,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         Raises:
             DataError: The world is not a graph.
-            SolverError: The vectors diverged.
+            SolverError: The vectors became infinite or NaN.
         """
         return list(self.models(world, model, seed))[-1][1]
 

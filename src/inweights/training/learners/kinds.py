@@ -32,11 +32,11 @@ class OwnLearner(Protocol):
 
     @property
     def steps(self) -> int:
-        """Estimated cost in updates of a small model, for the progress display."""
+        """Estimated cost, as a number of updates of a small model, for the progress display."""
         ...
 
     def learn(self, world: World, model: Any, seed: int) -> Model:
-        """Return a trained model with one replica.
+        """Return a trained model with one replica; a learner implements it.
 
         Args:
             world: World whose facts are learnt.
@@ -79,13 +79,13 @@ def register_learner(kind: type[Any]) -> type[Any]:
     decorator.
 
     Args:
-        kind: A class with the members of :class:`OwnLearner`.
+        kind: A config class with a tag and the members of :class:`OwnLearner`.
 
     Returns:
         The class itself.
 
     Raises:
-        ConfigError: The class has no tag, no ``learn`` or no ``steps``, or the name is
-            taken.
+        ConfigError: The class has no tag, no ``learn`` or no ``steps``, or another
+            class has the same tag.
     """
     return _KINDS.add(kind)

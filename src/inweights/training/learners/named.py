@@ -1,13 +1,11 @@
-"""Curricula by name, and the function that chooses one of them: :func:`named_for`.
+"""Curricula by name: each returns the settings with which a recipe trains a family of worlds.
 
-Each function returns the settings with which a recipe trains one family of worlds.
+``chosen.py`` chooses one of them for a world and a model.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import msgspec
-
+from inweights.config import check_size
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule, Stop
 
 #: Learning rate times width of a GPT that composes facts (Identity Bridge, Figure 2).
@@ -16,9 +14,6 @@ RATE_WIDTH = 0.064
 #: 1).
 JOINT_LOSS = 0.0077
 _JOINT = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}
-_FACTS = ("two-hop", "hops", "triples", "random-facts", "reversal", "implication")
-#: Families whose facts are the edges of a graph.
-GRAPHS = ("graph", "path-star", "own-path-star")
 
 
 def two_hop(
@@ -34,20 +29,25 @@ def two_hop(
     decreases as a cosine.
 
     Args:
-        width: Width of the GPT.
+        width: Width of the GPT, from which the rate is computed; at least 1.
         steps: Number of updates.
         roles: Roles of the facts that are trained on, each with its weight in the loss:
             ``first_hop``, ``second_hop`` and ``identity`` for a two-hop world; in
             general, the names in ``world.facts.role_names``. By default all facts, with
             weight 1.
         random_offset: Whether each sequence starts at a random position in every step,
-            so that all learned position embeddings are trained. Models without them
-            refuse it with a ``ConfigError`` when training starts.
+            so that all learned position embeddings are trained. For models without
+            them, training raises a ``ConfigError``.
+
+    Raises:
+        ConfigError: ``width`` is below 1, ``steps`` is negative, or a weight is not
+            above 0.
 
     Example:
         >>> two_hop(width=128).phases[0].optimizer.rate
         0.0005
     """
+    check_size("two_hop: width", width)
     phase = Phase(
         roles=dict(roles or {}),
         steps=steps,
@@ -72,6 +72,10 @@ def two_hop_mlp(
         weight_decay: Coefficient of the weight decay, which adds this multiple of the
             weights to the gradient.
 
+    Raises:
+        ConfigError: ``rate`` is not above 0, or ``steps`` or ``weight_decay`` is
+            negative.
+
     Example:
         >>> two_hop_mlp().phases[0].optimizer.kind
         'sgd'
@@ -90,11 +94,18 @@ def analogy(
     """Return the curriculum by which a GPT learns analogies (Feature Resemblance, Table 1).
 
     Args:
-        parts: For each phase (at most two), the roles that are trained on, with their
-            weights; by default one phase with all premises.
-        losses: For each phase, the training loss, in nats, below which it stops.
+        parts: For each phase (one or two), the roles that are trained on, with their
+            weights; by default one phase with all premises, ``category`` and
+            ``similarity`` with weight 3 and ``attribution`` with weight 1.
+        losses: For each phase, the training loss, in nats, below which it stops. If
+            there are fewer of these than of ``parts``, or the other way round, the rest
+            is ignored.
         rate: Learning rate of AdamW.
         steps: Largest number of updates of a phase.
+
+    Raises:
+        ConfigError: There is no phase, ``rate`` or a weight is not above 0, or
+            ``steps`` or a loss is negative.
 
     Example:
         >>> analogy(losses=[0.01]).phases[0].stop.loss_below
@@ -125,6 +136,9 @@ def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curric
         falls: Whether the rate decreases as a cosine, as for the paper's TinyGPT;
             otherwise it is constant.
 
+    Raises:
+        ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
+
     Example:
         >>> edges(falls=False).phases[0].schedule.kind
         'constant'
@@ -151,8 +165,11 @@ def path_star(
         rate: Peak learning rate.
         steps: Number of updates.
         paths: Number of paths in each step; 0 for all.
-        roles: Roles of the edges, such as ``edge`` and ``reverse_edge``; every step
-            contains all edges.
+        roles: Roles of the edges, at least one; every step contains all edges. The role
+            of the paths is ``path``.
+
+    Raises:
+        ConfigError: ``rate`` is not above 0, or ``steps`` or ``paths`` is negative.
 
     Example:
         >>> path_star().phases[0].batch
@@ -185,7 +202,10 @@ def in_context_star(
     Args:
         rate: Peak learning rate of AdamW.
         steps: Number of updates.
-        batch: Number of prompts per step.
+        batch: Number of prompts per step; 0 for all.
+
+    Raises:
+        ConfigError: ``rate`` is not above 0, or ``steps`` or ``batch`` is negative.
 
     Example:
         >>> in_context_star(batch=8).phases[0].batch
@@ -199,76 +219,3 @@ def in_context_star(
         schedule=Schedule(kind="linear", warmup=min(50, steps // 4), hold=0.8),
     )
     return Curriculum(phases=(phase,))
-
-
-def named_for(world: Any, model: Any) -> Curriculum:
-    """Return the named learner for a family of worlds and an architecture.
-
-    If there is none, such as for a user-defined world, the result is a plain
-    :class:`Curriculum`: all facts, by AdamW at a constant rate, for 280 steps.
-
-    Args:
-        world: A world, or its config.
-        model: A model, or its config.
-
-    Example:
-        >>> import inweights as iw
-        >>> named_for(iw.TwoHop(), iw.EmbMLPConfig()) == two_hop_mlp()
-        True
-        >>> named_for(iw.TwoHop(), iw.GPTConfig(width=32)) == two_hop(32)
-        True
-    """
-    config: Any = model
-    if not isinstance(model, msgspec.Struct):
-        config = getattr(model, "config", None)
-    family = family_of(world)
-    kind = "" if config is None else config.__struct_config__.tag
-    gpt = kind in ("gpt", "mamba")
-    if family in _FACTS and kind == "emb-mlp":
-        return two_hop_mlp()
-    if family in _FACTS and gpt:
-        return two_hop(
-            config.width, random_offset=getattr(config, "positions", "") == "learned"
-        )
-    if family == "analogy" and gpt:
-        return analogy()
-    if family == "analogical-two-hop" and gpt:
-        weights = {"first_hop": 3.0, "identity": 3.0, "second_hop": 1.0}
-        stated = _roles_of(world)
-        trained = {role: weight for role, weight in weights.items() if role in stated}
-        return analogy((trained,), (0.09,))
-    if family == "graph":
-        return edges(falls=kind == "gpt")
-    if family == "in-context-star" and gpt:
-        return in_context_star()
-    if family == "path-star" and gpt:
-        stated = _roles_of(world)
-        edge_roles = [role for role in stated if role != "path"]
-        if "path" in stated and edge_roles:
-            return path_star(roles=edge_roles)
-    return Curriculum()
-
-
-def _roles_of(world: Any) -> Sequence[str]:
-    """Return the roles of the facts of a world, or of the world that a config builds."""
-    built = world.build(0) if hasattr(world, "build") else world
-    return tuple(built.facts.role_names)
-
-
-def family_of(world: Any) -> str:
-    """Return the kind of a world or of its config; for an altered world, the kind of the original.
-
-    Example:
-        >>> import inweights as iw
-        >>> family_of(iw.TwoHop()), family_of(iw.TwoHop(n=3).build())
-        ('two-hop', 'two-hop')
-    """
-    settings = getattr(world, "settings", None)
-    if settings is None:
-        inner = getattr(world, "of", None)
-        if inner is not None:
-            return family_of(inner)
-        return str(world.__struct_config__.tag)
-    while settings.get("kind") == "altered":
-        settings = settings["of"]
-    return str(settings.get("kind", getattr(world, "name", "")))

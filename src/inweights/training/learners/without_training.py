@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 
 class Optimum(Config, tag_field="kind", tag="optimum"):
-    """Solve program (2): the smallest nuclear norm subject to all margins (Identity Bridge §4.3).
+    """Solve program (2) of Identity Bridge (§4.3) for the world's facts.
+
+    The program asks for the matrix of logits of least nuclear norm with which each fact
+    has a margin of at least 1.
 
     Attributes:
-        gap: Largest relative duality gap of the solution, from 1e-7 to 1.
+        gap: Largest relative duality gap of the solution, from 1e-7 to below 1.
 
     Raises:
         ConfigError: The gap is out of range.
@@ -35,11 +38,11 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
     gap: float = 1e-4
 
     def __post_init__(self) -> None:
-        check_size("optimum.gap", self.gap, least=1e-7, most=1)
+        check_size("optimum.gap", self.gap, least=1e-7, below=1)
 
     @property
     def steps(self) -> int:
-        """Estimated cost in updates of a small model, for the progress display."""
+        """Estimated cost, as a number of updates of a small model, for the progress display."""
         return 100
 
     def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
@@ -51,10 +54,10 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
             _seed: Not used, since the optimum is unique.
 
         Raises:
-            SolverError: No matrix satisfies all constraints; the message names facts
-                that contradict each other.
-            DataError: The world does not define such a program.
-            ConfigError: A limit of the solver is not valid.
+            SolverError: No matrix satisfies all constraints (the message names facts
+                that contradict each other), or none was found.
+            DataError: No program can be made from the world, for example because a fact
+                has several answers.
         """
         from inweights.theory.programs.nuclear_norm import solve
         from inweights.theory.programs.to_model import to_model
@@ -77,7 +80,7 @@ class Fixed(Config, tag_field="kind", tag="fixed"):
 
     @property
     def steps(self) -> int:
-        """Estimated cost in updates of a small model, for the progress display."""
+        """Estimated cost, as a number of updates of a small model, for the progress display."""
         return 1
 
     def learn(self, world: World, model: Any, seed: int) -> Model:
@@ -88,6 +91,10 @@ class Fixed(Config, tag_field="kind", tag="fixed"):
             model: Config of the model.
             seed: Root seed of the initial values; if the config contains several
                 trained modules, the index of the module.
+
+        Raises:
+            ConfigError: The config cannot build a model for this world or seed; see
+                :meth:`~inweights.models.ModelConfig.build`.
         """
         built: Model = model.build(
             vocabulary=len(world.vocabulary),

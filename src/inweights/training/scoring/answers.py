@@ -40,7 +40,7 @@ def answer_logits(
         model: The model.
         worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements; by default all, in order.
+        indices: Indices of ``M`` statements in ``part``; by default all, in order.
 
     Returns:
         Logits over the ``K`` candidates, ``[R, M, K]``, on the model's device.
@@ -80,7 +80,7 @@ def answer_blocks(
         model: The model.
         worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements; by default all.
+        indices: Indices of ``M`` statements in ``part``; by default all.
 
     Yields:
         The positions of ``m`` statements among the ``M``, and their logits ``[R, m,
@@ -135,19 +135,21 @@ def answer_ranks(
         model: The model.
         worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements with prompts of one length and answers of
-            one length; by default all.
+        indices: Indices of ``M`` statements in ``part`` with prompts of one length and
+            answers of one length; by default all.
         teacherless: Name of a token that the model reads in place of the answer's
             tokens, as in :class:`~inweights.training.Phase`; by default empty, for
             teacher forcing.
 
     Returns:
-        Ranks ``[R, M, A]``, 0 for the largest logit.
+        Ranks ``[R, M, A]`` for ``M`` statements and ``A`` answer tokens, 0 for the
+        largest logit.
 
     Raises:
         ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model, statements differ in length, or a
-            token of an answer is not among the model's candidates.
+        DataError: The worlds do not fit the model, statements differ in length, a token
+            of an answer is not among the model's candidates, or the world has no token
+            of the name ``teacherless``.
 
     Example:
         >>> import inweights as iw
@@ -199,7 +201,7 @@ def answer_columns(
         model: The model.
         worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements; by default all, in order.
+        indices: Indices of ``M`` statements in ``part``; by default all, in order.
 
     Raises:
         ConfigError: The model has no replica axis.

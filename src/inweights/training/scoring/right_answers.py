@@ -28,13 +28,14 @@ class Scores:
     If a prompt has several right answers, any of them counts as right.
 
     Attributes:
-        predicted: Column of the largest logit.
+        predicted: Column of the largest logit; the first in case of ties.
         right: Whether this logit belongs to a right answer.
-        right_among: Whether the largest logit among the allowed candidates belongs to a
-            right answer.
+        right_among: Whether the largest logit among the allowed candidates (see
+            :func:`answer_scores`) belongs to a right answer.
         loss: Cross-entropy over all candidates in nats: for a fact, of the answer that
             it states; for a query, of all its right answers together.
-        margin: Largest logit of a right answer minus the largest logit of a wrong one.
+        margin: Largest logit of a right answer minus the largest logit of a wrong one;
+            positive if the answer is right.
         margin_among: The same margin among the allowed candidates.
     """
 
@@ -60,7 +61,7 @@ def answer_scores(
         model: The model.
         worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements.
+        indices: Indices of ``M`` statements in ``part``.
         allowed: Which candidates are allowed for ``right_among`` and ``margin_among``,
             ``[R, K]``; the answer of each statement must be among them.
 
@@ -131,7 +132,8 @@ class RightPlaces:
 
         Args:
             rows: Indices of ``m`` statements among the ``M``.
-            logits: Logits of these statements, of which only shape and device are used.
+            logits: Logits of these statements, ``[R, m, K]``, of which only shape and
+                device are used.
 
         Returns:
             Boolean tensor ``[R, m, K]``.
@@ -157,9 +159,9 @@ def right_places(
 
     Args:
         model: The model; answers without a logit column are left out.
-        worlds: One world, or one for each replica.
+        worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of the ``M`` statements.
+        indices: Indices of the ``M`` statements in ``part``.
 
     Returns:
         All pairs of a statement and a right answer (:class:`RightPlaces`); ``None`` if
@@ -195,8 +197,8 @@ def are_right(
     """Return whether chosen candidates are right answers, ``[R, m]``.
 
     Args:
-        columns: Logit column of the chosen candidate of each statement.
-        own: Column of the answer that each statement states.
+        columns: Logit column of the chosen candidate of each statement, ``[R, m]``.
+        own: Column of the answer that each statement states, ``[R, m, 1]``.
         accepted: Which candidates are right answers, ``[R, m, K]``; ``None`` if each
             statement has exactly one.
     """

@@ -77,13 +77,14 @@ class Consequences:
                 in the world's order.
 
         Raises:
-            DataError: The world has no facts of the role, or all of its facts have the
-                same answer.
+            DataError: The world has no facts of the role, a fact of the role has no
+                other fact whose answer it could get, or no statements of the roles that
+                follow from it exist.
         """
         if role not in world.facts.role_names:
             raise DataError(
-                "edits requires a world with first and second hops, analogies, reversals or edges; "
-                f"this one has no facts of the role '{role}'"
+                "an edit requires a world with first and second hops, analogies, reversals or "
+                f"edges; '{world.name}' has no facts of the role '{role}'"
             )
         facts, answers = _statements(world, role)
         if drawn:
@@ -95,7 +96,10 @@ class Consequences:
         # free[i, j]: whether fact i may get the answer of fact j.
         free = np.stack([~np.isin(answers, _near(prompt, right)) for prompt in prompts])
         if not free.any(1).all():
-            raise DataError(f"all facts of the role '{role}' have one answer")
+            raise DataError(
+                f"a fact of the role '{role}' of '{world.name}' cannot get another answer, since "
+                "no other fact of the role has an answer that is wrong for it"
+            )
         count = len(facts)
         places = np.arange(count)
         # How many facts further on, around the end: the next one is at distance 0.
@@ -210,7 +214,8 @@ def _statements(
             rows.append(part.matrix(part.with_role(role)))
     if not rows:
         raise DataError(
-            f"edits requires a world with one of the roles {', '.join(roles)}"
+            f"an edit requires a world with one of the roles {', '.join(roles)}; '{world.name}' "
+            "has none of them"
         )
     prompts = np.concatenate([prompts for prompts, _ in rows])
     answers = np.concatenate([answers[:, 0] for _, answers in rows])

@@ -57,8 +57,8 @@ class Edited:
             drawn order.
 
     Raises:
-        ConfigError: The method cannot edit the model, or the facts are too many for a
-            rank-one edit.
+        ConfigError: The model is not one that the method can edit, or there are more
+            facts than four times its width, which is the limit of a rank-one edit.
         DataError: The worlds have no facts of the role, fewer than are to be edited, or
             do not fit the model.
     """
@@ -97,6 +97,10 @@ class Edited:
         """Edit the model in place, each replica independently.
 
         A replica with parameters that are not finite is not changed.
+
+        Raises:
+            ConfigError: The model has no ``config``, or a parameter without a replica
+                axis.
         """
         for row in range(self.model.replicas):
             one = self.model.select([row])
@@ -122,10 +126,10 @@ def editable(model: Model, layer: int | None) -> GPT:
     """
     if not isinstance(model, GPT) or not model.config.residual or model.loops > 1:
         raise ConfigError(
-            "edits requires a GPT with a residual stream and one loop, got "
+            "a rank-one edit requires a GPT with a residual stream and one loop, got "
             f"{getattr(model, 'config', type(model).__name__)}"
         )
-    check_size("edits: layer", layer or 0, least=0, most=len(model.blocks) - 1)
+    check_size("edit.layer", layer or 0, least=0, most=len(model.blocks) - 1)
     return model
 
 
@@ -135,7 +139,11 @@ def stacked(model: Model, parts: Sequence[Consequences], name: str) -> Tensor:
     Args:
         model: Model whose number of replicas and device the tensor gets.
         parts: The consequences in one world, or in one world per replica.
-        name: Name of the array, such as ``facts``.
+        name: Name of the array, an attribute of :class:`Consequences` such as
+            ``facts``.
+
+    Returns:
+        ``[R, ...]``, on the model's device.
     """
     values = torch.from_numpy(np.stack([getattr(part, name) for part in parts]))
     return values.expand(model.replicas, *values.shape[1:]).to(model.column.device)
@@ -145,14 +153,15 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
     """Change weights in place, so that some facts get their new answers.
 
     Args:
-        model: The model.
+        model: The model; all of its replicas are changed.
         take: Function that returns an array of :class:`Consequences` by its name, such
             as ``facts``, with one row per replica; see :func:`stacked`.
         places: Indices of the edited facts, the same for all replicas.
         edit: Method, layer, number of steps and learning rate of the edit.
 
     Raises:
-        ConfigError: The model does not support a rank-one edit.
+        ConfigError: The method is ``rank-one``, and the model is not a GPT with a
+            residual stream and one loop, or has no such block.
     """
     facts = take("facts")
     donors = take("donors")[:, places]

@@ -82,13 +82,17 @@ class FlatParameters:
         Only these require a gradient afterwards, and all gradients are set to 0.
 
         Args:
-            moves: Patterns of names of trained parameters, such as ``blocks.*``; each
-                must match a parameter.
+            moves: Patterns of names of trained parameters, such as ``blocks.*``, as in
+                ``fnmatch``; each must match a parameter.
             freezes: Patterns of parameters among these that are not trained; each must
                 match at least one.
 
+        Returns:
+            Indices of the trained parameters in :attr:`names`, in increasing order.
+
         Raises:
-            ConfigError: A pattern matches nothing, or all parameters are frozen.
+            ConfigError: A pattern of ``moves`` matches no parameter, one of ``freezes``
+                none of those, or all parameters are frozen.
         """
         matched = _matching(self.names, moves)
         frozen = _matching(matched, freezes)
@@ -105,7 +109,10 @@ class FlatParameters:
         return chosen
 
     def release(self) -> None:
-        """Give every parameter its own memory again, since views of one matrix cannot be saved."""
+        """Give every parameter of the model its own memory again, and let it require a gradient.
+
+        Views of one matrix cannot be saved.
+        """
         for parameter in self.parameters:
             parameter.requires_grad_(True)
             parameter.data = parameter.detach().clone(
@@ -116,8 +123,10 @@ class FlatParameters:
         """Compute the gradient of a loss, and write it into ``gradients``.
 
         Args:
-            loss: A scalar, the sum of the replicas' losses.
-            moving: Indices of the parameters whose gradient is computed.
+            loss: A scalar, the sum of the replicas' losses; it must depend on a
+                parameter.
+            moving: Indices of the parameters whose gradient is computed, as
+                :meth:`moving` returns them; other columns do not change.
         """
         gradients = torch.autograd.grad(
             loss,
@@ -128,13 +137,14 @@ class FlatParameters:
         torch._foreach_copy_([self.slots[i] for i in moving], list(gradients))
 
     def add_noise(self, share: float, seeds: Sequence[int], *path: str | int) -> None:
-        """Add normal noise to the gradients of each replica.
+        """Add normal noise to the gradients of each replica, in place.
 
         Args:
             share: Standard deviation of the noise, as a share of the root mean square
                 of the replica's gradients.
             seeds: Root seed of each replica.
-            path: Names and numbers of the random stream, such as phase and step.
+            path: Names and numbers of the random stream, such as phase and step, which
+                determine the noise.
         """
         for row, seed in zip(self.gradients, seeds, strict=True):
             stream = Streams(seed).numpy("gradient noise", *path)

@@ -24,6 +24,10 @@ _LARGE = 2**30
 def use_threads(threads: int) -> Iterator[None]:
     """Let torch and NumPy's linear algebra use ``threads`` threads within the ``with`` block.
 
+    Args:
+        threads: Number of threads, at least 1. Afterwards the earlier numbers apply
+            again.
+
     Returns:
         A context manager; its ``with`` statement binds no value.
     """

@@ -48,12 +48,13 @@ class Tracker(Observer):
         project: Name of the tracker's project.
         name: Name of the tracked work; by default that of the sweep or recipe, or
             ``training``.
-        folder: Folder of local files.
-        every: Number of steps between two records of the loss of a training.
+        folder: Folder of local files, made when the work starts.
+        every: Number of steps between two records of the loss of a training, at least
+            1.
 
     Raises:
-        ConfigError: The tracker is unknown, its package is not installed, or another
-            option is out of range.
+        ConfigError: The tracker is unknown, its package is not installed, ``per`` is
+            another word, or ``every`` is below 1.
 
     Example:
         >>> Tracker("wandbb")
@@ -86,7 +87,7 @@ class Tracker(Observer):
         self._settings: Mapping[str, Any] = {}
 
     def started(self, settings: Mapping[str, Any]) -> None:
-        """Open the tracker's run of the whole work.
+        """Open the tracker's run of the whole work, and send its settings.
 
         Args:
             settings: Settings of the work as plain values, as in
@@ -98,10 +99,10 @@ class Tracker(Observer):
         self._run({})
 
     def step(self, seen: Step) -> None:
-        """Record the losses of an update.
+        """Record the losses of an update: ``loss``, or ``loss/0``, ``loss/1``, ... by replica.
 
         Args:
-            seen: Data of the update.
+            seen: Data of the update; without losses, nothing is recorded.
         """
         losses = list(map(float, seen.losses))
         if not losses:
@@ -112,11 +113,14 @@ class Tracker(Observer):
         self._run({}).log(seen.step, {**numbers, **seen.numbers})
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
-        """Record the numbers of a measured table.
+        """Record the curves of a measured table, as :func:`points` returns them.
+
+        In a sweep or recipe they go to the run of the table's labels and seed, as
+        ``per`` says.
 
         Args:
             name: Name of the measure.
-            table: The measured table.
+            table: The measured table, as in :meth:`Observer.measured`.
         """
         labels = [*self._settings.get("labels", ())]
         keys = {"run": [*labels, "seed"], "trial": labels, "sweep": []}[self._per]
@@ -131,7 +135,7 @@ class Tracker(Observer):
                 run.log(step, numbers)
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Store tables and figures, and close all runs.
+        """Store settings, tables and figures as files of the whole work's run, and close all runs.
 
         Args:
             tables: All tables, by name.
@@ -175,8 +179,8 @@ def points(
     """Yield the steps of a measured table, each with the numbers of its curves.
 
     Curves are the columns of real numbers, one for each combination of values of the
-    columns of strings, ``seed`` and ``replica``. Their names have the form
-    ``name/value/column``.
+    columns of strings and booleans, ``seed`` and ``replica``; other columns of integers
+    are left out. Their names have the form ``name/value/column``.
 
     Args:
         name: Name of the table.

@@ -50,6 +50,9 @@ class Tool(Protocol):
 def module_of(tool: str) -> Any:
     """Import and return the module of a tracker.
 
+    Args:
+        tool: ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``.
+
     Raises:
         ConfigError: The tracker is unknown, or its package is not installed.
     """
@@ -63,7 +66,14 @@ def module_of(tool: str) -> Any:
 
 
 def plain_name(name: str) -> str:
-    """Return a name in which every character that a tracker may reject is replaced.
+    """Return a name in which characters that a tracker may reject are replaced.
+
+    An equals sign becomes a hyphen, a comma before a space is dropped, and every other
+    character that is not a letter, a digit or one of ``_ . / , -`` or a space becomes
+    an underscore.
+
+    Args:
+        name: Any text.
 
     Example:
         >>> plain_name("width = 8; rate: 0.1")
@@ -74,6 +84,8 @@ def plain_name(name: str) -> str:
 
 def flat_settings(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return settings by their dotted paths, such as ``learner.phases.0.steps``.
+
+    An item of a list of mappings has its index in the path; other lists are unchanged.
 
     Args:
         config: The settings, as plain values.

@@ -26,7 +26,7 @@ class Wandb:
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
         config: Settings of the run, as plain values.
-        folder: Folder of local files.
+        folder: Folder of local files; it is made if needed.
 
     Raises:
         ConfigError: The tracker's package is not installed.
@@ -72,7 +72,7 @@ class Wandb:
         """Store copies of files as one artifact of the type ``results``, named after the group.
 
         Args:
-            paths: The files.
+            paths: Paths of the files.
         """
         self._run.log_artifact(_artifact(self._wandb, self._group, paths))
 
@@ -121,7 +121,8 @@ class Trackio:
         """Record numbers.
 
         Args:
-            step: The step to which they belong; ``None`` for the run as a whole.
+            step: The step to which they belong; with ``None``, trackio counts a step
+                itself.
             numbers: The numbers by name.
         """
         self._run.log(dict(numbers), step=step)
@@ -152,7 +153,8 @@ class MLflow:
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
         config: Settings of the run, as plain values.
-        folder: Folder of local files.
+        folder: Folder of local files; it is made if needed. Without
+            ``MLFLOW_TRACKING_URI``, runs are stored in its ``mlflow.db``.
 
     Raises:
         ConfigError: The tracker's package is not installed.
@@ -185,7 +187,8 @@ class MLflow:
         """Record numbers.
 
         Args:
-            step: The step to which they belong; ``None`` for the run as a whole.
+            step: The step to which they belong; ``None``, for the run as a whole, is
+                recorded as step 0.
             numbers: The numbers by name.
         """
         from mlflow.entities import Metric
@@ -222,7 +225,7 @@ class TensorBoard:
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
         config: Settings of the run, as plain values.
-        folder: Folder of local files.
+        folder: Folder of local files; the run is written below its ``tensorboard``.
 
     Raises:
         ConfigError: The tracker's package is not installed.
@@ -251,14 +254,14 @@ class TensorBoard:
         """Record numbers.
 
         Args:
-            step: The step to which they belong; ``None`` for the run as a whole.
+            step: The step to which they belong; ``None`` to record them without a step.
             numbers: The numbers by name.
         """
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Add the pictures among the files; other files are left out.
+        """Add the PNG pictures among the files; other files are left out.
 
         Args:
             paths: The files.

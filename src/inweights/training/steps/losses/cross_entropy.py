@@ -75,7 +75,8 @@ def log_normaliser(
         readout: Matrix of the head, ``[R, D, K]``.
         weights: ``W_n``, the sum of the weights of the labels at each position, ``[R,
             n]``.
-        bf16: Whether factors and results of products are rounded to bfloat16.
+        bf16: Whether factors and results of products are rounded to bfloat16; sums are
+            in fp32.
     """
     total: Tensor = _LogNormaliser.apply(state, readout, weights, bf16)  # type: ignore[no-untyped-call]
     return total
@@ -144,5 +145,5 @@ class _LogNormaliser(torch.autograd.Function):
 
 
 def in_single_precision(values: Tensor) -> Tensor:
-    """Convert bfloat16 to fp32; return tensors of other types unchanged."""
+    """Return a bfloat16 tensor as fp32; return tensors of other types unchanged."""
     return values.float() if values.dtype == torch.bfloat16 else values

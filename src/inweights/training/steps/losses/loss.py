@@ -82,7 +82,7 @@ class Loss:
     def logits(
         self, batch: Batch
     ) -> tuple[Float[Tensor, "R m K"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
-        """Compute the logits at every label, in fp32.
+        """Compute the logits at every label; bfloat16 is converted to fp32.
 
         Args:
             batch: The batch, with ``m`` labels.

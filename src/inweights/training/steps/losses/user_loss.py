@@ -31,11 +31,13 @@ class UserLoss:
     Args:
         model: The model, with ``R`` replicas.
         phase: The phase, whose ``loss`` and ``penalty`` are the user's functions.
-        state: State of the training, whose step is passed to the penalty.
+        state: State of the training, whose ``step`` (counted from 0 in the phase) is
+            passed to the penalty.
 
     Raises:
-        ConfigError: At the first call, if a function fails, returns another shape than
-            ``[R]``, has no gradient, or mixes replicas.
+        ConfigError: At the first call: a function is not in an imported module, fails,
+            returns another shape than ``[R]``, has no gradient, mixes replicas, or
+            ignores the different weights of roles.
     """
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:

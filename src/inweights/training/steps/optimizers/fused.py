@@ -48,7 +48,8 @@ def build_optimizer(
         flat: The matrices of parameters and gradients.
         settings: Settings of each replica; they may differ only in learning rate,
             weight decay and the parameters that decay.
-        moving: Indices of the parameters that are trained.
+        moving: Indices of the parameters that are trained, as
+            :meth:`FlatParameters.moving` returns them.
         columns: First column that the optimizer updates, and the column after the last
             one; by default all columns.
 
@@ -235,8 +236,9 @@ def state_of(
         flat: The parameters for which it was built.
 
     Returns:
-        For AdamW, the moments ``[R, P]`` and the number of steps, under the names that
-        ``torch.optim`` uses.
+        For Adam and AdamW, the moments ``exp_avg`` and ``exp_avg_sq``, ``[R, P]`` each,
+        and the number ``step``; for SGD with momentum, ``momentum_buffer``, ``[R, P]``.
+        Before the first step, and for SGD without momentum, it is empty.
     """
     state: dict[str, Tensor] = {}
     for parameter, (rows, columns) in _places(optimizer, flat):

@@ -8,13 +8,29 @@ called their closures or have ended. ``own.py`` uses it. Shapes: ``R`` replicas.
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from inweights.worlds.arrays import Float
+
+
+def needs_closure(optimizer: Any) -> bool:
+    """Return whether ``step`` of an optimizer, or of its class, requires a ``closure``.
+
+    Args:
+        optimizer: An optimizer, or a class of optimizers.
+
+    Example:
+        >>> needs_closure(torch.optim.LBFGS), needs_closure(torch.optim.SGD)
+        (True, False)
+    """
+    closure = inspect.signature(optimizer.step).parameters.get("closure")
+    return closure is not None and closure.default is inspect.Parameter.empty
 
 
 def in_lockstep(

@@ -5,7 +5,6 @@ optimizers, so that the loop can step all replicas at once and store their state
 Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -21,7 +20,7 @@ from inweights.errors import ConfigError
 from inweights.support.keys.code import Code
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.training.steps.optimizers.lockstep import in_lockstep
+from inweights.training.steps.optimizers.lockstep import in_lockstep, needs_closure
 from inweights.training.steps.optimizers.spans import decays_of, equal_runs, joined
 from inweights.training.steps.optimizers.stored_state import pack_state, unpack_state
 
@@ -45,15 +44,17 @@ class OwnOptimizer:
         flat: The matrices of parameters and gradients.
         settings: Settings of each replica, with the same ``kind`` but possibly other
             options.
-        moving: Indices of the parameters that are trained.
+        moving: Indices of the parameters that are trained, as
+            :meth:`FlatParameters.moving` returns them.
 
     Attributes:
         param_groups: Parameter groups of all the optimizers, in which the loop sets
             learning rates.
 
     Raises:
-        ConfigError: The optimizer cannot be made, draws random numbers, or is not a
-            ``torch.optim.Optimizer``.
+        ConfigError: The class or function cannot be loaded or called, returns something
+            that is not a ``torch.optim.Optimizer`` or a list of them, or is a class
+            that draws random numbers.
     """
 
     def __init__(
@@ -131,6 +132,9 @@ class OwnOptimizer:
     def state(self) -> dict[str, Tensor]:
         """Return the state and the parameter groups of all optimizers as named tensors.
 
+        ``form`` is JSON as bytes that describes all values; the other tensors are those
+        to which it refers.
+
         Raises:
             ConfigError: The state contains a value that a checkpoint cannot store.
         """
@@ -144,7 +148,11 @@ class OwnOptimizer:
         return {"form": torch.from_numpy(words.copy()), **tensors}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Load what :meth:`state` returned; an empty state loads nothing."""
+        """Load what :meth:`state` returned for an optimizer of the same settings, in place.
+
+        Args:
+            state: Named tensors; an empty state loads nothing.
+        """
         if not state:
             return
         form = msgspec.json.decode(state["form"].cpu().numpy().tobytes())
@@ -165,17 +173,6 @@ def _parameters_of(optimizer: torch.optim.Optimizer) -> list[Tensor]:
 
 def _settings_of(group: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in group.items() if name != "params"}
-
-
-def needs_closure(optimizer: Any) -> bool:
-    """Return whether ``step`` of an optimizer, or of its class, requires a ``closure``.
-
-    Example:
-        >>> needs_closure(torch.optim.LBFGS), needs_closure(torch.optim.SGD)
-        (True, False)
-    """
-    closure = inspect.signature(optimizer.step).parameters.get("closure")
-    return closure is not None and closure.default is inspect.Parameter.empty
 
 
 def _step(

@@ -23,7 +23,8 @@ def decays_of(
 
     Args:
         flat: Parameters, which determine the columns that belong to matrices.
-        spans: The columns that are divided.
+        spans: The columns that are divided, as pairs of first column and the column
+            after the last.
         one: Settings of the optimizer: the weight decay, and whether it applies to
             vectors.
 
@@ -64,7 +65,7 @@ def within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return spans, merged where one begins at the end of the one before it.
+    """Return spans in order, merged where one begins at the end of the one before it.
 
     Args:
         spans: Pairs of a first column, and the column after the last one, in order.

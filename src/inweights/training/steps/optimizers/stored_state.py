@@ -23,6 +23,9 @@ def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
             by which the JSON refers to them.
         name: Name of the optimizer in messages.
 
+    Returns:
+        The value as JSON data, in which a tensor is ``{"tensor": NAME}``.
+
     Raises:
         ConfigError: The value contains an object that a checkpoint cannot store.
     """
@@ -50,7 +53,8 @@ def unpack_state(value: Any, tensors: dict[str, Tensor]) -> Any:
 
     Args:
         value: The JSON.
-        tensors: The tensors to which the JSON refers, by name; they are copied.
+        tensors: The tensors to which the JSON refers, by name; the value contains
+            copies.
     """
     if not isinstance(value, dict):
         return value

@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
     @property
     def given(self) -> list[Tensor]:
-        """The tensors among the arguments."""
+        """The tensors among the arguments, in order."""
         return only_tensors(tree_leaves((self.args, self.kwargs)))
 
     @property
@@ -69,7 +69,11 @@ def only_tensors(values: Iterable[Any]) -> list[Tensor]:
 
 
 def place_of(tensor: Tensor) -> int:
-    """Return an integer that identifies the memory (storage) of which a tensor is a view."""
+    """Return an integer that identifies the memory (storage) of which a tensor is a view.
+
+    Args:
+        tensor: Any tensor.
+    """
     return tensor.untyped_storage()._cdata
 
 

@@ -26,7 +26,13 @@ WARM_UP = 3
 
 
 def can_capture(model: Model) -> bool:
-    """Return whether a model is a built-in one on a GPU, whose steps never wait for the host."""
+    """Return whether a model is one of the library's architectures on a GPU.
+
+    The steps of these never wait for the host.
+
+    Args:
+        model: The model.
+    """
     package = type(model).__module__.rpartition(".")[0]
     return model.column.device.type == "cuda" and package == "inweights.models"
 

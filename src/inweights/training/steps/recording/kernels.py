@@ -56,12 +56,16 @@ class Kernels:
     Args:
         compute: Function without arguments that is called once, and recorded. It must
             read and write the same memory at every call.
+        batch: Tensors that ``compute`` reads and that change between calls. What
+            depends only on them is computed by :meth:`prepare`; by default there are
+            none.
 
     Attributes:
         bytes: Size of the memory that all intermediate results share.
 
     Raises:
-        NotRecordable: The computation cannot be repeated by the same kernels.
+        NotRecordable: The computation draws random numbers, or its kernels depend on
+            computed numbers.
     """
 
     def __init__(
@@ -89,7 +93,7 @@ class Kernels:
         return len(self._calls)
 
     def prepare(self) -> None:
-        """Compute what depends on the batch alone, after its tensors have changed."""
+        """Compute what depends on the batch alone; call it after its tensors have changed."""
         for call in self._preparing:
             call()
 

@@ -32,6 +32,9 @@ class Memory:
         result: Tensor that is returned after the last call.
         prepared: For each call whether it does not run every time, so that its result
             stays as it is.
+
+    Attributes:
+        bytes: Size of the block.
     """
 
     def __init__(
@@ -67,7 +70,13 @@ class Memory:
         self._storage = torch.empty(self.bytes, dtype=torch.uint8).untyped_storage()
 
     def moved(self, tensor: Tensor) -> Tensor:
-        """Return the tensor in its planned memory; a tensor that is not a buffer is not moved."""
+        """Return a tensor of the recording in its planned memory, with any values.
+
+        A tensor that is not a buffer is returned in its own memory, detached.
+
+        Args:
+            tensor: Argument or result of a recorded call.
+        """
         start = self._starts.get(place_of(tensor))
         if start is None:
             return tensor.detach()
