@@ -196,9 +196,7 @@ def check_file(
 def _no_file(path: str | Path, found: os.stat_result) -> str:
     if stat.S_ISDIR(found.st_mode):
         return f"cannot read {path}: it is a folder; expected a file"
-    return (
-        f"cannot read {path}: it is a pipe or a device; write what it gives into a file"
-    )
+    return f"cannot read {path}: it is a pipe or a device; write its output to a file"
 
 
 def missing_file(path: str | Path, hint: str) -> DataError:
