@@ -33,6 +33,7 @@ class TestReversal(WorldCase):
     configs = [
         Reversal(n=5, told=2),
         Reversal(n=4, told=1, identity="first", phrased=True),
+        Reversal(n=4, targeted="both"),
     ]
 
 

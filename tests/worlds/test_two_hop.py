@@ -42,6 +42,15 @@ class TestTwoHop(WorldCase):
         TwoHop(n=6, complexity=3, maps="permutation", identity=0.5),
         TwoHop(n=6, complexity=2, maps="sampled"),
         TwoHop(n=6, complexity=2, first_relations=3, second_relations=2, trained=0.4),
+        TwoHop(
+            n=8,
+            first_relations=2,
+            second_relations=2,
+            maps="sampled",
+            bridges=4,
+            trained=0.6,
+            unseen=0.3,
+        ),
     ]
 
 

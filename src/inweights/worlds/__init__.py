@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from inweights.worlds.families.analogy import AnalogicalTwoHop as AnalogicalTwoHop
     from inweights.worlds.families.analogy import Analogy as Analogy
     from inweights.worlds.families.graphs.graph import Graph as Graph
-    from inweights.worlds.families.graphs.graph import from_networkx as from_networkx
+    from inweights.worlds.families.graphs.networkx_graphs import (
+        from_networkx as from_networkx,
+    )
     from inweights.worlds.families.hops import Hops as Hops
     from inweights.worlds.families.implication import Implication as Implication
     from inweights.worlds.families.in_context import InContextStar as InContextStar

@@ -24,7 +24,7 @@ class Labels(Config, tag_field="kind", tag="labels"):
         per_label: Number of inputs that share a label.
 
     Raises:
-        ConfigError: A number is too small.
+        ConfigError: A number is too small, or above 10**12.
 
     Example:
         >>> world = Labels(labels=3, per_label=2).build()
@@ -42,8 +42,8 @@ class Labels(Config, tag_field="kind", tag="labels"):
         """Make the world; the seed decides which inputs get which label.
 
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or the seed is not from 0 to 2**63 - 1.
         """
         inputs = self.labels * self.per_label
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)

@@ -38,7 +38,7 @@ class WorldConfig(Protocol):
     """The interface of a world's config: it builds the world."""
 
     def build(self, seed: int = 0) -> World:
-        """Make the world from a root seed."""
+        """Make the world from a root seed, an integer from 0 to 2**63 - 1."""
         ...
 
 
@@ -63,7 +63,7 @@ _KINDS = Kinds(
 
 
 def world_names() -> tuple[str, ...]:
-    """Return the names of all kinds of worlds."""
+    """Return the names of all kinds of worlds, registered ones last."""
     return tuple(_KINDS)
 
 
@@ -89,7 +89,7 @@ def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
         The class itself.
 
     Raises:
-        ConfigError: The class has no tag or no ``build``, or the name is taken.
+        ConfigError: The class has no tag or no ``build``, or another class has its tag.
     """
     return _KINDS.add(kind)
 
@@ -98,13 +98,15 @@ class Altered(Config, tag_field="kind", tag="altered"):
     """A world with altered facts, and the vocabulary and queries of another world.
 
     Attributes:
-        of: Config of the other world, or a table with its ``kind``.
+        of: Config of the other world, or a dictionary with its ``kind`` and its
+            settings. It is required by :meth:`build`.
         shuffled: Whether the answers of the facts are permuted, among facts with the
-            same role and lengths.
-        without: Roles whose facts are left out, joined by ``+``.
+            same role and the same numbers of tokens in prompt and answer.
+        without: Roles whose facts are left out, joined by ``+``; empty for none.
 
     Raises:
-        ConfigError: ``of`` is not the config of a world.
+        ConfigError: ``of`` is not the config of a world, or as a dictionary has no
+            ``kind``, an unknown one, or an invalid setting.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -132,15 +134,23 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """Hashes of the files that the other world reads, by path."""
+        """Hashes of the files that the other world reads, by path; part of a run's key.
+
+        Raises:
+            DataError: A file cannot be read.
+        """
         return getattr(self.of, "contents", {})
 
     def build(self, seed: int = 0) -> World:
-        """Make the world and alter it; the permutation depends on the seed.
+        """Make the other world with this seed and alter it; the permutation depends on the seed.
+
+        The name of the world remains that of the other world.
 
         Raises:
-            ConfigError: No world is given, or nothing is altered.
-            DataError: No fact has a role in :attr:`without`, or no fact remains.
+            ConfigError: :attr:`of` is ``None``, nothing is altered, the seed is out of
+                range, or the other world cannot be made with its settings.
+            DataError: No fact has a role in :attr:`without`, no fact remains, or a file
+                of the other world is missing or damaged.
         """
         if self.of is None or not (self.shuffled or self.without):
             raise ConfigError(
@@ -172,8 +182,10 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
 
     Args:
         name: A kind, such as ``two-hop``; a folder that :func:`save_world` wrote; or a
-            file of facts (see :class:`Triples`).
-        overrides: Changes of the kind's settings, each as ``key=value``.
+            source of facts: the path of a file, the address of a database, ``@people``
+            or ``owner/name`` of a data set of the hub (see :class:`Triples`).
+        overrides: Changes of the kind's settings, each as ``key=value``; for a source
+            of facts those of :class:`Triples`, such as ``columns=1,3,2``.
         seed: Root seed; has no effect on a stored world.
 
     Returns:
@@ -181,8 +193,9 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
 
     Raises:
         ConfigError: The name is none of these, or a setting does not fit.
-        DataError: The folder or file is damaged, or settings were given for a stored
-            world.
+        DataError: The folder or file is missing or damaged, the first row of a file may
+            be a header or a fact (``UnclearHeaderError``), or settings were given for a
+            stored world.
 
     Example:
         >>> open_world("two-hop", ["n=4"])

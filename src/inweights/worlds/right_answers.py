@@ -47,7 +47,14 @@ class RightAnswers:
 
     @classmethod
     def of(cls, statements: Statements) -> RightAnswers:
-        """Return the right answers to the prompts of given statements."""
+        """Return the right answers to the prompts of given statements.
+
+        Statements with roles that begin with ``moved_``, which describe another graph,
+        are compared only with each other.
+
+        Args:
+            statements: ``M`` statements; each has at least one answer token.
+        """
         moved = [name.startswith(_MOVED) for name in statements.role_names]
         apart = np.array([*moved, False], dtype=np.int64)[statements.roles]
         prompt = prompt_numbers(statements, apart)
@@ -68,10 +75,13 @@ class RightAnswers:
         """Return the first tokens of the right answers to the prompt of one statement, sorted.
 
         Args:
-            index: Index of the statement.
+            index: Index of the statement, from 0 to ``M - 1``.
 
         Returns:
-            Token ids of its ``k`` right answers, ``[k]``.
+            Token ids of the ``k`` right answers, in ascending order, ``[k]``.
+
+        Raises:
+            IndexError: There is no such statement.
         """
         number = self.prompt[index]
         start = self.ends[number - 1] if number else 0
@@ -85,7 +95,7 @@ class RightAnswers:
 
         Returns:
             For each of the ``P`` right answers: the position of its statement in
-            ``indices``, ``[P]``, and its first token, ``[P]``.
+            ``indices``, in ascending order, ``[P]``, and its first token, ``[P]``.
         """
         numbers = self.prompt[indices]
         lengths = np.diff(self.ends, prepend=0)[numbers]

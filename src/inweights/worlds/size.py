@@ -25,7 +25,7 @@ _PLACE = 20
 def check_world(
     kind: str, *, tokens: float, statements: float, length: float = 3.0
 ) -> None:
-    """Refuse a world that does not fit into memory.
+    """Refuse a world that does not fit into memory, by an estimate before it is built.
 
     Args:
         kind: Name of the kind of world, for messages.

@@ -27,8 +27,7 @@ class Statement(NamedTuple):
     Attributes:
         role: Name of its role.
         prompt: Token ids of the prompt.
-        answer: Token ids of the answer; if several are right, of the first one
-            (:meth:`Statements.right_answers` returns all).
+        answer: Token ids of the first answer; :meth:`Statements.right_answers` has all.
     """
 
     role: str
@@ -40,9 +39,8 @@ class Statement(NamedTuple):
 class Statements:
     """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
 
-    Iterating and indexing give single statements; :meth:`World.table` returns all in
-    words. A fact is a prompt with the one answer that is trained. A query is a prompt
-    with the set of its right answers.
+    Iterating and indexing give single statements. A fact is a prompt with the one
+    answer that is trained. A query is a prompt with the set of its right answers.
 
     Attributes:
         prompts: All prompt tokens, one statement after another.
@@ -52,8 +50,8 @@ class Statements:
         roles: Role of each statement, an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
         out_of_distribution: Whether a query is out of distribution, ``[M]``.
-        further: Right answers of a query besides its first: its index and a token,
-            ``[F, 2]``.
+        further: Further right answers of queries: index of a query and token, ``[F,
+            2]``.
 
     Example:
         >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -89,7 +87,8 @@ class Statements:
                 distribution.
 
         Raises:
-            DataError: The shapes do not fit.
+            DataError: Prompts and answers of a role are not matrices with equally many
+                rows, or ``out_of_distribution`` has another length.
 
         Example:
             >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -157,12 +156,12 @@ class Statements:
         return f"Statements({len(self):,}: {', '.join(roles)})"
 
     def prompt(self, index: int) -> Ids:
-        """Return the prompt tokens of statement ``index``."""
+        """Return the token ids of the prompt of the statement with this index from 0, ``[T]``."""
         start = self.prompt_ends[index - 1] if index else 0
         return self.prompts[start : self.prompt_ends[index]]
 
     def answer(self, index: int) -> Ids:
-        """Return the answer tokens of statement ``index``."""
+        """Return the token ids of the answer of the statement with this index from 0, ``[A]``."""
         start = self.answer_ends[index - 1] if index else 0
         return self.answers[start : self.answer_ends[index]]
 
@@ -194,11 +193,11 @@ class Statements:
     def right_pairs(
         self, indices: Int[Ids, " m"]
     ) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Return every right answer to the prompts of some statements.
+        """Return every right answer to the prompts of the statements with these indices.
 
         Returns:
             For each of ``P`` right answers: the position of its statement in
-            ``indices``, and its first token.
+            ``indices``, ``[P]``, and its first token, ``[P]``.
         """
         return self._right.pairs(indices)
 
@@ -218,7 +217,7 @@ class Statements:
         return replace(self.take(firsts), further=further)
 
     def take(self, rows: Int[Ids, " m"]) -> Statements:
-        """Return the statements with the given indices, in the order of ``rows``."""
+        """Return the statements with the given distinct indices, in the order of ``rows``."""
         # Further answers go with their statement, and away with one that is left out.
         place = np.full(len(self), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
@@ -239,7 +238,7 @@ class Statements:
             role: One of :attr:`role_names`.
 
         Raises:
-            DataError: No statement has this role; the message lists the existing roles.
+            DataError: It is not one of these; the message lists them.
         """
         check_names("role", [role], self.role_names, error=DataError)
         return np.flatnonzero(self.roles == self.role_names.index(role))
@@ -247,8 +246,9 @@ class Statements:
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
         """Return prompts ``[m, T]`` and answers ``[m, A]`` of ``m`` statements, by their indices.
 
-        All must have prompts of the same length ``T`` and answers of the same length
-        ``A``.
+        Raises:
+            ValueError: The prompts or answers differ in length, or there are no
+                indices.
         """
         places = indices.tolist()
         prompts = np.stack(list(map(self.prompt, places)))
@@ -293,7 +293,7 @@ class Statements:
         )
 
     def equals(self, other: Statements) -> bool:
-        """Return whether both contain the same statements in the same order."""
+        """Return whether both have the same statements and role names, in the same order."""
         if self.role_names != other.role_names:
             return False
         columns = [name for name in self.__dataclass_fields__ if name != "role_names"]

@@ -19,8 +19,14 @@ Ids = NDArray[np.int64]
 class Vocabulary:
     """Token names in disjoint, named groups; a token's id is its index among all names.
 
+    ``vocabulary[group]`` returns the token ids of a group, ``group in vocabulary``
+    tells whether it exists, and ``len(vocabulary)`` is the number of tokens.
+
     Args:
         groups: Names of the tokens of each group, in the order of their ids.
+
+    Attributes:
+        names: Names of all tokens; the index of a name is the token's id.
 
     Raises:
         DataError: A name occurs twice.
@@ -81,7 +87,11 @@ class Vocabulary:
         return self._ids[name]
 
     def text(self, ids: Iterable[int]) -> str:
-        """Return the names of token ids, joined by spaces."""
+        """Return the names of token ids, joined by spaces.
+
+        Raises:
+            IndexError: An id is not below the number of tokens.
+        """
         return " ".join(self.names[i] for i in ids)
 
     def __repr__(self) -> str:
@@ -103,7 +113,7 @@ def bridge_levels(count: int) -> tuple[str, ...]:
     """Return names of the levels inside a chain: ``bridge``, ``second bridge``, ….
 
     Args:
-        count: Number of levels.
+        count: Number of levels; 0 for no names.
     """
     ordinals = ("", "second ", "third ", *(f"{n}th " for n in range(4, count + 1)))
     return tuple(f"{ordinal}bridge" for ordinal in ordinals[:count])

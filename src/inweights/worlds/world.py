@@ -57,6 +57,7 @@ FACT_ROLES = (
     "triple",
     "turned",
     "counter_example",
+    "further",
 )
 #: Roles of the queries of built-in worlds.
 QUERY_ROLES = (
@@ -67,6 +68,9 @@ QUERY_ROLES = (
     "unstated",
     "conclusion",
     "path",
+    "first_unseen",
+    "second_unseen",
+    "both_unseen",
 )
 
 
@@ -126,8 +130,9 @@ class World:
         """Make the world of a config, from statements or from matrices by role.
 
         Args:
-            config: Config of the world, whose tag becomes its name.
-            seed: Root seed.
+            config: Config of the world, whose tag becomes its name and whose fields
+                become its settings.
+            seed: Root seed, which is recorded; nothing is drawn.
             vocabulary: All tokens.
             facts: Statements, or prompts ``[m, T]`` and answers ``[m, A]`` by role.
             queries: The same for queries.
@@ -137,7 +142,10 @@ class World:
                 which contain this.
 
         Raises:
-            DataError: A shape does not fit, or a token id is not in the vocabulary.
+            DataError: Prompts and answers of a role are not matrices with equally many
+                rows, ``out_of_distribution`` has another length than the queries, or a
+                token id is not in the vocabulary.
+
         """
         if not isinstance(facts, Statements):
             facts = Statements.build(facts)
@@ -148,12 +156,12 @@ class World:
 
     @cached_property
     def inputs(self) -> Ids:
-        """Tokens that occur in a prompt, sorted: ``V_in`` of Identity Bridge §3.3."""
+        """Ids of the tokens that occur in a prompt, sorted: ``V_in`` of Identity Bridge §3.3."""
         return np.unique(np.concatenate([self.facts.prompts, self.queries.prompts]))
 
     @cached_property
     def outputs(self) -> Ids:
-        """Tokens that occur in an answer, sorted: ``V_out`` of Identity Bridge §3.3."""
+        """Ids of the tokens that occur in an answer, sorted: ``V_out`` of Identity Bridge §3.3."""
         further = self.queries.further[:, 1]
         return np.unique(
             np.concatenate([self.facts.answers, self.queries.answers, further])
@@ -161,7 +169,7 @@ class World:
 
     @cached_property
     def chances(self) -> Float[Floats, " Q"]:
-        """Probability that a guess among all outputs is right, for each query.
+        """Probability that a guess among all :attr:`outputs` is right, for each query, ``[Q]``.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -175,8 +183,8 @@ class World:
     def complexity(self) -> int:
         """Largest number of objects to which a subject leads (Identity Bridge §3.2).
 
-        Both trained compositions (role ``two_hop``) and queries are counted. 0 if the
-        world has none.
+        A subject is the first token of a prompt. Both facts of the role ``two_hop`` and
+        queries of the role ``composition`` are counted. 0 if the world has neither.
         """
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
@@ -233,7 +241,8 @@ class World:
             answers: Token ids ``[m, A]`` of their answers.
 
         Raises:
-            DataError: The shapes do not fit, or a token id is not in the vocabulary.
+            DataError: Prompts and answers are not matrices with equally many rows, or a
+                token id is not in the vocabulary.
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from inweights.worlds.families.graphs.graph import Graph, from_networkx
+from inweights.worlds.families.graphs.graph import Graph
+from inweights.worlds.families.graphs.networkx_graphs import from_networkx
 
 #: The graphs; of a random regular one the degree.
 GRAPHS: dict[str, Graph | int] = {

@@ -46,8 +46,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
             at random, by the seed).
 
     Raises:
-        ConfigError: There are fewer than 2 tuples, or fewer tuples than categories, or
-            no relation.
+        ConfigError: There are fewer than 2 tuples, no category or more categories than
+            tuples, or no relation.
 
     Example:
         >>> world = Analogy(n=4).build()
@@ -78,15 +78,16 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
     @property
     def labels(self) -> int:
-        """Number of labels of each kind and relation."""
+        """Number of labels ``c``, and of ``d``, of each relation: ``categories``, or else ``n``."""
         return self.n if self.categories is None else self.categories
 
     def build(self, seed: int = 0) -> World:
         """Make the world; only the permuted categories depend on the seed.
 
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or categories are permuted and the seed is
+                not from 0 to 2**63 - 1.
         """
         shared = self.similarity_relations
         further = self.attribution_relations
@@ -165,8 +166,8 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
         """Make the world; only permuted maps and fractions depend on the seed.
 
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or the seed is not from 0 to 2**63 - 1.
         """
         check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "analogical-two-hop")

@@ -19,6 +19,10 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 class Hops(Config, tag_field="kind", tag="hops"):
     """``n`` chains of ``hops`` facts; queries are chains of two and more hops.
 
+    Facts have the roles ``edge``, ``identity``, and ``two_hop`` or ``chain`` for
+    trained chains of two or of more hops. Queries have the roles ``composition`` (two
+    hops) and ``chain`` (more).
+
     With two hops it is the two-hop world of complexity one. With several relations
     between levels, each of them is a separate bijection onto the next level, so that
     chains share entities and facts: there are ``n · relations^k`` chains of ``k`` hops.
@@ -32,13 +36,15 @@ class Hops(Config, tag_field="kind", tag="hops"):
             names of the levels whose entities have one: ``bridge`` (the second entity
             of a chain), ``second bridge``, ``third bridge``, ….
         relations: Number of relations from a level to the next.
-        trained: Fraction of the chains that are facts, below 1; the others are queries.
+        trained: Fraction of the chains of each length that are facts, from 0 up to
+            below 1; the others are queries.
         shortest: Number of hops, at least 2, of the shortest chains to which
             :attr:`trained` applies.
         longest: Number of hops of the longest of these chains; by default :attr:`hops`.
 
     Raises:
-        ConfigError: A number is out of range, or a level is unknown.
+        ConfigError: A number is out of range, a level is unknown, or :attr:`shortest`
+            or :attr:`longest` is given without trained chains.
 
     Example:
         >>> world = Hops(n=4, hops=3).build()
@@ -91,8 +97,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
         """Make the world; the seed decides which entities follow each other, and all fractions.
 
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or the seed is not from 0 to 2**63 - 1.
         """
         n = self.n
         hops = self.hops

@@ -22,6 +22,9 @@ from inweights.worlds.world import Vocabulary, World
 class Implication(Config, tag_field="kind", tag="implication"):
     """Groups whose members share a value; some of the members have a second value.
 
+    Facts have the roles ``similarity`` (the shared value of every member),
+    ``attribution`` (the second value of some) and ``counter_example``.
+
     Attributes:
         groups: Number of groups, at least 2.
         members: Number of members of each group.
@@ -36,7 +39,8 @@ class Implication(Config, tag_field="kind", tag="implication"):
             role ``implication``, otherwise ``unstated``; the facts are the same.
 
     Raises:
-        ConfigError: There are too few groups or members.
+        ConfigError: There are fewer than 2 groups, :attr:`told` is below 1,
+            :attr:`denied` is negative, or no member of a group is left for a query.
 
     Example:
         >>> world = Implication(groups=3, members=4, told=2, denied=1).build()
@@ -67,8 +71,8 @@ class Implication(Config, tag_field="kind", tag="implication"):
         """Make the world; the seed decides the groups and their values.
 
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or the seed is not from 0 to 2**63 - 1.
         """
         groups = self.groups
         members = self.members

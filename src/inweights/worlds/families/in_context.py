@@ -27,8 +27,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
     training uses it (:class:`~inweights.training.Phase`).
 
     Attributes:
-        arms: Number of arms ``d`` of every graph.
-        nodes: Number of nodes on a path, root and goal included.
+        arms: Number of arms ``d`` of every graph, at least 2.
+        nodes: Number of nodes on a path, root and goal included, at least 3.
         labels: Number of different node labels; at least the number of nodes of a
             graph.
         trained: Number of facts.
@@ -37,7 +37,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
             planning.
 
     Raises:
-        ConfigError: A count is too small.
+        ConfigError: A count is too small, or there are fewer labels than nodes of a
+            graph.
 
     Example:
         >>> world = InContextStar(arms=2, nodes=3, labels=9, trained=50, asked=5).build(seed=0)
@@ -72,14 +73,16 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
 
     @property
     def size(self) -> int:
-        """Number of nodes of a graph."""
+        """Number of nodes of a graph: the root and ``nodes - 1`` for each arm."""
         return 1 + self.arms * (self.nodes - 1)
 
     def build(self, seed: int = 0) -> World:
         """Make the world; graphs, their order and their goals depend on the seed.
 
         Raises:
-            ConfigError: :attr:`labels` is too small for the number of different graphs.
+            ConfigError: :attr:`labels` is too small for the number of different graphs,
+                the world does not fit into memory, or the seed is not from 0 to 2**63 -
+                1.
         """
         wanted = self.trained + self.asked
         length = self.labels + 6 * self.size + self.nodes

@@ -84,9 +84,11 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         """Build the world; if the held-out leaves are not given, they depend on the seed.
 
         Raises:
-            DataError: The paths have no common root, differ in length or name an edge
-                that is not among the links; a leaf is both trained and held out; or
-                there is no trained or no held-out leaf.
+            DataError: The paths have no common root, differ in length, have fewer than
+                3 nodes or contain a step that is not among the links; two paths lead to
+                one leaf; there are fewer than two paths, or none to train; or a label
+                is that of a special token, such as ``<pause>``.
+            ConfigError: The seed is needed and is not from 0 to 2**63 - 1.
         """
         lines = [*self.paths, *self.held_out]
         self._check(lines)
@@ -195,8 +197,11 @@ def read_path_star(
         The config, which builds the world.
 
     Raises:
-        DataError: A file is missing or damaged; the message states the line.
+        DataError: A file is missing or damaged (the message states the line), or has no
+            paths or no edges; or the first row of a table may be a header or an edge
+            (``UnclearHeaderError``).
         ConfigError: A setting does not fit.
+        TypeError: There is no such setting.
 
     Example:
         >>> import tempfile

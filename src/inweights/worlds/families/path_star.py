@@ -49,8 +49,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     second one, the first node of the arm; every later one follows from an edge.
 
     Attributes:
-        arms: Number of children of the root, ``d``.
-        nodes: Number of nodes on a path, root and leaf included, ``p``.
+        arms: Number of children of the root, ``d``, at least 2.
+        nodes: Number of nodes on a path, root and leaf included, ``p``, at least 3.
         branches: Number of children of every inner node below the root; 1 is the
             path-star.
         train: Fraction of the leaves (or arms) whose paths are trained, at least one
@@ -76,8 +76,10 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             answer that no fact trains.
 
     Raises:
-        ConfigError: A count is too small, the prompts of paths and edges would be the
-            same, or options contradict each other.
+        ConfigError: A count is too small, ``train`` is not between 0 and 1, the tree
+            has too many nodes, the prompts of paths and edges would be the same
+            (neither pauses nor task tokens), ``reverse`` is combined with
+            ``answer="first"``, or ``after_leaf`` is set without ``reverse``.
 
     Example:
         >>> world = PathStar(arms=4, nodes=3, pauses=1).build(seed=0)
@@ -135,8 +137,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         """Make the world: labels of the nodes and the held-out leaves depend on the seed.
 
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or the seed is not from 0 to 2**63 - 1.
         """
         leaves = self.arms * self.branches ** (self.nodes - 2)
         check_world(
@@ -193,15 +195,19 @@ def edge_statements(
     """Return prompts and answers of edges, by role.
 
     Args:
-        task: Config with the directions and task tokens.
+        task: Config with the directions, and whether prompts begin with ``<edge>``.
         words: Vocabulary of :func:`task_vocabulary`.
-        pairs: Nodes of each edge as token ids ``[E, 2]``, the one nearer to the root
-            first.
+        pairs: Nodes of each of ``E`` edges as token ids ``[E, 2]``, the one nearer to
+            the root first.
         name: First part of the names of roles: empty, or ``moved_``.
 
     Returns:
-        Prompts ``[E, T]`` and answers ``[E, 1]`` by role, ``edge`` and
-        ``reverse_edge``.
+        Prompts ``[E, T]`` and answers ``[E, 1]`` by role: ``edge`` (unless only
+        backward edges are trained) and ``reverse_edge`` (unless only forward edges are
+        trained), each with ``name`` before it.
+
+    Raises:
+        DataError: Task tokens are set, and the vocabulary has no ``<edge>``.
     """
     mark = [words.id("<edge>")] if task.task_tokens else []
     facts = {}
@@ -216,12 +222,17 @@ def path_statements(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Id
     """Return prompts and answers of paths.
 
     Args:
-        task: Config with the pauses, task tokens and direction.
+        task: Config with the pauses, task tokens, direction and kind of answer.
         words: Vocabulary of :func:`task_vocabulary`.
-        lines: Paths from the root to a leaf as token ids, ``[leaves, p]``.
+        lines: Paths of ``p`` nodes from the root to a leaf as token ids, ``[leaves,
+            p]``.
 
     Returns:
-        Prompts ``[leaves, T]`` and answers ``[leaves, A]``, as token ids.
+        Prompts ``[leaves, T]`` (task token, leaf, pauses) and answers ``[leaves, A]``,
+        as token ids; ``A`` is ``p``, or 2 for ``answer="first"``.
+
+    Raises:
+        DataError: The vocabulary lacks ``<path>`` or ``<pause>`` and it is needed.
     """
     mark = [words.id("<path>")] if task.task_tokens else []
     prompts = _after(mark, lines[:, -1:])
@@ -234,11 +245,16 @@ def path_statements(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Id
 
 
 def task_vocabulary(task: _Task, nodes: Sequence[str]) -> Vocabulary:
-    """Return the vocabulary of a task.
+    """Return the vocabulary of a task, with the groups ``node``, ``pause`` and ``task``.
 
     Args:
-        task: Config that decides which further tokens are needed.
+        task: A :class:`PathStar` or :class:`~inweights.worlds.OwnPathStar`: ``<pause>``
+            is a token if it has pauses, ``<edge>`` and ``<path>`` are if it has task
+            tokens.
         nodes: Names of the nodes.
+
+    Raises:
+        DataError: A name occurs twice, or is that of one of these tokens.
     """
     groups = {"node": list(nodes)}
     if task.pauses:
@@ -256,7 +272,9 @@ def check_task(task: _Task, kind: str) -> None:
         kind: Name of the kind of world, for messages.
 
     Raises:
-        ConfigError: An option does not fit.
+        ConfigError: ``pauses`` is negative, ``train`` is not between 0 and 1, there are
+            neither pauses nor task tokens, or ``reverse`` is combined with
+            ``answer="first"``.
     """
     if task.pauses < 0:
         raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")

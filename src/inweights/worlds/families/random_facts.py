@@ -23,17 +23,22 @@ Rows = list[tuple[int, int, int]]
 class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     """Relations from each level of entities to the next, drawn at random.
 
+    Facts have the roles ``triple`` and ``identity``, queries the roles ``composition``
+    (two facts in a row) and, with more than two hops, ``chain`` (three).
+
     All worlds of one config have the same number of facts and answers, so that they can
     be trained together. Prompts with more than one right answer are not among the
     queries.
 
     Attributes:
-        subjects: Number of entities of the first level.
+        subjects: Number of entities of the first level. Each level has at least 2
+            entities, and at least as many as there are relations.
         bridges: Number of entities of each level between the first and the last.
         objects: Number of entities of the last level.
         hops: Number of steps from the first level to the last, 2 to 8.
         relations: Number of relations from a level to the next.
-        told: Fraction of the entities of a level that have a fact of each relation.
+        told: Fraction of the entities of a level that have a fact of each relation,
+            above 0 and at most 1.
         popularity: Concentration parameter of the Dirichlet distributions that decide
             how often an entity has a fact, and how often it is an answer (at least
             once). 0 draws uniformly.
@@ -41,10 +46,11 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             and *works in* do; otherwise each relation has separate answers.
         pairs: Number of pairs of subjects joined by a symmetric relation, with a fact
             for each direction.
-        several: Number of entities of each level for which a relation has two values.
-        identity: Whether identities ``b → b`` of bridges are facts, or the fraction of
-            the bridges that have one.
-        asked: Largest number of queries of each length, drawn from all.
+        several: Number of entities of each level for which the first relation has two
+            values.
+        identity: Whether identities ``b → b`` of bridges, and of subjects in pairs, are
+            facts, or the fraction of them that have one.
+        asked: Largest number of queries of each role, drawn from all.
 
     Raises:
         ConfigError: A number is out of range.
@@ -93,15 +99,15 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Number of entities of each level."""
+        """Number of entities of each of the ``hops + 1`` levels."""
         return (self.subjects, *[self.bridges] * (self.hops - 1), self.objects)
 
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed draws all its facts and queries.
 
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or the seed is not from 0 to 2**63 - 1.
         """
         most = self.relations * sum(self.levels) + 2 * self.pairs
         check_world(

@@ -24,12 +24,15 @@ Ends = Literal["none", "first", "second", "both"]
 class Reversal(Config, tag_field="kind", tag="reversal"):
     """Pairs of entities; some pairs are trained in both directions.
 
-    Three settings choose entities of each pair: ``none``, ``first`` (``a``), ``second``
-    (``b``) or ``both``.
+    Facts have the roles ``edge``, ``(a, forward) → b``; ``turned``, ``(b, reverse) →
+    a``; ``identity``; and ``further`` (see :attr:`targeted`). Queries have the role
+    ``reversal``. Two settings choose entities of each pair: ``none``, ``first``
+    (``a``), ``second`` (``b``) or ``both``.
 
     Attributes:
         n: Number of pairs, at least 2.
-        told: Number of pairs whose reversal is a fact; the other reversals are queries.
+        told: Number of pairs whose reversal is a fact, below :attr:`n`; the other
+            reversals are queries.
         identity: Which entities of a pair have an identity ``a → a`` among the facts.
         phrased: Whether identities have a relation of their own, ``(a, same) → a``.
         targeted: Which entities of a pair are the answer of one further fact each,
@@ -65,8 +68,8 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         """Make the world; the seed decides the pairs, and which are trained in both directions.
 
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or the seed is not from 0 to 2**63 - 1.
         """
         further = {"none": 0, "both": 2 * self.n}.get(self.targeted, self.n)
         check_world(

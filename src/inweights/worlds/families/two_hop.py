@@ -29,6 +29,9 @@ _UNSEEN = {
 class TwoHop(Config, tag_field="kind", tag="two-hop"):
     """Two-hop worlds: ``N`` subjects and objects, ``|R1|·N`` bridges.
 
+    Facts have the roles ``first_hop``, ``second_hop``, ``two_hop`` and ``identity``;
+    queries are two-hop facts that are not trained, with the role ``composition``.
+
     Bridge ``k = jN + i`` (0-based; index ``i`` in slice ``j``) is the answer to ``(a_i,
     r1_j)``, and ``(b_k, r2_s)`` has the answer ``c_{(i + (j + s) mod C) mod N}``. With
     the defaults this is the world of Identity Bridge (§4.1): a subject leads to exactly
@@ -132,9 +135,11 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
     def build(self, seed: int = 0) -> World:
         """Make the world; only sampled or permuted maps and fractions depend on the seed.
 
+        With :attr:`bridges`, the seed only permutes the names of the entities.
+
         Raises:
-            ConfigError: The world does not fit into memory; the message states the
-                memory needed and available.
+            ConfigError: The world does not fit into memory (the message states the
+                memory needed and available), or the seed is not from 0 to 2**63 - 1.
         """
         rng = Streams(seed if self.bridges is None else 0).numpy(WORLD, "two-hop")
         n = self.n

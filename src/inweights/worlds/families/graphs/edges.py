@@ -29,7 +29,7 @@ def edge_prefix(world: World) -> tuple[int, ...]:
         world: A world of edges.
 
     Returns:
-        Token ids; empty if prompts are single nodes.
+        Token ids; empty if the vocabulary has no ``<edge>`` in its group ``task``.
     """
     words = world.vocabulary
     if "<edge>" not in words.groups.get("task", ()):

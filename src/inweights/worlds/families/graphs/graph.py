@@ -2,14 +2,14 @@
 
 A fact is ``u → v``. Each neighbour of ``u`` is a right answer to the prompt ``u``, and
 is stated by a fact of its own. Paths from a root to its leaves may be queries.
-:class:`Graph` is the config, :func:`from_networkx` makes one of a networkx graph; the
-shapes are in ``shapes``.
+:class:`Graph` is the config; the shapes are in ``shapes``, and ``networkx_graphs`` makes
+a config of a networkx graph.
 """
 
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from inweights.worlds.families.graphs.shapes import (
     refuse_settings_of_other_shapes,
 )
 from inweights.worlds.readers.graphs.edge_list import EdgeList
-from inweights.worlds.readers.graphs.edge_lists import from_graph, read_edges
+from inweights.worlds.readers.graphs.edge_lists import read_edges
 from inweights.worlds.size import check_counts, check_depth
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Vocabulary, World
@@ -82,7 +82,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
             (B.1).
 
     Raises:
-        ConfigError: A number is out of range, or settings contradict each other.
+        ConfigError: A number is out of range, a link is not a pair, or settings
+            contradict each other, such as a size that the shape does not have.
 
     Example:
         >>> world = Graph(shape="path-star", arms=4, nodes=5).build(seed=0)
@@ -114,7 +115,13 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the file that the graph is read from, by its path; part of a run's key."""
+        """Hash of the file that the graph is read from, by its path; part of a run's key.
+
+        Empty for other shapes.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
         return {self.file: fingerprint(self.file)} if self.file else {}
 
     def __post_init__(self) -> None:
@@ -152,6 +159,13 @@ class Graph(Config, tag_field="kind", tag="graph"):
         The order is: the root, then arm after arm (in a tree, level after level); row
         after row; around the ring; or the order of first occurrence in a list.
 
+        Args:
+            seed: Root seed, which has an effect only on shuffled labels.
+
+        Raises:
+            DataError: The file is missing or damaged.
+            ConfigError: Labels are shuffled and the seed is not from 0 to 2**63 - 1.
+
         Example:
             >>> Graph(shape="cycle", n=3, shuffled=False).labels().tolist()
             [0, 1, 2]
@@ -171,6 +185,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
         Raises:
             DataError: The file is missing or damaged; the message states the line.
+            ConfigError: :attr:`ends` names an unknown column.
 
         Example:
             >>> Graph(shape="path-star", arms=2, nodes=2).written_out().links
@@ -195,9 +210,12 @@ class Graph(Config, tag_field="kind", tag="graph"):
         """Make the world; only shuffled labels depend on the seed.
 
         Raises:
-            DataError: The file is missing or damaged, or has no paths where
-                :attr:`paths` is set.
-            ConfigError: The world does not fit into memory.
+            DataError: The file is missing or damaged; it has no paths, or paths of
+                different lengths, although :attr:`paths` is set; the graph has no edge;
+                or a node has the name of a special token, such as ``<path>``.
+            ConfigError: The world does not fit into memory, :attr:`ends` names an
+                unknown column, or labels are shuffled and the seed is not from 0 to
+                2**63 - 1.
         """
         check_memory_of(self)
         found, given = self._skeleton()
@@ -271,30 +289,3 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if self.shape in CLASSICS:
             return classic_edges(self.shape), True
         return built_in_graph(self), False
-
-
-def from_networkx(graph: Any, **settings: Any) -> Graph:
-    """Return the config of a ``networkx`` graph; its edges become part of the settings.
-
-    Args:
-        graph: Graph of any class of networkx. Labels become text, parallel edges count
-            once, weights are ignored. Edges of a directed graph are trained in their
-            own direction, other edges in both directions.
-        settings: Further settings of :class:`Graph`, such as ``self_edges=True``, or
-            ``edges="both"`` for both directions of a directed graph.
-
-    Raises:
-        DataError: The value is not a graph, two labels are equal as text, or it has no
-            edge.
-
-    Example:
-        >>> import networkx
-        >>> club = from_networkx(networkx.karate_club_graph()).build()
-        >>> len(club.vocabulary), len(club.facts)
-        (34, 156)
-    """
-    edges = from_graph(graph)
-    links = list(map(list, edges.links))
-    if graph.is_directed():
-        settings.setdefault("edges", "forward")
-    return Graph(shape="edges", links=links, lone=edges.lone, **settings)

@@ -89,8 +89,12 @@ def built_in_graph(config: ShapeConfig) -> EdgeList:
     """Return the graph of a built-in shape, with nodes named ``0``, ``1``, … in its order.
 
     Args:
-        config: The shape, and its sizes; sizes that the shape does not have are
+        config: The shape (``path-star``, ``tree-star``, ``grid``, ``cycle`` or
+            ``irregular``), and its sizes; sizes that the shape does not have are
             ignored.
+
+    Returns:
+        The edges and nodes, and for the two stars the path from the root to every leaf.
     """
     if config.shape == "cycle":
         return cycle(config.n)
@@ -110,7 +114,8 @@ def refuse_settings_of_other_shapes(config: Config) -> None:
         config: A :class:`~inweights.worlds.Graph`.
 
     Raises:
-        ConfigError: A setting differs from its default, and only other shapes have it.
+        ConfigError: A size differs from its default, and only other shapes have it; or
+            ``header`` or ``ends`` is given for a graph that is not read from a file.
     """
     shape = config.shape  # type: ignore[attr-defined]
     of_files = {name: getattr(config, name) for name in ("header", "ends")}
@@ -128,7 +133,10 @@ def refuse_settings_of_other_shapes(config: Config) -> None:
 
 
 def check_memory_of(config: ShapeConfig) -> None:
-    """Refuse a built-in shape whose world does not fit into memory.
+    """Refuse a built-in shape whose world does not fit into memory; accept all other shapes.
+
+    Args:
+        config: The shape and its sizes.
 
     Raises:
         ConfigError: It does not fit; the message states the memory needed and
@@ -150,7 +158,7 @@ def check_memory_of(config: ShapeConfig) -> None:
 
 
 def cycle(nodes: int) -> EdgeList:
-    """Return a ring of ``nodes`` nodes."""
+    """Return a ring of ``nodes`` nodes (at least 3): edges ``0 → 1``, ``1 → 2``, …, back to 0."""
     return _edge_list((i, (i + 1) % nodes) for i in range(nodes))
 
 
@@ -224,6 +232,12 @@ def classic_edges(name: str) -> EdgeList:
 
     Args:
         name: A key of :data:`CLASSICS`.
+
+    Returns:
+        The edges and nodes, with the names that networkx gives them.
+
+    Raises:
+        KeyError: There is no such network.
     """
     import networkx as nx
 

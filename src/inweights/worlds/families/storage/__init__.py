@@ -58,6 +58,7 @@ def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
 
     Raises:
         DataError: The folder exists already, or cannot be written.
+        ConfigError: A setting of the world has no exact encoding as JSON.
     """
     with new_folder(folder) as work:
         _frame(world.facts, world.vocabulary).write_parquet(work / "facts.parquet")
@@ -94,7 +95,7 @@ def load_world(folder: str | Path) -> World:
         folder: Path of its folder.
 
     Returns:
-        The world, with its settings and seed.
+        The world, with its settings and seed; only ``asks`` is not stored, and empty.
 
     Raises:
         DataError: The folder is not a world, or one of its files is missing or damaged.

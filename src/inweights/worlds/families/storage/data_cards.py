@@ -46,7 +46,7 @@ class DataFile(NamedTuple):
         part: Name of the configuration to which Hugging Face assigns the file; all
             tables of one configuration have the same columns. Empty for a file that is
             not a table.
-        split: Split to which the file belongs.
+        split: Name of the split to which the file belongs, such as ``train``.
     """
 
     path: str
@@ -94,9 +94,13 @@ def write_cards(folder: Path, data: DataSet) -> None:
     """Write card and Croissant metadata of a data set into its folder.
 
     Args:
-        folder: The folder, with all files of the data set; an existing card is
-            replaced.
+        folder: The folder, with all files of the data set; existing cards are replaced.
         data: Description of the files.
+
+    Raises:
+        OSError: A file is missing, or a card cannot be written.
+        KeyError: A file is not ``.parquet``, ``.json``, ``.jsonl`` or ``.safetensors``.
+        polars.exceptions.PolarsError: A Parquet file is damaged.
 
     Example:
         >>> import tempfile

@@ -22,6 +22,10 @@ def described_world(world: World) -> DataSet:
     Args:
         world: The world.
 
+    Returns:
+        The description, with the files that :func:`world_files` lists for the top
+        folder.
+
     Example:
         >>> import inweights as iw
         >>> described_world(iw.TwoHop(n=4).build()).title
@@ -56,7 +60,11 @@ def world_files(folder: str, part: str) -> list[DataFile]:
     Args:
         folder: Folder of the world within the data set, with ``/`` at its end; empty
             for the top folder.
-        part: Name of the configuration to which Hugging Face assigns the files.
+        part: Name of the configuration to which Hugging Face assigns the tables.
+
+    Returns:
+        ``facts.parquet`` (split ``facts``), ``queries.parquet`` (split ``queries``) and
+        ``world.json``.
     """
     says: dict[str, str] = _TEXT["files"]
     return [

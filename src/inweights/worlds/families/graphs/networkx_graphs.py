@@ -1,0 +1,39 @@
+"""Make the config of a graph from a networkx graph in memory: :func:`from_networkx`."""
+
+from typing import Any
+
+from inweights.worlds.families.graphs.graph import Graph
+from inweights.worlds.readers.graphs.edge_lists import from_graph
+
+
+def from_networkx(graph: Any, **settings: Any) -> Graph:
+    """Return the config of a ``networkx`` graph; its edges become part of the settings.
+
+    Args:
+        graph: Graph of any class of networkx. Labels become text, parallel edges count
+            once, weights are ignored. Edges of a directed graph are trained in their
+            own direction, other edges in both directions.
+        settings: Further settings of :class:`~inweights.worlds.Graph`, such as
+            ``self_edges=True``, or ``edges="both"`` for both directions of a directed
+            graph.
+
+    Returns:
+        The config, with the shape ``edges``; its ``build`` makes the world.
+
+    Raises:
+        DataError: The value is not a graph, two labels are equal as text, or it has no
+            edge.
+        ConfigError: A setting is out of range, or does not fit the shape ``edges``.
+        TypeError: There is no such setting.
+
+    Example:
+        >>> import networkx
+        >>> club = from_networkx(networkx.karate_club_graph()).build()
+        >>> len(club.vocabulary), len(club.facts)
+        (34, 156)
+    """
+    edges = from_graph(graph)
+    links = list(map(list, edges.links))
+    if graph.is_directed():
+        settings.setdefault("edges", "forward")
+    return Graph(shape="edges", links=links, lone=edges.lone, **settings)
