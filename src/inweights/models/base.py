@@ -113,6 +113,9 @@ class Model(ReadableStates):
     def check_world(self, world: World) -> None:
         """Raise an error if a world has more tokens than the model; return nothing otherwise.
 
+        Args:
+            world: World whose facts and queries the model is to read.
+
         Raises:
             DataError: The world has more tokens than the model.
         """
@@ -198,11 +201,15 @@ class Model(ReadableStates):
         """Compute the last of :attr:`layer_names`, the state that :meth:`unembed` reads.
 
         Args:
-            batch: Packed sequences.
+            batch: Packed sequences, ``S`` tokens in total.
             at: Indices in the packed axis ``S``; by default all of them.
 
         Returns:
             ``[R, len(at), D]``, or ``[R, S, D]``.
+
+        Raises:
+            ConfigError: A sequence is longer than the model's limit.
+            DataError: A token id does not exist (checked only on the CPU).
         """
         return self._select(self.states(batch)[self.layer_names[-1]], at)
 

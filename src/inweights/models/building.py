@@ -115,6 +115,9 @@ def join_replicas(models: Sequence[Model]) -> Model:
     Args:
         models: One or more models, which may differ only in their replicas.
 
+    Returns:
+        A model whose number of replicas is the sum of those of the models.
+
     Raises:
         ConfigError: There is no model, the models differ in architecture, size,
             vocabulary or precision, or they have no attribute ``config``.
@@ -132,7 +135,7 @@ def join_replicas(models: Sequence[Model]) -> Model:
     first = models[0]
     if any(_form(model) != _form(first) for model in models):
         raise ConfigError(
-            "models to be joined must have the same kind, size and vocabulary"
+            "models to be joined must have the same kind, size, vocabulary and precision"
         )
     if getattr(first, "config", None) is None:
         raise ConfigError(
@@ -155,6 +158,10 @@ def rebuilt(model: Model, state: Mapping[str, Tensor], replicas: int) -> Model:
 
     Returns:
         A model of the same config, vocabulary and candidates, on the same device.
+
+    Raises:
+        ConfigError: The config cannot build the model, for example because ``replicas``
+            is 0.
     """
     config: Any = model.config
     made: Model = config.build(
@@ -168,12 +175,16 @@ def rebuilt(model: Model, state: Mapping[str, Tensor], replicas: int) -> Model:
 
 
 def fill(model: Model, state: Mapping[str, Tensor]) -> None:
-    """Copy a ``state_dict`` into a model, which takes over its precision.
+    """Copy a ``state_dict`` into a model, which takes over the precision of the tensors.
 
     Args:
         model: The model, changed in place.
-        state: Tensors by name. If they differ in precision, each tensor of the model
-            keeps the precision in which the config builds it.
+        state: Tensors by name. If all have one precision, the model is converted to it;
+            otherwise each tensor of the model keeps the precision in which the config
+            builds it.
+
+    Raises:
+        RuntimeError: Names or shapes are not those of the model.
     """
     kinds = {value.dtype for value in state.values() if value.is_floating_point()}
     if len(kinds) == 1:

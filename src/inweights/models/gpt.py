@@ -45,7 +45,8 @@ class GPT(Model):
             store the change.
 
     Raises:
-        ConfigError: In a call: a sequence is longer than ``config.context``.
+        ConfigError: The number of replicas or tokens is below 1. In a call: a sequence
+            is longer than ``config.context``.
 
     Example:
         >>> import torch
@@ -97,7 +98,7 @@ class GPT(Model):
 
     @property
     def passes(self) -> list[nn.Module]:
-        """The blocks in the order in which a sequence passes through them."""
+        """The blocks in the order in which a sequence passes through them, once per loop."""
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:

@@ -68,7 +68,11 @@ class Packed:
         return groups
 
     def to(self, device: torch.device | str) -> Packed:
-        """Return the same batch on a device, such as ``cpu`` or ``cuda``."""
+        """Return the same batch on a device, such as ``cpu`` or ``cuda``.
+
+        Args:
+            device: The device; tensors that are already there are not copied.
+        """
         return Packed(self.tokens.to(device), self.positions.to(device), self.shapes)
 
 

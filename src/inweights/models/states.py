@@ -53,11 +53,19 @@ class ReadableStates(nn.Module):
         raise NotImplementedError
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits ``[R, n, K]`` of the deepest state; a subclass implements it."""
+        """Return the logits ``[R, n, K]`` of the deepest state; a subclass implements it.
+
+        Args:
+            state: The deepest state, ``[R, n, D]``.
+        """
         raise NotImplementedError
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state after the norm that precedes the head; by default, there is none."""
+        """Return a state after the norm that precedes the head; by default, there is none.
+
+        Args:
+            state: A state ``[R, n, D]``.
+        """
         return state
 
     def hidden(

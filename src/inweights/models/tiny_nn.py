@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class FrozenEmbedding(Embedding):
     """Table of token vectors that is never trained: a buffer, not a parameter.
 
-    Its initial values are those of an :class:`Embedding` of the same name and seed.
+    Its initial values are those of an :class:`Embedding` of the same name and seed;
+    until :meth:`initialise` draws them it is uninitialised.
 
     Args:
         replicas: Number of replicas ``R``.

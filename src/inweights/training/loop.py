@@ -30,13 +30,16 @@ class Result:
 
     Attributes:
         losses: Table with the columns ``phase`` (name of the phase), ``step``,
-            ``replica`` and ``loss`` (in nats): one row per replica every ``every``
-            steps, and one at the step at which a replica stopped. ``step`` counts
-            updates over all phases, each at its full length, so that a replica's rows
-            do not depend on the replicas beside it, which may stop later.
+            ``replica`` and ``loss`` (in nats): one row every ``every`` steps for each
+            replica that has not stopped, and one at the step at which it stops. At the
+            end of a phase, a replica whose weights or loss are not finite has one more
+            row, with a loss of NaN. ``step`` counts updates over all phases, each at
+            its full length, so that a replica's rows do not depend on the replicas
+            beside it, which may stop later.
         observed: The table that each observer with a ``measure`` collected, by the
-            observer's name: what ``measure`` returned at each step that was due, with a
-            column ``step`` that counts in the same way.
+            observer's name: what ``measure`` returned at each step that was due
+            (without the replicas that had stopped, until the end of their phase), with
+            a column ``step`` that counts in the same way.
         stopped: For each replica, the step of the last phase at which it met the stop
             rule or its recorded loss was infinite or NaN; -1 if it ran to the end of
             the phase.

@@ -93,7 +93,11 @@ class TrainingSetup:
         return about
 
     def updates_follow(self, phase: int) -> bool:
-        """Return whether the phase with index ``phase`` or a later one has steps."""
+        """Return whether the phase with index ``phase`` or a later one has steps.
+
+        Args:
+            phase: Index of a phase; the number of phases is allowed, too.
+        """
         return any(later.steps for later in self.phases[phase:])
 
     def stored_state(self) -> ReplicaState | None:

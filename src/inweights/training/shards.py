@@ -50,7 +50,7 @@ class Shards:
     def columns(self, count: int) -> tuple[int, int]:
         """Return this rank's part of ``count`` columns: the first, and the one after the last.
 
-        The two numbers are equal if there are more ranks than columns for them.
+        The two numbers are equal if no column is left for this rank.
 
         Args:
             count: Number of columns, all ranks together.

@@ -114,7 +114,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
     def build(self, **start: Unpack[Start]) -> GPT:
         """Build the :class:`GPT`, one replica per seed, with logits for all tokens.
 
-        The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
+        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
+        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+        scale of each replica; by default :attr:`init`) and ``candidates``, which has no
         effect.
 
         Raises:
@@ -191,7 +193,9 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
     def build(self, **start: Unpack[Start]) -> Mamba:
         """Build the :class:`Mamba`, one replica per seed, with logits for all tokens.
 
-        The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
+        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
+        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+        scale of each replica; by default :attr:`init`) and ``candidates``, which has no
         effect.
 
         Raises:

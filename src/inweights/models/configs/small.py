@@ -43,7 +43,10 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
     def build(self, **start: Unpack[Start]) -> EmbMLP:
         """Build the :class:`EmbMLP`, one replica per seed, with logits for ``candidates``.
 
-        The arguments are those of :meth:`ModelConfig.build`.
+        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
+        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+        scale of each replica; by default :attr:`init`) and ``candidates`` (ids of the
+        tokens that get logits, by default all; ``V_out`` in the paper).
 
         Raises:
             ConfigError: There are no seeds, or a seed is negative; the number of
@@ -90,7 +93,9 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
     def build(self, **start: Unpack[Start]) -> TinyNN:
         """Build the :class:`TinyNN`, one replica per seed, with logits for all tokens.
 
-        The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
+        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
+        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+        scale of each replica; by default :attr:`init`) and ``candidates``, which has no
         effect.
 
         Raises:
@@ -125,7 +130,9 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
     def build(self, **start: Unpack[Start]) -> Node2Vec:
         """Build the :class:`Node2Vec`, one replica per seed, with logits for all tokens.
 
-        The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
+        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
+        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+        scale of each replica; by default :attr:`init`) and ``candidates``, which has no
         effect.
 
         Raises:
@@ -165,8 +172,10 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
     def build(self, **start: Unpack[Start]) -> DeepLinear:
         """Build the :class:`DeepLinear`, one replica per seed, with logits for ``candidates``.
 
-        The arguments are those of :meth:`ModelConfig.build`; the candidates are the
-        ``K`` labels.
+        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
+        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+        scale of each replica; by default :attr:`init`) and ``candidates`` (ids of the
+        ``K`` labels, by default all tokens).
 
         Raises:
             ConfigError: The width is smaller than the number of tokens, or, without a
@@ -219,8 +228,10 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
     def build(self, **start: Unpack[Start]) -> OneLayer:
         """Build the :class:`OneLayer`, one replica per seed, with logits for ``candidates``.
 
-        The arguments are those of :meth:`ModelConfig.build`; the candidates are the
-        ``K`` labels.
+        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
+        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+        scale of each replica; by default :attr:`init`) and ``candidates`` (ids of the
+        ``K`` labels, by default all tokens).
 
         Raises:
             ConfigError: Embeddings are orthonormal and the width is smaller than the

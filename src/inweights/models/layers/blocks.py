@@ -30,7 +30,8 @@ class Memory(nn.Module):
     """Read a memory of keys and values, the same for every sequence, by attention.
 
     Args:
-        config: ``memory`` is the number of slots, ``width`` that of keys and values.
+        config: Settings of the GPT: ``memory`` is the number of slots, ``width`` the
+            width of keys and values.
         replicas: Number of replicas ``R``.
     """
 
@@ -42,7 +43,11 @@ class Memory(nn.Module):
         self.values = Linear(replicas, config.memory, width, bias=False)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return the values, weighted by the softmax of each state's scores, ``[R, S, D]``."""
+        """Return the values, weighted by the softmax of each state's scores, ``[R, S, D]``.
+
+        Args:
+            x: States ``[R, S, D]``.
+        """
         return self.values(self.keys(self.norm(x)).softmax(-1))
 
 
@@ -81,10 +86,10 @@ class Block(nn.Module):
         at: Int[Tensor, " n"] | None = None,
         hook: PartHook = lambda _, state: state,
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state after the block.
+        """Compute the state after the block, at all packed tokens or at some.
 
         Args:
-            x: The state before it.
+            x: The state before the block, ``[R, S, D]``.
             shapes: ``(B, T)`` of each group of the packed axis, as in :class:`Packed`.
             at: Indices in ``S`` at which the state is computed; by default all of them.
             hook: ``hook(name, output)`` returns what replaces the output of a part:

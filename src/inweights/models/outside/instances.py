@@ -41,7 +41,8 @@ def keep(
         label: Name of the modules in messages; by default that of their class.
 
     Returns:
-        The hash of each module's content, and the label.
+        The hash of each module's content (20 hexadecimal digits), under which it is
+        stored, and the label.
 
     Raises:
         ConfigError: The modules differ in more than the values of parameters and

@@ -55,9 +55,8 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
         Raises:
             ConfigError: There are no seeds, ``vocabulary`` is below 1, the factory
-                fails or returns the same module twice, the module does not map token
-                ids ``[B, T]`` to logits, or its replicas cannot be trained
-                independently.
+                fails or returns one module twice, the module does not map token ids
+                ``[B, T]`` to logits, or its replicas cannot be trained apart.
         """
         from inweights.models.outside.wrapped import Wrapped
 
@@ -183,7 +182,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of the fields that do not change the results of a run."""
+        """Names of the fields that do not change the results of a run, ``source`` and ``path``."""
         return ("source", "path")
 
     @property

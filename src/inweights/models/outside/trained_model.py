@@ -92,6 +92,9 @@ class Trained(Wrapped):
     def check_world(self, world: World) -> None:
         """Raise an error unless a world has the tokens that were given with the module.
 
+        Args:
+            world: World that the model is to read.
+
         Raises:
             DataError: The number of tokens differs, or, if names were given, a name.
         """

@@ -47,7 +47,7 @@ class Batch:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The batch's tensors, in the order that :meth:`with_tensors` expects."""
+        """The batch's tensors: tokens, positions, ``at``, labels, weights, and any ``rows``."""
         of_inputs = [self.inputs.tokens, self.inputs.positions]
         of_labels = [self.at, self.labels, self.weights]
         if self.rows is not None:

@@ -47,7 +47,7 @@ class Batches:
 
     Args:
         model: The model that is trained; its candidates and its device are used.
-        worlds: One world for all replicas, or one for each replica.
+        worlds: A sequence of one world for all replicas, or of one for each.
         phase: The facts that are trained on, and the number of facts per step.
         seeds: Root seed of each replica, which determines the order of its data.
         index: Index of the phase in the curriculum; each phase has another order.

@@ -48,8 +48,10 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
 
     Raises:
         ConfigError: The model has no replica axis; :func:`inweights.wrap` adds it.
-        DataError: The number of worlds is neither 1 nor that of replicas, a world has
-            more tokens than the model, or worlds differ in more than their tokens.
+        DataError: The number of worlds is neither 1 nor that of replicas; a world does
+            not fit the model (:meth:`.Model.check_world`), for example because it has
+            more tokens; or worlds differ in their number of tokens, or in the lengths,
+            the roles or the choice of out-of-distribution statements.
 
     Example:
         >>> import inweights as iw

@@ -74,7 +74,8 @@ class Edit(Config):
     facts, and measures the statements that follow from them.
 
     Attributes:
-        role: Role of the facts that are edited.
+        role: Role of the facts that are edited: ``first_hop``, ``second_hop``,
+            ``attribution``, ``similarity`` or ``edge``.
         method: ``rank-one``: a change of the output matrix of an MLP of a GPT that
             disturbs the keys of other facts least, by their second moment (ROME, Meng
             et al. 2022). ``training``: Adam on the edited facts only. ``embedding``:

@@ -46,7 +46,8 @@ def answer_logits(
         Logits over the ``K`` candidates, ``[R, M, K]``, on the model's device.
 
     Raises:
-        ConfigError: The model has no replica axis.
+        ConfigError: The model has no replica axis, or a prompt is longer than its
+            limit.
         DataError: The worlds do not fit the model.
 
     Example:
@@ -87,7 +88,8 @@ def answer_blocks(
         K]``.
 
     Raises:
-        ConfigError: The model has no replica axis.
+        ConfigError: The model has no replica axis, or a prompt is longer than its
+            limit.
         DataError: The worlds do not fit the model.
     """
     groups = shape_groups(as_worlds(worlds, model), part, indices)
@@ -146,7 +148,9 @@ def answer_ranks(
         largest logit.
 
     Raises:
-        ConfigError: The model has no replica axis.
+        ConfigError: The model has no replica axis, a prompt with its answer is longer
+            than its limit, or the model returns logits only for the last position and
+            answers have several tokens.
         DataError: The worlds do not fit the model, statements differ in length, a token
             of an answer is not among the model's candidates, or the world has no token
             of the name ``teacherless``.

@@ -66,7 +66,8 @@ def answer_scores(
             ``[R, K]``; the answer of each statement must be among them.
 
     Raises:
-        ConfigError: The model has no replica axis.
+        ConfigError: The model has no replica axis, or a prompt is longer than its
+            limit.
         DataError: The worlds do not fit the model, or an answer is not among its
             candidates.
     """

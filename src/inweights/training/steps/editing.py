@@ -57,8 +57,8 @@ class Edited:
             drawn order.
 
     Raises:
-        ConfigError: The model is not one that the method can edit, or there are more
-            facts than four times its width, which is the limit of a rank-one edit.
+        ConfigError: The model is not one that the method can edit, or more facts are to
+            be edited at rank one than four times its width.
         DataError: The worlds have no facts of the role, fewer than are to be edited, or
             do not fit the model.
     """
@@ -195,8 +195,8 @@ def direction(
 
     Args:
         model: The GPT.
-        facts: Prompts of all facts that may be edited.
-        places: Indices of the ``E`` edited facts.
+        facts: Prompts of all facts that may be edited, ``[R, N, T]``.
+        places: Indices of the ``E`` edited facts among the ``N``.
         layer: Index of the block; ``None`` for the last.
 
     Returns:
@@ -225,7 +225,7 @@ def keys_of(
 
     Args:
         model: The GPT.
-        prompts: Prompts of one length ``T``.
+        prompts: Prompts of one length ``T``, ``[R, N, T]``.
         layer: Index of the block; ``None`` for the last block, whose keys are computed
             only at the last position.
 

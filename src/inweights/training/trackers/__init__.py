@@ -102,7 +102,8 @@ class Tracker(Observer):
         """Record the losses of an update: ``loss``, or ``loss/0``, ``loss/1``, ... by replica.
 
         Args:
-            seen: Data of the update; without losses, nothing is recorded.
+            seen: Data of the update; its ``numbers`` are recorded, too. Without losses,
+                nothing is recorded.
         """
         losses = list(map(float, seen.losses))
         if not losses:
@@ -188,8 +189,9 @@ def points(
             point, whose step is ``None``.
 
     Yields:
-        The step, and its numbers by the names of the curves. A table of more than
-        ``MAX_CURVES`` curves yields nothing.
+        The step, and its numbers by the names of the curves; of several rows for one
+        point, the last counts. A table of more than ``MAX_CURVES`` curves yields
+        nothing.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "step": [5, 5], "loss": [0.5, 0.25]})

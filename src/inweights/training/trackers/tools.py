@@ -60,7 +60,7 @@ class Wandb:
         """Record numbers.
 
         Args:
-            step: The step to which they belong; ``None`` for the run as a whole.
+            step: The step to which they belong; ``None`` for the summary of the run.
             numbers: The numbers by name.
         """
         if step is None:

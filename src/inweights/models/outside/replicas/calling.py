@@ -38,7 +38,11 @@ LOGITS = "logits"
 
 
 class ModuleCaller(Model):
-    """A model that computes states and logits by calling one module for each replica."""
+    """A model that computes states and logits by calling one module for each replica.
+
+    :class:`~inweights.models.outside.wrapped.Wrapped` is its subclass, and the class of
+    wrapped modules.
+    """
 
     def _adopt(
         self,

@@ -47,6 +47,8 @@ class Loss:
     :func:`cross_entropy`. Otherwise it is computed by :func:`log_normaliser` if the
     model's head is a matrix, and with gradient checkpoints over positions if not.
 
+    An instance is called with a :class:`~inweights.training.batches.batch.Batch`.
+
     Args:
         model: The model, with ``R`` replicas.
         precision: ``fp32``, ``bf16`` or ``bf16-emulated``, as in

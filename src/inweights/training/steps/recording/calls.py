@@ -29,7 +29,7 @@ class Call(NamedTuple):
         func: The operator, such as ``torch.ops.aten.add_.Tensor``.
         args: Its positional arguments.
         kwargs: Its keyword arguments.
-        outs: The tensors that it returned.
+        outs: What it returned, as a flat list.
         fresh: The pieces of memory that it allocated, as :func:`place_of` identifies
             them.
     """
@@ -64,7 +64,11 @@ class Call(NamedTuple):
 
 
 def only_tensors(values: Iterable[Any]) -> list[Tensor]:
-    """Return the tensors among values, in order."""
+    """Return the tensors among values, in order.
+
+    Args:
+        values: Any values.
+    """
     return [value for value in values if isinstance(value, Tensor)]
 
 
@@ -78,5 +82,9 @@ def place_of(tensor: Tensor) -> int:
 
 
 def places_of(tensors: Iterable[Tensor]) -> set[int]:
-    """Return identities of the storages of which tensors are views; see :func:`place_of`."""
+    """Return identities of the storages of which tensors are views; see :func:`place_of`.
+
+    Args:
+        tensors: Any tensors.
+    """
     return set(map(place_of, tensors))

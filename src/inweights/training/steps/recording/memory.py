@@ -70,9 +70,10 @@ class Memory:
         self._storage = torch.empty(self.bytes, dtype=torch.uint8).untyped_storage()
 
     def moved(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of the recording in its planned memory, with any values.
+        """Return a tensor of the recording as a view of its planned memory.
 
-        A tensor that is not a buffer is returned in its own memory, detached.
+        The view has the same shape and strides; values are not copied. A tensor that is
+        not a buffer is returned in its own memory, detached.
 
         Args:
             tensor: Argument or result of a recorded call.
