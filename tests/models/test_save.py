@@ -158,6 +158,16 @@ def test_what_is_no_model_is_refused_in_one_line(what: str, tmp_path: Path) -> N
     assert "\n" not in str(error.value)
 
 
+def test_a_device_that_is_not_here_is_refused(tmp_path: Path) -> None:
+    path = save_model(build("emb-mlp"), tmp_path / "m.safetensors")
+    with pytest.raises(
+        ConfigError, match="unknown device 'cudaa'; did you mean 'cuda'"
+    ):
+        load_model(path, device="cudaa")
+    with pytest.raises(ConfigError, match="no device 'cuda:99'"):
+        load_model(path, device="cuda:99")
+
+
 class OwnConfig(Config):
     width: int = 4
 

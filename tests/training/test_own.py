@@ -298,7 +298,7 @@ def test_what_no_phase_can_hold_is_refused(make: Any, message: str) -> None:
 
 
 def test_a_captured_step_has_no_functions_of_ones_own() -> None:
-    with pytest.raises(ConfigError, match="'train' has loss and observers of your own"):
+    with pytest.raises(ConfigError, match="'train' calls your own loss and observers"):
         trained(
             phase(loss=own.plain, observers=own.on_the_sphere), [0], cuda_graph=True
         )

@@ -78,7 +78,9 @@ class Model(ReadableStates):
             else list(map(int, candidates))
         )
         if len(set(listed)) != len(listed):
-            raise ConfigError("candidates must be distinct tokens, got one twice")
+            raise ConfigError(
+                "candidates must be distinct tokens, but one occurs twice"
+            )
         for token in listed:
             if not 0 <= token < vocabulary:
                 raise ConfigError(

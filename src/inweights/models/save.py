@@ -24,6 +24,7 @@ from inweights.config.values import encode
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models.base import Model
 from inweights.models.building import fill
+from inweights.models.devices import check_device
 from inweights.models.registry import model_kind
 from inweights.support.limits import read_bytes
 from inweights.support.publish import publish_file
@@ -99,10 +100,12 @@ def load_model(
 
     Raises:
         DataError: The file is missing, does not contain a model of this library, or was
-            changed after it was written; or the device is unknown.
-        ConfigError: Its kind of model is not registered (the message says how to give
-            it), or its config does not build a model on this machine.
+            changed after it was written.
+        ConfigError: This machine has no such device; its kind of model is not
+            registered (the message says how to give it); or its config does not build a
+            model on this machine.
     """
+    check_device(str(device))
     try:
         content = read_bytes(Path(path))
     except OSError as error:

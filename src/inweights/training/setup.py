@@ -239,15 +239,14 @@ def _one_for_each_replica(
     if any(one.shape != curricula[0].shape for one in curricula):
         raise ConfigError(
             "curricula of replicas may differ only in learning rate, weight decay and options "
-            "of your "
-            "own optimizer; train the others separately"
+            "of your own optimizer; train the others separately"
         )
     return curricula
 
 
 def _obstacle_to_sharing(phases: Sequence[Phase], dropout: DropoutMasks) -> str:
     """Return why steps can be neither divided among processes nor captured; "" if they can."""
-    why = "so its steps can be neither divided among processes nor captured"
+    why = "so that steps can be neither divided among processes nor captured as a CUDA graph"
     drawn = ""
     if dropout.active:
         drawn = "dropout"
@@ -258,7 +257,7 @@ def _obstacle_to_sharing(phases: Sequence[Phase], dropout: DropoutMasks) -> str:
     for phase in phases:
         if phase.own:
             return (
-                f"phase '{phase.name}' has {phase.own} of your own, called by Python for whole "
-                f"replicas, {why}; leave out --on torchrun and cuda_graph"
+                f"phase '{phase.name}' calls your own {phase.own} in Python at every step, {why}; "
+                "leave out --on torchrun and cuda_graph"
             )
     return ""

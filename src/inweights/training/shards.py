@@ -100,7 +100,7 @@ class Shards:
         if sum(count for count, _ in batch.inputs.shapes) < self.ranks or not shapes:
             raise ConfigError(
                 f"a batch of {', '.join(f'{b} sequences of {t}' for b, t in batch.inputs.shapes)} "
-                f"tokens leaves one of {self.ranks} processes without data; start fewer"
+                f"tokens leaves one of {self.ranks} processes without data; start fewer processes"
             )
         device = batch.at.device
         self._tokens = torch.cat(chosen).to(device)

@@ -190,7 +190,10 @@ def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
         ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
     )
     if checked and not 0 <= int(ids.min()) <= int(ids.max()) < end:
-        raise DataError(f"ids of tokens and positions must be from 0 to {end - 1}")
+        raise DataError(
+            f"ids of tokens and positions must be from 0 to {end - 1}, got {int(ids.min())} to "
+            f"{int(ids.max())}"
+        )
 
 
 def rows_of(

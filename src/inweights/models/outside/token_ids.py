@@ -44,8 +44,7 @@ def token_ids(
         if number_of(vocabulary, size) > size:
             raise DataError(
                 f"the world has {number_of(vocabulary)} tokens, but '{label}' returns logits of "
-                f"{size}; "
-                "give tokens={name: id}"
+                f"{size}; give tokens={{name: id}}"
             )
         return names, ()
     if isinstance(tokens, Mapping):
@@ -61,8 +60,7 @@ def token_ids(
     if len(ids) != number_of(vocabulary, len(ids)):
         raise DataError(
             f"tokens has {len(ids)} entries, but the vocabulary has {number_of(vocabulary)} "
-            "tokens; "
-            "give the ids of each token, in the order of the vocabulary"
+            "tokens; give the ids of each token, in the order of the vocabulary"
         )
     called = names or tuple(f"token {place}" for place in range(len(ids)))
     seen: dict[tuple[int, ...], str] = {}

@@ -218,7 +218,7 @@ class Batches:
             if context is None:
                 raise ConfigError(
                     f"phase '{self._phase.name}': random_offset has no effect on a model without "
-                    "positions; leave it out"
+                    "position embeddings; leave it out"
                 )
             if lengths.max() > context:
                 raise ConfigError(

@@ -167,8 +167,7 @@ def _pooled(
         listed = " and ".join(map(str, sorted(sizes)))
         raise DataError(
             f"phase '{phase.name}': with pooled, all replicas must have the same number of "
-            "distinct "
-            f"inputs of a shape, got {listed}; train them separately"
+            f"distinct inputs of a shape, got {listed}; train them separately"
         )
     if sizes == {worlds.shape[1]}:
         return None

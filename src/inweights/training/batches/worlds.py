@@ -82,9 +82,8 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
         if not _same_form(other, first):
             raise DataError(
                 "the worlds of replicas must have the same number of tokens, and statements of "
-                "the same "
-                "lengths and roles, with the same ones out of distribution; train the others "
-                "separately"
+                "the same lengths and roles, with the same ones out of distribution; train the "
+                "others separately"
             )
     return given
 

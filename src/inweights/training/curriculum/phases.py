@@ -165,7 +165,8 @@ class Phase(Config):
             )
         if not self.moves or not set(self.moves) - set(self.freezes):
             raise ConfigError(
-                f"phase '{self.name}' trains no parameter; give 'moves' that 'freezes' leaves over"
+                f"phase '{self.name}' trains no parameter: 'freezes' contains every pattern of "
+                "'moves'; remove one from 'freezes', or add another to 'moves'"
             )
         for role, weight in self.roles.items():
             if not (weight > 0 and math.isfinite(weight)):
@@ -232,7 +233,7 @@ class Curriculum(Config):
 
     def __post_init__(self) -> None:
         if not self.phases:
-            raise ConfigError("a curriculum has at least one phase")
+            raise ConfigError("a curriculum must have at least one phase, got none")
 
     @property
     def steps(self) -> int:

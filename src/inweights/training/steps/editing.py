@@ -101,6 +101,7 @@ class Edited:
         Raises:
             ConfigError: The model has no ``config``, or a parameter without a replica
                 axis.
+            DataError: A new answer is not among the model's candidates.
         """
         for row in range(self.model.replicas):
             one = self.model.select([row])
@@ -157,11 +158,15 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
         take: Function that returns an array of :class:`Consequences` by its name, such
             as ``facts``, with one row per replica; see :func:`stacked`.
         places: Indices of the edited facts, the same for all replicas.
-        edit: Method, layer, number of steps and learning rate of the edit.
+        edit: Method, layer, number of steps and learning rate of the edit. The method
+            ``embedding`` needs a model with a
+            :attr:`~inweights.models.Model.token_table`.
 
     Raises:
         ConfigError: The method is ``rank-one``, and the model is not a GPT with a
             residual stream and one loop, or has no such block.
+        DataError: A new answer is not among the model's candidates (not checked for
+            ``rank-one`` in the last block).
     """
     facts = take("facts")
     donors = take("donors")[:, places]

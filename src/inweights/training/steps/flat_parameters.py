@@ -98,8 +98,8 @@ class FlatParameters:
         frozen = _matching(matched, freezes)
         if len(frozen) == len(matched):
             raise ConfigError(
-                f"no parameter is trained: {', '.join(freezes)} freezes all that "
-                f"{', '.join(moves)} matches"
+                f"no parameter is trained: freezes = {', '.join(freezes)} matches every parameter "
+                f"that moves = {', '.join(moves)} matches"
             )
         trained = set(matched) - set(frozen)
         chosen = [i for i, name in enumerate(self.names) if name in trained]

@@ -89,9 +89,14 @@ class Tracker(Observer):
     def started(self, settings: Mapping[str, Any]) -> None:
         """Open the tracker's run of the whole work, and send its settings.
 
+        Errors of the tracker's package are passed on.
+
         Args:
             settings: Settings of the work as plain values, as in
                 :meth:`Observer.started`.
+
+        Raises:
+            OSError: The folder cannot be made or written.
         """
         self._settings = settings
         self._open = {}

@@ -155,6 +155,6 @@ def _check_alone(
 
 def _mixing(code: Code, hint: str) -> ConfigError:
     return ConfigError(
-        f"{code.name} mixes replicas: its value for one replica changes with the others', so "
-        f"that a run would give other results alone than beside other runs; {hint}"
+        f"{code.name} mixes replicas: its value for one replica depends on other replicas, so "
+        f"that a run would give different results alone and together with others; {hint}"
     )
