@@ -94,8 +94,10 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``answered`` and ``features``, with the labels ``family``.
-        Values of labels are those of the default settings.
+        The computations ``answered``
+        (:func:`~inweights.audit.prediction.by_training.trained_queries`) and
+        ``features`` (:func:`~inweights.recipes.beyond.calibrating.world_features`),
+        with the labels ``family``. Values of labels are those of the default settings.
     """
     computations = []
     for family, world in settings.worlds().items():

@@ -44,10 +44,12 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT, TinySSM, TinyNN), ``condition`` (the code's); the
-        measures ``correlation`` and ``recall``. Values of labels are those of the
-        default settings. ``condition`` is the training: with the settings of the
-        paper's code (the code's), possibly in bfloat16, or with the simplest world and
-        initialisation that suffice (ours).
+        measures ``correlation`` (:func:`inweights.probes.hop_correlation` with
+        ``draws=1``; during training) and ``recall``
+        (:func:`inweights.probes.graph_recall`; during training). Values of labels are
+        those of the default settings. ``condition`` is the training: with the settings
+        of the paper's code (the code's), possibly in bfloat16, or with the simplest
+        world and initialisation that suffice (ours).
     """
     made = gm.trials(
         settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,)
@@ -71,9 +73,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``correlation``
-            (``spearman, null_mean, null_low, null_high, p``), ``recall`` (``recall,
-            worst, recall_others, accuracy, ceiling, loss, floor``). All have the
-            columns ``graph, architecture, condition, seed, step``.
+            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high, p``), ``recall`` (:func:`inweights.probes.graph_recall`:
+            ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
+            the columns ``graph, architecture, condition, seed, step``.
 
     Returns:
         - ``times``: a row per run: the lowest Spearman's ρ (``best``), its step

@@ -62,9 +62,11 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (one-layer, GPT), ``share`` (0, 0.03, 0.1, 0.3,
-        1), ``rehearsed``; the measures ``accuracy`` and ``resemblance``; the
-        computation ``foretold``. Values of labels are those of the default settings.
-        ``foretold`` is the similarity that the facts alone predict, without training.
+        1), ``rehearsed``; the measures ``accuracy`` (:func:`inweights.probes.accuracy`)
+        and ``resemblance`` (:func:`inweights.probes.resemblance`); the computation
+        ``foretold`` (:func:`inweights.probes.resemblance.predicted_similarity`). Values
+        of labels are those of the default settings. ``foretold`` is the similarity that
+        the facts alone predict, without training.
     """
     one = settings.one_layer
     gpt = settings.gpt
@@ -104,17 +106,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success, similarity, recall of the attribution, and the predicted similarity.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``rehearsed,
-            part, role, distribution, statements, accuracy, accuracy_among, chance,
-            loss, right_answers``), ``resemblance`` (``rehearsed, prompt, layer, depth,
-            cosine, other, contrast``), ``foretold`` (``from_facts``). All have the
-            columns ``model, share, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``rehearsed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``),
+            ``resemblance`` (:func:`inweights.probes.resemblance`: ``rehearsed, prompt,
+            layer, depth, cosine, other, contrast``), ``foretold``
+            (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts``).
+            All have the columns ``model, share, seed``.
 
     Returns:
         - ``table``: a row per run: ``success``, ``cosine``, ``attribution`` (accuracy
-          on it), the prediction ``from_facts`` and its ``error``. Columns: ``model,
-          share, rehearsed, seed, cosine, other, success, attribution, from_facts,
-          error, phase_2``.
+          on it), the prediction ``from_facts`` and its ``error``. Columns: those of
+          ``foretold``, and ``rehearsed, cosine, other, success, attribution, error,
+          phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
         - ``shown``: three of the columns as rows, with the labels of the figure.

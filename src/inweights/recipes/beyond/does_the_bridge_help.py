@@ -53,9 +53,11 @@ def plan(settings: Settings) -> Plan:
             describes each.
 
     Returns:
-        The computations ``before`` and ``after``, with the labels ``second`` (invented,
-        known), ``condition`` (control, identity, reverse, both, paraphrase). Values of
-        labels are those of the default settings.
+        The computations ``before``
+        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) and
+        ``after`` (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
+        with the labels ``second`` (invented, known), ``condition`` (control, identity,
+        reverse, both, paraphrase). Values of labels are those of the default settings.
     """
     known = structs.replace(settings.world, second="known")
     tell = partial(
@@ -79,8 +81,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies, rises of the answers' probabilities, and similarity by layer.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
-            (``condition, steps, trained, loss``). All have the columns ``second, seed,
+        tables: The tables that :func:`plan` makes, by name: ``before``
+            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
+            ``after``
+            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
+            ``condition, steps, trained, loss``). All have the columns ``second, seed,
             id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
             probability, share, others, kind, thought, told, layer, cosine, other,
             contrast``.
@@ -88,14 +93,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``accuracy``: a row per run and kind of question, as
           :func:`~inweights.recipes.shared.language.tables.accuracies` returns it.
-          Columns: ``second, condition, seed, what, distribution,
-          accuracy, before, chance, excess``.
+          Columns: ``second, condition, seed, what, distribution, accuracy, before,
+          chance, excess``.
         - ``shown``: the same with the labels of the figure. Columns: as in
           ``accuracy``.
         - ``rises``: a row per run, over all compositions, as
-          :func:`~inweights.recipes.shared.language.tables.rises` returns it.
-          Columns: ``second, condition, seed, set, decades, own, rise,
-          share_rise``.
+          :func:`~inweights.recipes.shared.language.tables.rises` returns it. Columns:
+          ``second, condition, seed, set, decades, own, rise, share_rise``.
         - ``layers``: ``contrast`` of hidden states after training, by layer. Columns:
           ``second, condition, seed, layer, contrast``.
     """

@@ -46,9 +46,16 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``arm`` (hops alone, identities, two-hop facts, both);
-        the measures ``accuracy``, ``rank-one, first_hop``, ``rank-one, second_hop``,
-        ``training, first_hop`` and ``training, second_hop``. Values of labels are those
-        of the default settings.
+        the measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``rank-one,
+        first_hop`` (:func:`inweights.probes.edits` with ``role="first_hop"``,
+        ``method="rank-one"``, ``most=8``), ``rank-one, second_hop``
+        (:func:`inweights.probes.edits` with ``role="second_hop"``,
+        ``method="rank-one"``, ``most=8``), ``training, first_hop``
+        (:func:`inweights.probes.edits` with ``role="first_hop"``,
+        ``method="training"``, ``most=8``) and ``training, second_hop``
+        (:func:`inweights.probes.edits` with ``role="second_hop"``,
+        ``method="training"``, ``most=8``). Values of labels are those of the default
+        settings.
     """
     trials = [
         Trial(
@@ -76,12 +83,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return all edits in one table, and how well the overlap of keys predicts their effects.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``rank-one, first_hop``, ``rank-one, second_hop``,
-            ``training, first_hop`` and ``training, second_hop`` (each ``holds, reached,
-            unmoved, facts, others, overlap, apart``). All have the
-            columns ``arm, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``rank-one,
+            first_hop`` (:func:`inweights.probes.edits`), ``rank-one, second_hop``
+            (:func:`inweights.probes.edits`), ``training, first_hop`` and ``training,
+            second_hop`` (each ``holds, reached, unmoved, facts, others, overlap,
+            apart``). All have the columns ``arm, seed``.
 
     Returns:
         - ``edits``: a row per run, ``method`` and ``role`` of the edited fact: the

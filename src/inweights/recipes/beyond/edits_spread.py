@@ -57,9 +57,12 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``world`` (hops; hops, no identities; hops, memory;
-        classes; reversals; cycle, tied; cycle, untied); the measures ``accuracy``,
-        and one measure per kind of edit and role of the edited fact, such as
-        ``rank-one; first_hop``. Values of labels are those of the default settings.
+        classes; reversals; cycle, tied; cycle, untied); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), and one measure per kind of edit and role
+        of the edited fact, such as ``rank-one; first_hop``
+        (:func:`inweights.probes.edits` with ``role="first_hop"``,
+        ``method="rank-one"``, ``most=8``). Values of labels are those of the default
+        settings.
     """
     n = settings.n
     model = settings.model
@@ -119,17 +122,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return all edits in one table, with the expected effects, and the predictions from keys.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``rank-one; first_hop`` (``holds, reached, unmoved, facts,
-            others, overlap, apart``) and 18 more tables with the columns of the second.
-            All have the columns ``world, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``rank-one;
+            first_hop`` (:func:`inweights.probes.edits`: ``holds, reached, unmoved,
+            facts, others, overlap, apart``) and 18 more tables with the columns of the
+            second. All have the columns ``world, seed``.
 
     Returns:
         - ``edits``: a row per run, ``method`` and ``role``; ``follows`` says whether
           the edit should change more answers than that of the edited fact. Columns:
-          ``world, seed, holds, reached, unmoved, facts, others, overlap, apart, method,
-          role, edited, moved, follows``.
+          those of ``rank-one; first_hop``, and ``method, role, edited, moved,
+          follows``.
         - ``silent``: edits that should change no other answer. Columns: as in
           ``edits``.
         - ``sound``: ``holds``, the share of edits that succeed, by world, role and

@@ -51,8 +51,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``course`` (AS, SA), ``mlp`` (linear, ReLU), ``sigma``
-        (0.001, 0.003, 0.01), ``value`` (moves, frozen); the measures ``accuracy`` and
-        ``resemblance``. Values of labels are those of the default settings.
+        (0.001, 0.003, 0.01), ``value`` (moves, frozen); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`) and ``resemblance``
+        (:func:`inweights.probes.resemblance`). Values of labels are those of the
+        default settings.
     """
     trials = []
     for (mlp, kind), sigma in product(MLPS.items(), settings.sigmas):
@@ -89,18 +91,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success and similarity of every run, and its recall of the second phase's facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
-            contrast``). All have the columns ``course, mlp, sigma, value, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
+            other, contrast``). All have the columns ``course, mlp, sigma, value,
+            seed``.
 
     Returns:
         - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
           the conclusion. Columns: ``course, mlp, sigma, value, seed, cosine, other,
           success, panel, line``.
-        - ``taught``: accuracy on the facts that the second phase trains. Columns:
-          ``course, mlp, sigma, value, seed, part, role, distribution, statements,
-          accuracy, accuracy_among, chance, loss, right_answers``.
+        - ``taught``: accuracy on the facts that the second phase trains. Columns: those
+          of ``accuracy``.
     """
     late = (
         pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))

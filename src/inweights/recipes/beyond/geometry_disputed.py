@@ -82,9 +82,17 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph``, ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN;
         GPT, no residual), ``head`` (tied, untied), ``training`` (usual, low rate,
-        decay); the measures ``all``, ``even``, ``odd``, ``recall``, ``named``,
-        ``cosines`` and ``course``; the computation ``predicted``. Values of labels are
-        those of the default settings.
+        decay); the measures ``all`` (:func:`inweights.probes.hop_correlation` with
+        ``pairs="all"``, ``draws=100``), ``even``
+        (:func:`inweights.probes.hop_correlation` with ``pairs="even"``, ``draws=100``),
+        ``odd`` (:func:`inweights.probes.hop_correlation` with ``pairs="odd"``,
+        ``draws=100``), ``recall`` (:func:`inweights.probes.graph_recall`), ``named``
+        (:func:`inweights.probes.named_geometry` with ``draws=100``), ``cosines``
+        (:func:`inweights.probes.cosines`; only for ``training`` usual) and ``course``
+        (:func:`inweights.probes.hop_correlation` with ``pairs="even"``, ``draws=1``;
+        during training); the computation ``predicted``
+        (:func:`~inweights.recipes.beyond.geometry_disputed._predicted`). Values of
+        labels are those of the default settings.
     """
     trials = [
         _trial(settings, graph, name, head, USUAL)
@@ -154,45 +162,47 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return orders and neighbours of runs that store every edge, head effects, and the theory.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``all`` (``model, training,
-            spearman, null_mean, null_low, null_high, p``), ``even`` (``model, training,
-            spearman, null_mean, null_low, null_high, p``), ``odd`` (``model, training,
-            spearman, null_mean, null_low, null_high, p``), ``recall`` (``model,
-            training, recall, worst, recall_others, accuracy, ceiling, loss, floor``),
-            ``named`` (``model, training, measure, value, null_mean, null_low,
-            null_high, p``), ``cosines`` (``model, training, source, target, hops,
-            cosine``), ``course`` (``model, training, spearman, null_mean, null_low,
-            null_high, p, step``), ``predicted`` (``spearman, pairs``). All have the
-            columns ``graph, head, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``all``
+            (:func:`inweights.probes.hop_correlation`: ``model, training, spearman,
+            null_mean, null_low, null_high, p``), ``even``
+            (:func:`inweights.probes.hop_correlation`: ``model, training, spearman,
+            null_mean, null_low, null_high, p``), ``odd``
+            (:func:`inweights.probes.hop_correlation`: ``model, training, spearman,
+            null_mean, null_low, null_high, p``), ``recall``
+            (:func:`inweights.probes.graph_recall`: ``model, training, recall, worst,
+            recall_others, accuracy, ceiling, loss, floor``), ``named``
+            (:func:`inweights.probes.named_geometry`: ``model, training, measure, value,
+            null_mean, null_low, null_high, p``), ``cosines``
+            (:func:`inweights.probes.cosines`: ``model, training, source, target, hops,
+            cosine``), ``course`` (:func:`inweights.probes.hop_correlation`: ``model,
+            training, spearman, null_mean, null_low, null_high, p, step``),
+            ``predicted``
+            (:func:`~inweights.recipes.beyond.geometry_disputed._predicted`: ``spearman,
+            pairs``). All have the columns ``graph, head, seed``.
 
     Returns:
         - ``order``: Spearman's ρ of cosine and hops over ``pairs`` (all, even or odd
-          distances), of the runs that store every edge (recall 1). Columns: ``graph,
-          model, head, training, seed, spearman, null_mean, null_low, null_high, p,
-          pairs, bipartite, named, star, beyond_chance``.
-        - ``recall``: recall of all runs. Columns: ``graph, model, head, training, seed,
-          recall, worst, recall_others, accuracy, ceiling, loss, floor``.
+          distances), of the runs that store every edge (recall 1). Columns: those of
+          ``all``, and ``pairs, bipartite, named, star, beyond_chance``.
+        - ``recall``: recall of all runs. Columns: those of the measured ``recall``.
         - ``excluded``: whether a run is left out because it does not store every edge.
           Columns: ``graph, model, head, training, seed, excluded``.
         - ``neighbours``: share of neighbours among nearest nodes, ``beyond`` chance.
-          Columns: ``graph, model, head, training, seed, measure, value, null_mean,
-          null_low, null_high, p, beyond, bipartite, named, star``.
+          Columns: those of ``named``, and ``beyond, bipartite, named, star``.
         - ``heads``: mean ρ of a model over the graphs, and its ``share`` of the mean ρ
           of a GPT with a tied head. Columns: ``model, head, seed, spearman, tied,
           share``.
         - ``theory``: correlation of predicted and measured ρ. Columns: ``seed,
           correlation``.
-        - ``predicted``: ρ that the spectrum alone predicts. Columns: ``graph, head,
-          seed, spearman, pairs``.
-        - ``course``: ρ through training. Columns: ``graph, model, head, training, seed,
-          spearman, null_mean, null_low, null_high, p, step``.
+        - ``predicted``: ρ that the spectrum alone predicts. Columns: those of the
+          measured ``predicted``.
+        - ``course``: ρ through training. Columns: those of the measured ``course``.
         - ``by_hops``: mean cosine by distance. Columns: ``graph, model, head, training,
           seed, hops, cosine, bipartite, named, star``.
         - ``zigzag``: ``by_hops`` on bipartite graphs. Columns: ``graph, model, head,
           training, seed, hops, cosine, bipartite, named, star, arm``.
-        - ``shown``: ``order`` of all runs with the labels of the figure. Columns:
-          ``graph, model, head, training, seed, spearman, null_mean, null_low,
-          null_high, p, pairs, bipartite, named, star, beyond_chance, arm, panel``.
+        - ``shown``: ``order`` of all runs with the labels of the figure. Columns: those
+          of ``all``, and ``pairs, bipartite, named, star, beyond_chance, arm, panel``.
     """
     stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)
     order = pl.concat(tables[name].with_columns(pairs=pl.lit(name)) for name in PAIRS)

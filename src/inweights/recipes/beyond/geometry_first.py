@@ -103,8 +103,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((200, 5); (1000, 5); (5000, 5)),
-        ``embeddings`` (geometry first, permuted, random); the measures ``places`` and
-        ``navigation``. Values of labels are those of the default settings.
+        ``embeddings`` (geometry first, permuted, random); the measures ``places``
+        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge",
+        "path")``) and ``navigation`` (:func:`inweights.probes.navigation`). Values of
+        labels are those of the default settings.
     """
     trials = []
     for size in settings.sizes:
@@ -119,10 +121,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the accuracies on held-out paths and on facts, and paths decoded from embeddings.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``places`` (``part, role,
-            place, statements, accuracy, recall, exact``), ``navigation`` (``depth,
-            hops, nearest, ridge, explained, chance``). All have the columns ``graph,
-            embeddings, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``places``
+            (:func:`inweights.probes.stepwise`: ``part, role, place, statements,
+            accuracy, recall, exact``), ``navigation``
+            (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
+            explained, chance``). All have the columns ``graph, embeddings, seed``.
 
     Returns:
         ``table``, a row per run

@@ -57,7 +57,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``hops`` (2, 3, 4), ``chains``, ``layers`` (4, 1, 2, 3),
         ``beside`` (alone, shorter mixed in, shorter first, identities); the measure
-        ``accuracy``. Values of labels are those of the default settings.
+        ``accuracy`` (:func:`inweights.probes.accuracy`). Values of labels are those of
+        the default settings.
     """
     most = max(settings.taught)
     layers = settings.layers
@@ -131,14 +132,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     chains that was tried, or one layer more than the largest number.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
-            columns ``hops, chains, layers, beside, seed, part, role, distribution,
-            statements, accuracy, accuracy_among, chance, loss, right_answers``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`) with the columns ``hops, chains, layers,
+            beside, seed, part, role, distribution, statements, accuracy,
+            accuracy_among, chance, loss, right_answers``.
 
     Returns:
         - ``by_chains``: a row per run with all layers and only the chains themselves.
-          Columns: ``hops, chains, layers, beside, seed, part, role, distribution,
-          statements, accuracy, accuracy_among, chance, loss, right_answers, length``.
+          Columns: those of ``accuracy``, and ``length``.
         - ``by_layers``: a row per run with the most chains. Columns: as in
           ``by_chains``.
         - ``helped``: runs on three hops, with ``beside``, the facts that are trained in

@@ -115,8 +115,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``arms`` (50, 200, 100, 400, 1000), ``width`` (32, 64),
         ``decay`` (0.1, 3), ``nodes``, ``stage`` (edges, paths), ``fitted``; the
-        measures ``places`` and ``navigation``. Values of labels are those of the
-        default settings.
+        measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+        "reverse_edge", "path")``) and ``navigation``
+        (:func:`inweights.probes.navigation`). Values of labels are those of the default
+        settings.
     """
     trials = []
     cells = product(
@@ -154,10 +156,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the reach of each cell, the law of each seed, and the runs that learn paths.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``places`` (``part, role,
-            place, statements, accuracy, recall, exact``), ``navigation`` (``depth,
-            hops, nearest, ridge, explained, chance``). All have the columns ``arms,
-            width, decay, nodes, stage, fitted, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``places``
+            (:func:`inweights.probes.stepwise`: ``part, role, place, statements,
+            accuracy, recall, exact``), ``navigation``
+            (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
+            explained, chance``). All have the columns ``arms, width, decay, nodes,
+            stage, fitted, seed``.
 
     Returns:
         - ``judged``: a row per cell to which the law was not fitted: ``reach``, the

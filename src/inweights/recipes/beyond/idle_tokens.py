@@ -55,8 +55,12 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyNN, TinyGPT), ``idle`` (0, 1, 4, 16, 64); the measures
-        ``raw``, ``centred``, ``energy`` and ``recall``; the computation ``drive``.
-        Values of labels are those of the default settings.
+        ``raw`` (:func:`inweights.probes.hop_correlation` with ``draws=1``), ``centred``
+        (:func:`inweights.probes.hop_correlation` with ``draws=1``, ``centred=True``),
+        ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``) and
+        ``recall`` (:func:`inweights.probes.graph_recall`); the computation ``drive``
+        (:func:`~inweights.theory.programs.idle_classes.idle_drive`). Values of labels
+        are those of the default settings.
     """
     worlds = {
         (shape, idle): Graph(shape=shape, idle_tokens=idle)
@@ -97,25 +101,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the order of embeddings by the number of idle tokens, and its rank correlation.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``raw`` (``architecture,
-            spearman, null_mean, null_low, null_high, p``), ``centred`` (``architecture,
-            spearman, null_mean, null_low, null_high, p``), ``energy`` (``architecture,
-            space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
-            null_low, null_high``), ``recall`` (``architecture, recall, worst,
-            recall_others, accuracy, ceiling, loss, floor``), ``drive`` (``mean,
+        tables: The tables that :func:`plan` makes, by name: ``raw``
+            (:func:`inweights.probes.hop_correlation`: ``architecture, spearman,
+            null_mean, null_low, null_high, p``), ``centred``
+            (:func:`inweights.probes.hop_correlation`: ``architecture, spearman,
+            null_mean, null_low, null_high, p``), ``energy``
+            (:func:`inweights.probes.spectral_energy`: ``architecture, space,
+            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
+            null_high``), ``recall`` (:func:`inweights.probes.graph_recall`:
+            ``architecture, recall, worst, recall_others, accuracy, ceiling, loss,
+            floor``), ``drive``
+            (:func:`~inweights.theory.programs.idle_classes.idle_drive`: ``mean,
             predicted, fastest, moved``). All have the columns ``graph, idle, seed``.
 
     Returns:
         - ``order``: Spearman's ρ of cosine and hops, of the vectors as they are and
-          without their mean. Columns: ``graph, architecture, idle, seed, spearman,
-          null_mean, null_low, null_high, p, vectors, log, panel``.
+          without their mean. Columns: those of ``raw``, and ``vectors, log, panel``.
         - ``dose``: rank correlation of ρ with the number of idle tokens, by run.
           Columns: ``graph, architecture, seed, vectors, dose``.
         - ``means``: share of the energy in the mean vector (``degenerate``). Columns:
           ``graph, architecture, seed, idle, degenerate, log``.
         - ``theory``: the gradient along the mean vector at initialisation (``mean``),
-          its predicted value, and the absolute ``error``. Columns: ``graph, idle, seed,
-          mean, predicted, fastest, moved, error``.
+          its predicted value, and the absolute ``error``. Columns: those of ``drive``,
+          and ``error``.
     """
     both = [
         tables[name].with_columns(vectors=pl.lit(text))

@@ -152,8 +152,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model``, ``identity``, ``trained`` (0, 0.25, 0.75); the
-        measures ``accuracy`` and ``cost``. Values of labels are those of the default
-        settings.
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``cost``
+        (:func:`inweights.recipes.beyond.league.cost`; first seed only). Values of
+        labels are those of the default settings.
     """
     models = {name: STANDING[name](settings.width) for name in settings.models}
     if settings.entrant is not None:

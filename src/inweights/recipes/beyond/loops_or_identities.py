@@ -72,9 +72,17 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (dense; loops; loops, injected), ``identity``,
-        ``compositions`` (none, some); the measures ``accuracy``, ``embedding``,
-        ``layer``, ``by_loops``, ``aligned`` and ``composed``. Values of labels are
-        those of the default settings.
+        ``compositions`` (none, some); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``embedding``
+        (:func:`inweights.probes.realignment` with ``onto="embedding"``), ``layer``
+        (:func:`inweights.probes.realignment` with ``onto="layer"``), ``by_loops``
+        (:func:`inweights.probes.by_loops` with ``counts=(1, 2, 3, 4, 8)``), ``aligned``
+        (:func:`inweights.probes.alignment` with ``places=["first_hop"]``,
+        ``layers=["block.1"]``; during training, only for ``model`` dense, ``identity``
+        True, ``compositions`` none) and ``composed``
+        (:func:`inweights.probes.accuracy`; during training, only for ``model`` dense,
+        ``identity`` True, ``compositions`` none). Values of labels are those of the
+        default settings.
     """
     width = settings.width
     models = {
@@ -161,36 +169,36 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy by role and over all queries, realignment, and half-times in training.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``embedding`` (``role, layer, depth, method, accuracy,
-            decodable, cosine, other, statements``), ``layer`` (``role, layer, depth,
-            method, accuracy, decodable, cosine, other, statements``), ``by_loops``
-            (``part, role, distribution, statements, accuracy, accuracy_among, chance,
-            loss, right_answers, loops``), ``aligned`` (``place, layer, depth, cosine,
-            other, contrast, nearest, step``), ``composed`` (``part, role, distribution,
-            statements, accuracy, accuracy_among, chance, loss, right_answers, step``).
-            All have the columns ``model, identity, compositions, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``embedding``
+            (:func:`inweights.probes.realignment`: ``role, layer, depth, method,
+            accuracy, decodable, cosine, other, statements``), ``layer``
+            (:func:`inweights.probes.realignment`: ``role, layer, depth, method,
+            accuracy, decodable, cosine, other, statements``), ``by_loops``
+            (:func:`inweights.probes.by_loops`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers, loops``), ``aligned``
+            (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
+            contrast, nearest, step``), ``composed`` (:func:`inweights.probes.accuracy`:
+            ``part, role, distribution, statements, accuracy, accuracy_among, chance,
+            loss, right_answers, step``). All have the columns ``model, identity,
+            compositions, seed``.
 
     Returns:
         - ``queries``: accuracy by role, with ``arm``, the condition as figures name it.
-          Columns: ``model, identity, compositions, seed, part, role, distribution,
-          statements, accuracy, accuracy_among, chance, loss, right_answers, arm``.
+          Columns: those of ``accuracy``, and ``arm``.
         - ``overall``: accuracy over all queries of a run. Columns: ``model, identity,
           compositions, seed, accuracy``.
         - ``facts``: the accuracy of each run on the facts of its least known role.
           Columns: as in ``overall``.
         - ``moved``: accuracy after hidden states are moved onto embeddings or onto a
-          layer (``onto``). Columns: ``model, identity, compositions, seed, role, layer,
-          depth, method, accuracy, decodable, cosine, other, statements, onto``.
+          layer (``onto``). Columns: those of ``embedding``, and ``onto``.
         - ``moved_overall``: the same over all roles. Columns: ``model, identity,
           compositions, seed, onto, layer, method, accuracy, decodable, cosine, other``.
-        - ``gained``: ``moved`` at the first block, onto a layer. Columns: ``model,
-          identity, compositions, seed, role, layer, depth, method, accuracy, decodable,
-          cosine, other, statements, onto, arm``.
-        - ``by_loops``: accuracy with other numbers of loops. Columns: ``model,
-          identity, compositions, seed, part, role, distribution, statements, accuracy,
-          accuracy_among, chance, loss, right_answers, loops, arm``.
+        - ``gained``: ``moved`` at the first block, onto a layer. Columns: those of
+          ``embedding``, and ``onto, arm``.
+        - ``by_loops``: accuracy with other numbers of loops. Columns: those of the
+          measured ``by_loops``, and ``arm``.
         - ``lead``: the number of steps by which alignment precedes accuracy
           (half-times). Columns: ``seed, alignment, accuracy, lead``.
         - ``through_time``: alignment and accuracy by step, as rows. Columns: ``seed,

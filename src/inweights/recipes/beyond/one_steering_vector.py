@@ -83,8 +83,10 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``said``, with the labels ``task`` (nothing else, known cities,
-        another hidden city). Values of labels are those of the default settings.
+        The computation ``said``
+        (:func:`~inweights.recipes.beyond.one_steering_vector.learn`), with the labels
+        ``task`` (nothing else, known cities, another hidden city). Values of labels are
+        those of the default settings.
     """
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [
@@ -226,9 +228,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies, and by how much each condition exceeds half of LoRA's gain.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``said`` with the columns
-            ``task, seed, id, chain, role, prompt, answer, best, rank, hit, reciprocal,
-            chance, probability, share, others, arm, constant, cosine``.
+        tables: The tables that :func:`plan` makes, by name: ``said``
+            (:func:`~inweights.recipes.beyond.one_steering_vector.learn`) with the
+            columns ``task, seed, id, chain, role, prompt, answer, best, rank, hit,
+            reciprocal, chance, probability, share, others, arm, constant, cosine``.
 
     Returns:
         The table ``accuracy``, with a row per task, role, arm and seed: ``hit``, the

@@ -44,9 +44,12 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (one-layer, GPT), ``fraction`` (0, 0.25, 0.5,
-        0.75, 1); the measures ``accuracy``, ``resemblance`` and ``margins``; the
-        computation ``foretold``. Values of labels are those of the default settings.
-        ``foretold`` is the similarity that the facts alone predict, without training.
+        0.75, 1); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
+        ``resemblance`` (:func:`inweights.probes.resemblance` with ``by_pair=True``) and
+        ``margins`` (:func:`inweights.probes.margins`); the computation ``foretold``
+        (:func:`inweights.probes.resemblance.predicted_similarity`). Values of labels
+        are those of the default settings. ``foretold`` is the similarity that the facts
+        alone predict, without training.
     """
     one = settings.one_layer
     trials = []
@@ -74,11 +77,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return predicted and measured results for chains, in each run and by predicted identity.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``resemblance`` (``prompt, layer, depth, one, two, cosine,
-            other, contrast``), ``margins`` (``part, role, distribution, prompt, answer,
-            predicted, margin, margin_among, right_answers``), ``foretold`` (``one, two,
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, one, two,
+            cosine, other, contrast``), ``margins`` (:func:`inweights.probes.margins`:
+            ``part, role, distribution, prompt, answer, predicted, margin, margin_among,
+            right_answers``), ``foretold``
+            (:func:`inweights.probes.resemblance.predicted_similarity`: ``one, two,
             from_facts``). All have the columns ``model, fraction, seed``.
 
     Returns:

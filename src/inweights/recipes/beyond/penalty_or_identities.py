@@ -88,10 +88,13 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (Emb-MLP; GPT; GPT, uniform; program (2)), ``remedy``
-        (nothing; weight decay; penalty, attention; penalty, all; identities),
-        ``compositions`` (none, some); the measures ``accuracy``, ``ranks`` of a GPT and
-        ``direction`` of Emb-MLP.
+        Trials with the labels ``model`` (Emb-MLP; GPT; GPT, uniform; program (2)),
+        ``remedy`` (nothing; weight decay; penalty, attention; penalty, all;
+        identities), ``compositions`` (none, some); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``ranks``
+        (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only for ``model``
+        GPT) of a GPT and ``direction`` (:func:`inweights.probes.direction`; only for
+        ``model`` Emb-MLP) of Emb-MLP.
     """
     trials = []
     for remedy in REMEDIES:
@@ -177,22 +180,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on unseen two-hop queries, recall, and effects of remedies on the weights.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``ranks`` (``rank, norm``), ``direction`` (``cosine,
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``ranks``
+            (:func:`~inweights.recipes.beyond.penalties.attention_ranks`: ``rank,
+            norm``), ``direction`` (:func:`inweights.probes.direction`: ``cosine,
             least_margin, excess, query_margin, expected``). All have the columns
             ``model, remedy, compositions, seed``.
 
     Returns:
-        - ``composed``: accuracy on each role of two-hop queries. Columns: ``model,
-          remedy, compositions, seed, part, role, distribution, statements, accuracy,
-          accuracy_among, chance, loss, right_answers``.
+        - ``composed``: accuracy on each role of two-hop queries. Columns: those of
+          ``accuracy``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, remedy, compositions, seed, accuracy``.
         - ``ranks``: mean effective rank and nuclear norm of query and key matrices, and
           both divided by their values without any remedy (``rank_left``,
-          ``norm_left``). Columns: ``model, remedy, compositions, seed, rank, norm,
-          rank_left, norm_left``.
+          ``norm_left``). Columns: those of the measured ``ranks``, and ``rank_left,
+          norm_left``.
         - ``direction``: as measured.
     """
     accuracy = tables["accuracy"]

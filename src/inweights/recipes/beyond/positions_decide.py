@@ -81,8 +81,15 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``world`` (path-star, grid), ``model`` (GPT, Mamba),
-        ``condition``; the measures ``paths``, ``share``, ``navigation``, ``even``,
-        ``odd`` and ``recall``. Values of labels are those of the default settings.
+        ``condition``; the measures ``paths`` (:func:`inweights.probes.path_accuracy`;
+        during training, only for ``world`` path-star), ``share``
+        (:func:`inweights.probes.token_share.token_share`; during training, only for
+        ``world`` path-star), ``navigation`` (:func:`inweights.probes.navigation`; only
+        for ``world`` path-star), ``even`` (:func:`inweights.probes.hop_correlation`
+        with ``pairs="even"``, ``draws=20``; only for ``world`` grid), ``odd``
+        (:func:`inweights.probes.hop_correlation` with ``pairs="odd"``, ``draws=20``;
+        only for ``world`` grid) and ``recall`` (:func:`inweights.probes.graph_recall`;
+        only for ``world`` grid). Values of labels are those of the default settings.
         ``condition`` is the setting of positions, ties or blocks that is varied.
     """
     from inweights.probes.token_share import token_share
@@ -147,21 +154,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     ``by_ratio`` is 0.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` (``part, place,
-            hardest, accuracy, exact, statements, chance, step``), ``share`` (``token,
-            added, ratio, share, gradient, step``), ``navigation`` (``depth, hops,
-            nearest, ridge, explained, chance``), ``even`` (``spearman, null_mean,
-            null_low, null_high, p``), ``odd`` (``spearman, null_mean, null_low,
-            null_high, p``), ``recall`` (``recall, worst, recall_others, accuracy,
-            ceiling, loss, floor``). All have the columns ``world, model, condition,
-            seed``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
+            exact, statements, chance, step``), ``share``
+            (:func:`inweights.probes.token_share.token_share`: ``token, added, ratio,
+            share, gradient, step``), ``navigation``
+            (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
+            explained, chance``), ``even`` (:func:`inweights.probes.hop_correlation`:
+            ``spearman, null_mean, null_low, null_high, p``), ``odd``
+            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high, p``), ``recall`` (:func:`inweights.probes.graph_recall`:
+            ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
+            the columns ``world, model, condition, seed``.
 
     Returns:
         - ``curves``: a row per run on the path-star and step. Columns: ``world, model,
           condition, seed, step, hardest, exact, easiest_last, trained, chance, panel``.
         - ``shares``: the share of the state before the first block that identifies the
-          token, by step. Columns: ``world, model, condition, seed, token, added, ratio,
-          share, gradient, step, panel``.
+          token, by step. Columns: those of ``share``, and ``panel``.
         - ``final``: a row per run at its end, with its initial ``ratio`` and ``share``
           (``began``), and the step at which half of the paths are found (``half``).
           Columns: ``world, model, condition, seed, step, hardest, exact, easiest_last,
@@ -173,8 +183,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``dose``: rank correlation of the length of positions with the step at which
           paths are found (``by_ratio``). Columns: ``seed, by_ratio``.
         - ``grid``: Spearman's ρ of cosine and hops, at even and at odd distances.
-          Columns: ``world, model, condition, seed, spearman, null_mean, null_low,
-          null_high, p, pairs, which``.
+          Columns: those of ``even``, and ``pairs, which``.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)

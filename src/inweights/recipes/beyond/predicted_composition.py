@@ -121,8 +121,12 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``world``, ``identity`` (0.5, 0, 1), ``model`` (Emb-MLP,
-        GPT); the measures ``trained`` and ``accuracy``; the computations ``predicted``,
-        ``softly`` and ``tried``. Values of labels are those of the default settings.
+        GPT); the measures ``trained`` (:func:`inweights.probes.margins`) and
+        ``accuracy`` (:func:`inweights.probes.accuracy`); the computations ``predicted``
+        (:func:`~inweights.theory.prediction.predict.predicted_queries`), ``softly``
+        (:func:`~inweights.theory.prediction.predict.predicted_queries`) and ``tried``
+        (:func:`~inweights.audit.prediction.by_training.trained_queries`). Values of
+        labels are those of the default settings.
     """
     models: dict[str, tuple[experiments.ModelConfig, iw.Curriculum]] = {
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),

@@ -92,9 +92,14 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (karate-club, florentine-families,
         davis-southern-women, les-miserables), ``architecture`` (associative, TinyNN,
-        TinyGPT, TinySSM, Node2Vec); the measures ``recall``, ``correlation``, ``film``
-        and ``far``; the computation ``links``. Values of labels are those of the
-        default settings.
+        TinyGPT, TinySSM, Node2Vec); the measures ``recall``
+        (:func:`inweights.probes.graph_recall`), ``correlation``
+        (:func:`inweights.probes.hop_correlation` with ``draws=200``), ``film``
+        (:func:`inweights.probes.snapshot`; during training, first seed only) and
+        ``far`` (:func:`inweights.probes.hop_correlation` with ``least=2``,
+        ``draws=200``); the computation ``links``
+        (:func:`~inweights.recipes.beyond.real_graphs._listed`). Values of labels are
+        those of the default settings.
     """
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}

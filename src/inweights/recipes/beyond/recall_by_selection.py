@@ -89,8 +89,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``n`` (8, 32, 128), ``width``, ``arm`` (swept; known; new
-        embeddings; new embeddings, random block); the measures ``accuracy`` and
-        ``transferred``. Values of labels are those of the default settings.
+        embeddings; new embeddings, random block); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`) and ``transferred``
+        (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
+        ``arm`` known). Values of labels are those of the default settings.
     """
     worlds = [Bijections(n=n, relations=settings.relations) for n in settings.sizes]
     trials = [
@@ -207,10 +209,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return recall, and the least width of full recall by size and seed.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``transferred`` (``explained, zero_shot``). All have the
-            columns ``n, width, arm, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``transferred``
+            (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`:
+            ``explained, zero_shot``). All have the columns ``n, width, arm, seed``.
 
     Returns:
         - ``swept``: recall of known facts at every size and width. Columns: ``n, width,

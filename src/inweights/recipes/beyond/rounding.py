@@ -96,8 +96,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``change`` (fp32, bf16, noise .1, ε 1e-3, β₂ .9),
-        ``width`` (64, 128); the measures ``order`` and ``margin``. Values of labels are
-        those of the default settings.
+        ``width`` (64, 128); the measures ``order``
+        (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training) and
+        ``margin`` (:func:`inweights.probes.geometric_margin` with ``draws=1``; during
+        training). Values of labels are those of the default settings.
     """
     trials = []
     for point, change in product(settings.points, settings.changes):
@@ -131,18 +133,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the lowest and the final Spearman's ρ, how long the order lasts, and final margins.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``order`` (``spearman,
-            null_mean, null_low, null_high``), ``margin`` (``over, margin, worst,
-            positive, null_positive, null_worst, null_all``). All have the columns
-            ``change, width, seed, p, step``.
+        tables: The tables that :func:`plan` makes, by name: ``order``
+            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high``), ``margin`` (:func:`inweights.probes.geometric_margin`: ``over,
+            margin, worst, positive, null_positive, null_worst, null_all``). All have
+            the columns ``change, width, seed, p, step``.
 
     Returns:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,
           their difference (``lost``), ``life`` (the last step with ρ at most
-          :data:`ORDER`, as a share of all steps) and ``margin``. Columns: ``change, seed, width,
-          last, best, life, margin, lost``.
-        - ``order``: ρ by step. Columns: ``change, width, seed, spearman, null_mean,
-          null_low, null_high, p, step, panel``.
+          :data:`ORDER`, as a share of all steps) and ``margin``. Columns: ``change,
+          seed, width, last, best, life, margin, lost``.
+        - ``order``: ρ by step. Columns: those of the measured ``order``, and ``panel``.
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)

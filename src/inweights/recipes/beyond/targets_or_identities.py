@@ -48,8 +48,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``beside`` (nothing, targets, identities, both), ``told``
-        (0, 10), ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``. Values of
-        labels are those of the default settings.
+        (0, 10), ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
+        settings.
     """
     trials = []
     for beside, world in BESIDE.items():
@@ -73,15 +74,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on the reversals that are not trained, and recall of the facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
-            columns ``beside, told, model, seed, part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`) with the columns ``beside, told, model,
+            seed, part, role, distribution, statements, accuracy, accuracy_among,
+            chance, loss, right_answers``.
 
     Returns:
         - ``reversals``: a row per run, with ``accuracy`` over all outputs and
-          ``accuracy_among`` the subjects. Columns: ``beside, told, model, seed, part,
-          role, distribution, statements, accuracy, accuracy_among, chance, loss,
-          right_answers``.
+          ``accuracy_among`` the subjects. Columns: those of ``accuracy``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, beside, told, seed, accuracy``.
     """

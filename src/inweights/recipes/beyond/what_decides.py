@@ -75,7 +75,8 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``cell``, ``rate`` (0.5, 2), ``random_offset``,
         ``tied_head``, ``small_initialisation``, ``decay`` (0, 0.1), ``layers`` (4, 2),
         ``width`` (64, 32), ``steps`` (560, 280), ``facts`` (20, 10); the measure
-        ``accuracy``. Values of labels are those of the default settings.
+        ``accuracy`` (:func:`inweights.probes.accuracy`). Values of labels are those of
+        the default settings.
     """
     levels = design()
     trials = []
@@ -116,16 +117,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the effect of each factor for each seed, and shares of variance with intervals.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
-            columns ``cell, rate, random_offset, tied_head, small_initialisation, decay,
-            layers, width, steps, facts, seed, part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`) with the columns ``cell, rate,
+            random_offset, tied_head, small_initialisation, decay, layers, width, steps,
+            facts, seed, part, role, distribution, statements, accuracy, accuracy_among,
+            chance, loss, right_answers``.
 
     Returns:
-        - ``composed``: accuracy on compositions of every run. Columns: ``cell, rate,
-          random_offset, tied_head, small_initialisation, decay, layers, width, steps,
-          facts, seed, part, role, distribution, statements, accuracy, accuracy_among,
-          chance, loss, right_answers``.
+        - ``composed``: accuracy on compositions of every run. Columns: those of
+          ``accuracy``.
         - ``recall``: the accuracy of each run on the facts of its least known role.
           Columns: ``cell, seed, recall``.
         - ``effects``: a row per term and seed: mean accuracy at the high level minus

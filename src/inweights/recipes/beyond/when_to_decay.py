@@ -107,8 +107,9 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``head`` (tied, untied), ``width`` (64, 32, 128),
         ``decayed`` (norms and biases spared, everything decays), ``when`` (never,
-        during, after, throughout); the measure ``accuracy``. Values of labels are those
-        of the default settings.
+        during, after, throughout); the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
+        settings.
     """
     spared: tuple[Decayed, ...] = ("matrices",)
     arms: list[tuple[bool, int, str, Decayed]] = []
@@ -139,9 +140,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy and recall, and the gain over the same GPT without weight decay.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
-            columns ``head, width, decayed, when, seed, part, role, distribution,
-            statements, accuracy, accuracy_among, chance, loss, right_answers``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`) with the columns ``head, width, decayed,
+            when, seed, part, role, distribution, statements, accuracy, accuracy_among,
+            chance, loss, right_answers``.
 
     Returns:
         ``runs``, a row per run, and ``gain``, the same with ``gain`` in accuracy; it is

@@ -82,8 +82,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``axis``, ``value``, ``init`` (standard, small),
-        ``world`` (C = 1, C = 2, no identity); the measures ``accuracy`` and
-        ``alignment``. Values of labels are those of the default settings.
+        ``world`` (C = 1, C = 2, no identity); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`; during training) and ``alignment``
+        (:func:`inweights.probes.alignment`; during training). Values of labels are
+        those of the default settings.
     """
     base = settings.base
     n = settings.n
@@ -129,16 +131,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the final accuracy along every axis, and its relation to alignment.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``alignment`` (``place, layer, depth, cosine, other,
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
+            (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
             contrast, nearest``). All have the columns ``axis, value, init, world, seed,
             step``.
 
     Returns:
-        - ``map_c1``: ``final`` with identity at complexity one. Columns: ``axis, value,
-          init, world, seed, part, role, distribution, statements, accuracy,
-          accuracy_among, chance, loss, right_answers, step, contrast, nearest``.
+        - ``map_c1``: ``final`` with identity at complexity one. Columns: those of
+          ``accuracy``, and ``contrast, nearest``.
         - ``map_harder``: ``final`` with identity at the higher complexity. Columns: as
           in ``map_c1``.
         - ``map_without``: ``final`` without identity. Columns: as in ``map_c1``.

@@ -50,8 +50,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``head`` (untied, tied), ``control`` (none, no-bridge,
-        untrained); the measures ``accuracy``, ``carries`` and ``patching``. Values of
-        labels are those of the default settings.
+        untrained); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
+        ``carries`` (:func:`inweights.probes.carries`) and ``patching``
+        (:func:`inweights.probes.activation_patching`). Values of labels are those of
+        the default settings.
     """
     trials = [
         Trial(
@@ -77,31 +79,30 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what states carry at the last position, the largest shares, and effects in controls.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, accuracy, accuracy_among, chance, loss, right_answers``),
-            ``carries`` (``place, depth, position, bridge, relation, answer, unchanged,
-            other, clean, chance``), ``patching`` (``part, role, length, layer, depth,
-            position, effect, accuracy``). All have the columns ``head, control, seed,
-            statements``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, accuracy,
+            accuracy_among, chance, loss, right_answers``), ``carries``
+            (:func:`inweights.probes.carries`: ``place, depth, position, bridge,
+            relation, answer, unchanged, other, clean, chance``), ``patching``
+            (:func:`inweights.probes.activation_patching`: ``part, role, length, layer,
+            depth, position, effect, accuracy``). All have the columns ``head, control,
+            seed, statements``.
 
     Returns:
         - ``shares``: shares of ``carried`` bridge, relation and answer at the last
           position, by depth. Columns: ``head, control, seed, depth, carried, share``.
         - ``places``: what every state carries in the models that are not controls.
-          Columns: ``head, control, seed, place, depth, position, bridge, relation,
-          answer, unchanged, other, clean, chance, statements``.
+          Columns: those of ``carries``.
         - ``after``: the largest shares beyond the first depth. Columns: ``head,
           control, seed, bridge, relation, answer``.
         - ``largest``: the largest share of bridge or answer over all states
           (``either``). Columns: ``head, control, seed, either``.
-        - ``compositions``: accuracy on compositions. Columns: ``head, control, seed,
-          part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
-          right_answers``.
+        - ``compositions``: accuracy on compositions. Columns: those of ``accuracy``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``head, control, seed, accuracy``.
         - ``influence``: the effect of patching in models without identities, divided by
-          that with identities (``part``). Columns: ``head, control, seed, part, role,
-          length, layer, depth, position, effect, accuracy, statements, whole``.
+          that with identities (``part``). Columns: those of ``patching``, and
+          ``whole``.
     """
     carries = tables["carries"]
     keys = [*LABELS, "seed"]

@@ -81,8 +81,10 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``before`` and ``after``, with the labels ``condition``. Values
-        of labels are those of the default settings.
+        The computations ``before``
+        (:func:`~inweights.recipes.shared.language.strategies.known_before`) and
+        ``after`` (:func:`~inweights.recipes.shared.language.strategies.teach`), with
+        the labels ``condition``. Values of labels are those of the default settings.
     """
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [
@@ -121,10 +123,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies by kind of question, lost knowledge, false assertions, and tokens.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``before`` (``chain, role,
-            prompt, answer, best, rank, reciprocal, probability, share, others, kind``),
-            ``after`` (``condition, wrong, what, held, trained, loss``). All have the
-            columns ``seed, id, hit, chance, runs_on, repeats, spilled, nats``.
+        tables: The tables that :func:`plan` makes, by name: ``before``
+            (:func:`~inweights.recipes.shared.language.strategies.known_before`:
+            ``chain, role, prompt, answer, best, rank, reciprocal, probability, share,
+            others, kind``), ``after``
+            (:func:`~inweights.recipes.shared.language.strategies.teach`: ``condition,
+            wrong, what, held, trained, loss``). All have the columns ``seed, id, hit,
+            chance, runs_on, repeats, spilled, nats``.
 
     Returns:
         - ``accuracy``: a row per run and kind of question (``what``); ``excess`` is the

@@ -46,8 +46,11 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt-small), ``identity``; the
-        measures ``accuracy``, ``curves`` and ``two_hop``. Values of labels are those of
-        the default settings.
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``curves``
+        (:func:`inweights.probes.accuracy`; during training, only for ``model``
+        gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
+        ``rows="composition"``; only for ``model`` emb-mlp, first seed only). Values of
+        labels are those of the default settings.
     """
     training = settings.gpt, settings.emb_mlp
     trials = [
@@ -84,23 +87,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, curves of recall, and two panels of templates.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``curves`` (``part, role, distribution, statements,
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``curves``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers, step``), ``two_hop``
-            (``row, row_group, column, column_group, value, top, answer``). All have the
-            columns ``model, identity, seed``.
+            (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
+            value, top, answer``). All have the columns ``model, identity, seed``.
 
     Returns:
-        - ``compositions``: a row per run, with ``accuracy``. Columns: ``model,
-          identity, seed, part, role, distribution, statements, accuracy,
-          accuracy_among, chance, loss, right_answers``.
+        - ``compositions``: a row per run, with ``accuracy``. Columns: those of
+          ``accuracy``.
         - ``learning``: accuracy by step and role, with the labels of the figure.
-          Columns: ``model, identity, seed, part, role, distribution, statements,
-          accuracy, accuracy_among, chance, loss, right_answers, step, bridge, asked``.
-        - ``panels``: templates of Emb-MLP, with and without identity. Columns: ``model,
-          identity, seed, row, row_group, column, column_group, value, top, answer,
-          panel``.
+          Columns: those of ``curves``, and ``bridge, asked``.
+        - ``panels``: templates of Emb-MLP, with and without identity. Columns: those of
+          ``two_hop``, and ``panel``.
     """
     given = pl.when("identity").then(pl.lit("with b → b")).otherwise(pl.lit("without"))
     asked = pl.col("role").replace_strict(_ASKED, default=None)

@@ -65,10 +65,11 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (linear network, GPT); the measure ``cosines``;
-        the computation ``foretold``. Values of labels are those of the default
-        settings. ``foretold`` is the similarity that the facts alone predict, without
-        training.
+        Trials with the labels ``model`` (linear network, GPT); the measure ``cosines``
+        (:func:`inweights.probes.depth.label_cosines`); the computation ``foretold``
+        (:func:`inweights.probes.depth.predicted_similarity_by_depth`). Values of labels
+        are those of the default settings. ``foretold`` is the similarity that the facts
+        alone predict, without training.
     """
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 
@@ -112,9 +113,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the rise of similarity from layer to layer, and its prediction.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``layer,
-            depth, same, other, other_size``), ``foretold`` (``depth, foretold``),
-            ``losses`` (``phase, step, loss``). All have the columns ``model, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``cosines``
+            (:func:`inweights.probes.depth.label_cosines`: ``layer, depth, same, other,
+            other_size``), ``foretold``
+            (:func:`inweights.probes.depth.predicted_similarity_by_depth`: ``depth,
+            foretold``), ``losses`` (``phase, step, loss``). All have the columns
+            ``model, seed``.
 
     Returns:
         - ``steps``: a row per run, with the ``least`` rise from one layer to the next.
@@ -124,8 +128,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``other_rise``, the rise of the absolute cosine between labels. Columns:
           ``model, seed, rise, contrast, other_rise``.
         - ``predicted``: the first layers of the linear network, with the absolute
-          ``error`` of the prediction. Columns: ``model, seed, layer, depth, same,
-          other, other_size, foretold, error``.
+          ``error`` of the prediction. Columns: those of ``cosines``, and ``foretold,
+          error``.
         - ``final_loss``: the training loss that was recorded last. Columns: ``model,
           seed, loss``.
         - ``shown``: measured and predicted cosines by depth, for the figure. Columns:

@@ -63,7 +63,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``model`` (one-layer, GPT, end-to-end), ``course`` (AS,
         AS-pair, AS-target, joint, SA), ``std`` (0.001, 0.02, 0.0025, 0.0075, 0.01); the
-        measures ``accuracy`` and ``resemblance``. Values of labels are those of the
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+        (:func:`inweights.probes.resemblance`). Values of labels are those of the
         default settings. ``course`` is the order of training: joint, all premises
         together; SA, the similarity premise before the attribution; AS, the similarity
         premise last (:func:`~.trainings.phase_roles`).
@@ -114,10 +115,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return which printed numbers each reading gives, and which starts give all of Table 3.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
-            contrast``). All have the columns ``model, course, std, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
+            other, contrast``). All have the columns ``model, course, std, seed``.
 
     Returns:
         - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on

@@ -37,8 +37,9 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``states``, with the labels ``width`` (128, 384, 1024). Values
-        of labels are those of the default settings.
+        The computation ``states``
+        (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`), with the labels
+        ``width`` (128, 384, 1024). Values of labels are those of the default settings.
     """
     from inweights.theory.feature_resemblance.depth import lemma_18
 
@@ -65,12 +66,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the distances of the networks from the limit, by layer and width.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``states`` with the columns
-            ``width, seed, layer, length, same, other, cosine``.
+        tables: The tables that :func:`plan` makes, by name: ``states``
+            (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`) with the
+            columns ``width, seed, layer, length, same, other, cosine``.
 
     Returns:
         - ``widest``: a row per layer and seed of the widest network, with its distances
-          from the limit. Columns: ``width, seed, layer, length, same, other, cosine``.
+          from the limit. Columns: those of ``states``.
         - ``nearness``: ``ratio`` of the mean distance of the widest network to that of
           the narrowest. Columns: ``seed, ratio``.
         - ``shown``: distances of every width by layer, as rows. Columns: ``width,

@@ -74,8 +74,13 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``course`` (AS, two-hop without identity), ``width``
-        (512, 1024, 2048); the measure ``alike``; the computations ``starts``, ``deep``
-        and ``stage_two``. Values of labels are those of the default settings.
+        (512, 1024, 2048); the measure ``alike`` (:func:`inweights.probes.resemblance`
+        with ``by_pair=True``); the computations ``starts``
+        (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`), ``deep``
+        (:func:`~inweights.theory.feature_resemblance.starts.deep_start`) and
+        ``stage_two``
+        (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`). Values of
+        labels are those of the default settings.
     """
     from inweights.theory.feature_resemblance.stage_two import stage_two
     from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
@@ -162,11 +167,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return losses of each descent with its bound, and cosines of dissimilar entities times √d.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``alike`` (``course, width,
-            prompt, layer, depth, one, two, cosine, other, contrast``), ``starts``
-            (``task, vectors, length, product``), ``deep`` (``width, above, length,
-            product``), ``stage_two`` (``course, slower, steps, least, bound, step_size,
-            phase, guess``). All have the columns ``seed``.
+        tables: The tables that :func:`plan` makes, by name: ``alike``
+            (:func:`inweights.probes.resemblance`: ``course, width, prompt, layer,
+            depth, one, two, cosine, other, contrast``), ``starts``
+            (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`:
+            ``task, vectors, length, product``), ``deep``
+            (:func:`~inweights.theory.feature_resemblance.starts.deep_start`: ``width,
+            above, length, product``), ``stage_two``
+            (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`:
+            ``course, slower, steps, least, bound, step_size, phase, guess``). All have
+            the columns ``seed``.
 
     Returns:
         - ``proven``: a row per course and phase of the descents at the small rate: the

@@ -52,12 +52,14 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (one-layer, GPT), ``course`` (joint, SA, AS,
-        two-hop, two-hop without identity); the measures ``accuracy`` and
-        ``resemblance``; the computation ``foretold``. Values of labels are those of the
-        default settings. ``course`` is the order of training: joint, all premises
-        together; SA, the similarity premise before the attribution; AS, the similarity
-        premise last (:func:`~.trainings.phase_roles`). ``foretold`` is the similarity
-        that the facts alone predict, without training.
+        two-hop, two-hop without identity); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`) and ``resemblance``
+        (:func:`inweights.probes.resemblance`); the computation ``foretold``
+        (:func:`inweights.probes.resemblance.predicted_similarity`). Values of labels
+        are those of the default settings. ``course`` is the order of training: joint,
+        all premises together; SA, the similarity premise before the attribution; AS,
+        the similarity premise last (:func:`~.trainings.phase_roles`). ``foretold`` is
+        the similarity that the facts alone predict, without training.
     """
     one = settings.one_layer
     rho = settings.rho
@@ -78,23 +80,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table, predictions and measurements, and recall by role.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
-            contrast``), ``foretold`` (``from_facts, closed_form``), ``losses``
-            (``phase, step, loss``). All have the columns ``model, course, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
+            other, contrast``), ``foretold``
+            (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
+            closed_form``), ``losses`` (``phase, step, loss``). All have the columns
+            ``model, course, seed``.
 
     Returns:
         - ``table``: a row per run: ``cosine``, ``success`` and the last ``loss``.
           Columns: ``model, course, seed, cosine, other, success, loss``.
         - ``predicted``: absolute errors of both predictions
-          (:func:`~.common.compared`). Columns: ``model, course, seed, cosine, other,
-          success, loss, from_facts, closed_form, from_facts_error, closed_form_error``.
+          (:func:`~.common.compared`). Columns: those of ``foretold``, and ``cosine,
+          other, success, loss, from_facts_error, closed_form_error``.
         - ``shown``: measured, predicted and printed similarities, as rows. Columns:
           ``model, course, seed, similarity, what``.
-        - ``kept``: accuracy by ``role``, with the labels of the figure. Columns:
-          ``model, course, seed, part, role, distribution, statements, accuracy,
-          accuracy_among, chance, loss, right_answers``.
+        - ``kept``: accuracy by ``role``, with the labels of the figure. Columns: those
+          of ``accuracy``.
     """
     table = fr.similarities(tables, LABELS)
     table = table.join(

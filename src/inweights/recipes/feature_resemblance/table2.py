@@ -54,9 +54,11 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``answers``, with the labels ``condition`` (zero-shot,
-        attribution only, joint, SA, AS, shuffled joint, shuffled SA, shuffled AS).
-        Values of labels are those of the default settings.
+        The computation ``answers``
+        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`), with the
+        labels ``condition`` (zero-shot, attribution only, joint, SA, AS, shuffled
+        joint, shuffled SA, shuffled AS). Values of labels are those of the default
+        settings.
     """
     return Plan(
         computations=[
@@ -85,10 +87,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success, recall and similarity (penultimate layer) of every condition and seed.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``answers`` with the
-            columns ``condition, seed, id, chain, role, prompt, answer, best, rank, hit,
-            reciprocal, chance, probability, share, others, kind, thought, told, layer,
-            cosine, other, contrast, steps, trained, loss``.
+        tables: The tables that :func:`plan` makes, by name: ``answers``
+            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) with
+            the columns ``condition, seed, id, chain, role, prompt, answer, best, rank,
+            hit, reciprocal, chance, probability, share, others, kind, thought, told,
+            layer, cosine, other, contrast, steps, trained, loss``.
 
     Returns:
         - ``table``: a row per run: ``success``, ``recall``, ``chance``, ``similarity``,

@@ -64,10 +64,11 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``course`` (joint, SA, AS), ``setting``; the measures
-        ``accuracy`` and ``resemblance``. Values of labels are those of the default
-        settings. ``course`` is the order of training: joint, all premises together; SA,
-        the similarity premise before the attribution; AS, the similarity premise last
-        (:func:`~.trainings.phase_roles`).
+        ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+        (:func:`inweights.probes.resemblance`). Values of labels are those of the
+        default settings. ``course`` is the order of training: joint, all premises
+        together; SA, the similarity premise before the attribution; AS, the similarity
+        premise last (:func:`~.trainings.phase_roles`).
     """
     usual = settings.training
     trials = [_trial(settings, course, usual) for course in PRINTED]
@@ -101,10 +102,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table, measured and printed values, and the grid with its extremes.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
-            contrast``). All have the columns ``course, setting, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
+            other, contrast``). All have the columns ``course, setting, seed``.
 
     Returns:
         - ``table``: a row per course and seed, with ``cosine`` and ``success``.

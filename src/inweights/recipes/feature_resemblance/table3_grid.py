@@ -75,7 +75,8 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``course`` (joint, SA, AS, AS-pair), ``std`` (0.0045,
         0.01), ``kappa`` (100, 300), ``hidden`` (5, 10), ``variant`` (1 copies, 10
         copies, first phase to a loss of 1, first phase to a loss of 0.015); the
-        measures ``accuracy`` and ``resemblance``. Values of labels are those of the
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+        (:func:`inweights.probes.resemblance`). Values of labels are those of the
         default settings. ``course`` is what is trained in which order
         (:func:`~.trainings.phase_roles`); ``variant`` is what only joint training has
         (copies of the similarity premise) or only the others (where their first phase
@@ -139,11 +140,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return which settings give which printed number, alone and together.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
-            contrast``). All have the columns ``course, std, kappa, hidden, variant,
-            seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
+            other, contrast``). All have the columns ``course, std, kappa, hidden,
+            variant, seed``.
 
     Returns:
         - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on

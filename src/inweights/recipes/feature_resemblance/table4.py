@@ -57,10 +57,12 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (one-layer, GPT), ``rho`` (1, 3, 5); the
-        measures ``accuracy`` and ``resemblance``; the computation ``foretold``. Values
-        of labels are those of the default settings. The world and the training task are
-        those of the joint curriculum: all premises (category, similarity, attribution)
-        are trained together, in one phase. ``rho`` is the number ρ of copies of the two
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+        (:func:`inweights.probes.resemblance`); the computation ``foretold``
+        (:func:`inweights.probes.resemblance.predicted_similarity`). Values of labels
+        are those of the default settings. The world and the training task are those of
+        the joint curriculum: all premises (category, similarity, attribution) are
+        trained together, in one phase. ``rho`` is the number ρ of copies of the two
         sentences of the similarity premise for each sentence of the attribution; the
         paper varies it. ``foretold`` is the similarity that the facts alone predict,
         without training.
@@ -83,18 +85,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table, predictions and measurements, and both with the printed numbers.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
-            contrast``), ``foretold`` (``from_facts, closed_form``). All have the
-            columns ``model, rho, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
+            other, contrast``), ``foretold``
+            (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
+            closed_form``). All have the columns ``model, rho, seed``.
 
     Returns:
         - ``table``: a row per run, with ``cosine`` and ``success``. Columns: ``model,
           rho, seed, cosine, other, success``.
         - ``predicted``: absolute errors of both predictions
-          (:func:`~.common.compared`). Columns: ``model, rho, seed, cosine, other,
-          success, from_facts, closed_form, from_facts_error, closed_form_error``.
+          (:func:`~.common.compared`). Columns: those of ``foretold``, and ``cosine,
+          other, success, from_facts_error, closed_form_error``.
         - ``shown``: measured, predicted and printed similarities, as rows. Columns:
           ``model, rho, seed, similarity, what``.
     """

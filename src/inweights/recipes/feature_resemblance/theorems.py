@@ -41,11 +41,14 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``course`` (joint, SA, AS, two-hop, two-hop without
-        identity); the measures ``accuracy`` and ``resemblance``; the computations
-        ``stage_one`` and ``lemma_1``. Values of labels are those of the default
-        settings. ``course`` is the order of training: joint, all premises together; SA,
-        the similarity premise before the attribution; AS, the similarity premise last
-        (:func:`~.trainings.phase_roles`).
+        identity); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
+        ``resemblance`` (:func:`inweights.probes.resemblance`); the computations
+        ``stage_one``
+        (:func:`~inweights.theory.feature_resemblance.stage_one.stage_one`) and
+        ``lemma_1`` (:func:`~inweights.theory.feature_resemblance.stage_one.lemma_1`).
+        Values of labels are those of the default settings. ``course`` is the order of
+        training: joint, all premises together; SA, the similarity premise before the
+        attribution; AS, the similarity premise last (:func:`~.trainings.phase_roles`).
     """
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 

@@ -51,10 +51,12 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (Node2Vec, TinyGPT, TinySSM, TinyNN), ``condition`` (the
-        code's); the measure ``energy``; the computation ``known``. Values of labels are
-        those of the default settings. ``condition`` is the training: with the settings
-        of the paper's code (the code's), possibly in bfloat16, or with the simplest
-        world and initialisation that suffice (ours).
+        code's); the measure ``energy`` (:func:`inweights.probes.spectral_energy` with
+        ``draws=200``); the computation ``known``
+        (:func:`inweights.probes.known_geometries`). Values of labels are those of the
+        default settings. ``condition`` is the training: with the settings of the
+        paper's code (the code's), possibly in bfloat16, or with the simplest world and
+        initialisation that suffice (ours).
     """
     worlds: dict[str, Graph] = {shape: Graph(shape=shape) for shape in settings.graphs}
     worlds[PATH] = Graph(shape="path-star", arms=1, nodes=settings.path)
@@ -81,11 +83,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the skew of embeddings beyond the graph's spectrum, and the result of each test.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``energy`` (``architecture,
-            condition, space, eigenvalue, size, energy, cumulative, degenerate,
-            null_mean, null_low, null_high``), ``known`` (``embedding, width,
-            neighbours, others, heatmap, picture, probe, beyond``). All have the columns
-            ``graph, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``energy``
+            (:func:`inweights.probes.spectral_energy`: ``architecture, condition, space,
+            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
+            null_high``), ``known`` (:func:`inweights.probes.known_geometries`:
+            ``embedding, width, neighbours, others, heatmap, picture, probe, beyond``).
+            All have the columns ``graph, seed``.
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

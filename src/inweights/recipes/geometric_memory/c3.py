@@ -71,10 +71,11 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT; TinySSM; TinyNN; TinyNN, wide; TinyNN, own rate),
         ``condition`` (the code's, ours), ``embeddings`` (free, frozen); the measures
-        ``cosines`` and ``recall``. Values of labels are those of the default settings.
-        ``condition`` is the training: with the settings of the paper's code (the
-        code's), possibly in bfloat16, or with the simplest world and initialisation
-        that suffice (ours).
+        ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
+        (:func:`inweights.probes.graph_recall`; during training). Values of labels are
+        those of the default settings. ``condition`` is the training: with the settings
+        of the paper's code (the code's), possibly in bfloat16, or with the simplest
+        world and initialisation that suffice (ours).
     """
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     trials = []
@@ -130,18 +131,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return recall at the end, when edges are stored, and the correlation of cosine and hops.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,
-            target, hops, cosine``), ``recall`` (``recall, worst, recall_others,
-            accuracy, ceiling, loss, floor, step``). All have the columns ``graph,
-            architecture, condition, embeddings, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``cosines``
+            (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
+            ``recall`` (:func:`inweights.probes.graph_recall`: ``recall, worst,
+            recall_others, accuracy, ceiling, loss, floor, step``). All have the columns
+            ``graph, architecture, condition, embeddings, seed``.
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),
         without the column ``condition``, and:
 
         - ``beside``: the last recall of every run with frozen embeddings, in all
-          conditions. Columns: ``graph, architecture, condition, embeddings, seed,
-          recall, worst, recall_others, accuracy, ceiling, loss, floor, step``.
+          conditions. Columns: those of ``recall``.
         - ``ends``: a row per run at its last step: ``recall``, ``loss``,
           ``above_floor`` (loss minus the smallest that the graph allows) and ``first``,
           the first step of recall 1. Columns: ``graph, architecture, embeddings, seed,

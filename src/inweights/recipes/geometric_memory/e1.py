@@ -61,8 +61,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``embeddings`` (learnt; frozen, rate 0.005, σ 0.05;
-        frozen, rate 0.002, σ 0.05); the measures ``paths`` and ``edges``. Values of
-        labels are those of the default settings.
+        frozen, rate 0.002, σ 0.05); the measures ``paths``
+        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
+        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``,
+        ``apart=True``). Values of labels are those of the default settings.
     """
     star = settings.star
     trials = [star.trial({"embeddings": LEARNT}, how=ways.INTERLEAVED)]
@@ -88,9 +90,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final accuracies with frozen and with trained embeddings, and curves.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
-            chance, step``), ``edges`` (``role, hub, recall``). All have the columns
-            ``embeddings, seed, part, place, accuracy, exact, statements``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
+            ``edges`` (:func:`inweights.probes.stepwise`: ``role, hub, recall``). All
+            have the columns ``embeddings, seed, part, place, accuracy, exact,
+            statements``.
 
     Returns:
         - ``frozen``: a row per run with frozen embeddings at its last step: accuracies

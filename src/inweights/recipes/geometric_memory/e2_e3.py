@@ -52,8 +52,13 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``costs``, ``constructions`` and ``squeezed``, with the labels
-        ``graph`` (cycle, path-star, complete bipartite, grid, irregular),
+        The computations ``costs``
+        (:func:`~inweights.theory.geometric_memory.storage_tables.costs`),
+        ``constructions``
+        (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`) and
+        ``squeezed``
+        (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`), with
+        the labels ``graph`` (cycle, path-star, complete bipartite, grid, irregular),
         ``directions`` (forward, both), ``size`` (17, 49, 101, 401, 1001), ``arms`` (16,
         64, 256, 1024). Values of labels are those of the default settings.
     """
@@ -116,12 +121,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the costs of geometric and associative storage of growing graphs, and the errors.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``costs`` (``graph,
+        tables: The tables that :func:`plan` makes, by name: ``costs``
+            (:func:`~inweights.theory.geometric_memory.storage_tables.costs`: ``graph,
             directions, size, measure, tied, associations, associative, geometric,
-            ratio``), ``constructions`` (``graph, construction, edges, width, on_edges,
-            off_edges, across, itself, recall, width_over_edges, width_over_nodes``),
-            ``squeezed`` (``arms, dimensions, over_log, over_arms, associative,
-            geometric, ratio``). All have the columns ``seed, nodes``.
+            ratio``), ``constructions``
+            (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`:
+            ``graph, construction, edges, width, on_edges, off_edges, across, itself,
+            recall, width_over_edges, width_over_nodes``), ``squeezed``
+            (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`:
+            ``arms, dimensions, over_log, over_arms, associative, geometric, ratio``).
+            All have the columns ``seed, nodes``.
 
     Returns:
         - ``squeezing``: a row per seed: the growth of the dimensions of a star with its
@@ -129,16 +138,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``squeezed``: dimensions and arms of each star as rows. Columns: ``seed,
           nodes, embedding, value``.
         - ``sparse``: costs of the cycle and the path-star, with their ``ratio``.
-          Columns: ``graph, directions, size, seed, measure, tied, nodes, associations,
-          associative, geometric, ratio, storage, panel``.
+          Columns: those of ``costs``, and ``storage, panel``.
         - ``ratios``: the rows of ``sparse``, and the norms of the complete bipartite
           graph. Columns: as in ``sparse``.
         - ``growth``: the last ratio over the first, by size, of each graph and measure.
           Columns: ``seed, graph, measure, directions, tied, storage, growth``.
         - ``built``: a row per construction, with ``error``, the larger of its errors on
-          edges and on other pairs. Columns: ``graph, seed, construction, nodes, edges,
-          width, on_edges, off_edges, across, itself, recall, width_over_edges,
-          width_over_nodes, error``.
+          edges and on other pairs. Columns: those of ``constructions``, and ``error``.
         - ``three``: the rows of ``built`` for proposition 3. Columns: as in ``built``.
         - ``widths``: width of each construction over the number of nodes. Columns:
           ``seed, graph, construction, value``.

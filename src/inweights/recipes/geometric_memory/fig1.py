@@ -46,10 +46,13 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (associative, TinyNN, TinyGPT, TinySSM, Node2Vec),
-        ``condition`` (the code's, ours); the measures ``recall``, ``correlation`` and
-        ``film``. Values of labels are those of the default settings. ``condition`` is
-        the training: with the settings of the paper's code (the code's), possibly in
-        bfloat16, or with the simplest world and initialisation that suffice (ours).
+        ``condition`` (the code's, ours); the measures ``recall``
+        (:func:`inweights.probes.graph_recall`), ``correlation``
+        (:func:`inweights.probes.hop_correlation` with ``draws=50``) and ``film``
+        (:func:`inweights.probes.snapshot`; during training, first seed only). Values of
+        labels are those of the default settings. ``condition`` is the training: with
+        the settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},
@@ -67,10 +70,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the frames of the animations, the drawn graphs, and the tables of the claims.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
-            worst, recall_others, accuracy, ceiling, loss, floor``), ``correlation``
-            (``spearman, null_mean, null_low, null_high, p``), ``film`` (``gram, recall,
-            recall_others, step``). All have the columns ``graph, architecture,
+        tables: The tables that :func:`plan` makes, by name: ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor``), ``correlation``
+            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high, p``), ``film`` (:func:`inweights.probes.snapshot`: ``gram,
+            recall, recall_others, step``). All have the columns ``graph, architecture,
             condition, seed``.
 
     Returns:

@@ -36,8 +36,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((200, 4); (200, 5)), ``condition``
-        (interleaved, geometry first); the measure ``paths``. Values of labels are those
-        of the default settings.
+        (interleaved, geometry first); the measure ``paths``
+        (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
+        those of the default settings.
     """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
@@ -50,9 +51,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the exact match of whole paths, and the step at which each token is learnt.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
-            ``graph, condition, seed, part, place, hardest, accuracy, exact, statements,
-            chance, step``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`) with the columns ``graph,
+            condition, seed, part, place, hardest, accuracy, exact, statements, chance,
+            step``.
 
     Returns:
         - ``final``: a row per run at its last step
@@ -60,8 +62,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           condition, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``exact``: the same for every step. Columns: as in ``final``.
         - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, by step.
-          Columns: ``graph, condition, seed, part, place, hardest, accuracy, exact,
-          statements, chance, step, token, panel``.
+          Columns: those of ``paths``, and ``token, panel``.
         - ``order``: the steps at which tokens are learnt
           (:func:`~inweights.recipes.shared.derived_paths.learnt`). Columns: ``graph,
           condition, seed, place, step, order, hardest, last, lead``.

@@ -156,7 +156,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` ((2, 5); (3, 4); (2, 3)), ``arms`` (2, 3),
         ``condition`` (next token, first token alone, reverse path, teacherless); the
-        measure ``paths``. Values of labels are those of the default settings.
+        measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
+        Values of labels are those of the default settings.
     """
     pairs = [
         (star, how) for star, how in product(settings.stars, (NEXT, FIRST, REVERSE))
@@ -180,9 +181,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the curves of every token, final accuracies, and when each token is learnt.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
-            ``graph, arms, condition, seed, part, place, hardest, accuracy, exact,
-            statements, chance, step``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`) with the columns ``graph, arms,
+            condition, seed, part, place, hardest, accuracy, exact, statements, chance,
+            step``.
 
     Returns:
         - ``final``: a row per run: ``above``, accuracy of the hardest token minus
@@ -191,9 +193,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           minus 1/d. Columns: ``graph, condition, seed, above, later, exact,
           above_whole``.
         - ``tokens``: ``accuracy`` of every ``token`` by step; with the loss on the
-          hardest token alone, only of that token. Columns: ``graph, arms, condition,
-          seed, part, place, hardest, accuracy, exact, statements, chance, step, token,
-          panel``.
+          hardest token alone, only of that token. Columns: those of ``paths``, and
+          ``token, panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a
           token's place with the step at which it is learnt, that is, first has an
           accuracy of :data:`LEARNT` (.9) or more (−1: the last token first);

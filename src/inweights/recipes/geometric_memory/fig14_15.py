@@ -61,8 +61,14 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` ((200, 4)), ``block`` (residual, no residual),
         ``condition`` (interleaved, geometry first, edges alone), ``taught`` (full path,
-        first token); the measures ``paths``, ``cosines``, ``navigation``, ``edges`` and
-        ``hops``. Values of labels are those of the default settings.
+        first token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`;
+        during training), ``cosines`` (:func:`inweights.probes.arm_cosines` with
+        ``arms=30``), ``navigation`` (:func:`inweights.probes.navigation`; only for
+        ``taught`` full path), ``edges`` (:func:`inweights.probes.stepwise` with
+        ``roles=("edge", "reverse_edge")``) and ``hops``
+        (:func:`inweights.probes.hop_correlation` with ``draws=20``; only for
+        ``condition`` edges alone, ``graph`` (200, 4)). Values of labels are those of
+        the default settings.
     """
     trials = []
     for star, block in product(settings.stars, (ADDS, REPLACES)):
@@ -101,12 +107,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final accuracies of paths, when tokens are learnt, and the geometry.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` (``part, place,
-            hardest, accuracy, exact, statements, chance, step``), ``cosines`` (``leaf,
-            first, own, cosine``), ``navigation`` (``depth, hops, nearest, ridge,
-            explained, chance``), ``edges`` (``part, role, place, statements, accuracy,
-            recall, exact``), ``hops`` (``spearman, null_mean, null_low, null_high,
-            p``). All have the columns ``graph, block, condition, taught, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
+            exact, statements, chance, step``), ``cosines``
+            (:func:`inweights.probes.arm_cosines`: ``leaf, first, own, cosine``),
+            ``navigation`` (:func:`inweights.probes.navigation`: ``depth, hops, nearest,
+            ridge, explained, chance``), ``edges`` (:func:`inweights.probes.stepwise`:
+            ``part, role, place, statements, accuracy, recall, exact``), ``hops``
+            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high, p``). All have the columns ``graph, block, condition, taught,
+            seed``.
 
     Returns:
         - ``curves``: a row per step of each run that is trained on paths. Columns:
@@ -116,8 +126,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           condition, taught, seed, step, hardest, exact, easiest_last, trained,
           chance``.
         - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, with the loss
-          on whole paths. Columns: ``graph, block, condition, taught, seed, part, place,
-          hardest, accuracy, exact, statements, chance, step, token, panel``.
+          on whole paths. Columns: those of ``paths``, and ``token, panel``.
         - ``order``: the steps at which tokens are learnt, that is, have an accuracy of
           a half (:func:`~inweights.recipes.shared.derived_paths.learnt`). Columns:
           ``graph, block, condition, taught, seed, place, step, order, hardest, last,
@@ -125,11 +134,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``geometry``: a row per run; cosines within an arm and across arms, and
           whether the own first node is ``nearest``. Columns: ``graph, block, condition,
           taught, seed, own, others, gap, nearest, ridge``.
-        - ``matrix``: cosines of the first seed, for the heat-maps. Columns: ``graph,
-          block, condition, taught, seed, leaf, first, own, cosine, panel``.
+        - ``matrix``: cosines of the first seed, for the heat-maps. Columns: those of
+          ``cosines``, and ``panel``.
         - ``correlation``: Spearman's ρ of cosine and hops, of the runs that learn edges
-          alone. Columns: ``graph, block, condition, taught, seed, spearman, null_mean,
-          null_low, null_high, p``.
+          alone. Columns: those of ``hops``.
     """
     taught_paths = pl.col("condition") != ways.ALONE
     runs = derived_paths.whole(tables["paths"]).filter(taught_paths)

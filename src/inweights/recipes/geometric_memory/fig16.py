@@ -77,7 +77,9 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` ((40, 2, 4)), ``condition`` (interleaved,
         geometry first, random), ``split`` (leaf, first token); the measures ``paths``
-        and ``edges``. Values of labels are those of the default settings.
+        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
+        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``).
+        Values of labels are those of the default settings.
     """
     trials = [
         tree.star.trial(
@@ -98,9 +100,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the curves and final accuracies of every run, and the final accuracy of every token.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
-            chance, step``), ``edges`` (``role, recall``). All have the columns ``graph,
-            condition, split, seed, part, place, accuracy, exact, statements``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
+            ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). All have
+            the columns ``graph, condition, split, seed, part, place, accuracy, exact,
+            statements``.
 
     Returns:
         - ``curves``: a row per run and step. Columns: ``graph, condition, split, seed,
@@ -109,12 +113,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``judged``: the same; ``exact`` and ``hardest`` are NaN if the run has
           memorised less than :data:`KNOWN` (.95) of its trained paths. Columns: as in
           ``curves``.
-        - ``ends``: accuracy of the last token of each path. Columns: ``graph,
-          condition, split, seed, part, place, hardest, accuracy, exact, statements,
-          chance, step``.
-        - ``places``: accuracy of every token, at the last step. Columns: ``graph,
-          condition, split, seed, part, place, hardest, accuracy, exact, statements,
-          chance, step, panel``.
+        - ``ends``: accuracy of the last token of each path. Columns: those of
+          ``paths``.
+        - ``places``: accuracy of every token, at the last step. Columns: those of
+          ``paths``, and ``panel``.
     """
     panel = pl.format("{}, {}", "graph", "condition")
     runs = whole(tables["paths"]).with_columns(panel=panel)

@@ -50,10 +50,13 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (Node2Vec, TinyGPT, TinySSM, TinyNN, associative),
-        ``condition`` (the code's, ours); the measures ``recall``, ``correlation`` and
-        ``energy``. Values of labels are those of the default settings. ``condition`` is
-        the training: with the settings of the paper's code (the code's), possibly in
-        bfloat16, or with the simplest world and initialisation that suffice (ours).
+        ``condition`` (the code's, ours); the measures ``recall``
+        (:func:`inweights.probes.graph_recall`), ``correlation``
+        (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
+        (:func:`inweights.probes.spectral_energy` with ``draws=200``). Values of labels
+        are those of the default settings. ``condition`` is the training: with the
+        settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     draws = {"draws": settings.draws}
     return Plan(
@@ -76,11 +79,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return three measures of each memory's geometry, compared with random vectors.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
-            worst, recall_others, accuracy, ceiling, loss, floor``), ``correlation``
-            (``spearman, null_mean, null_low, null_high, p``), ``energy`` (``space,
-            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
-            null_high``). All have the columns ``graph, architecture, condition, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor``), ``correlation``
+            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high, p``), ``energy`` (:func:`inweights.probes.spectral_energy`:
+            ``space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
+            null_low, null_high``). All have the columns ``graph, architecture,
+            condition, seed``.
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

@@ -52,10 +52,14 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (frozen, free), ``condition``
-        (the code's); the measures ``recall``, ``margin`` and ``hops``. Values of labels
-        are those of the default settings. ``condition`` is the training: with the
-        settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        (the code's); the measures ``recall`` (:func:`inweights.probes.graph_recall`;
+        during training), ``margin`` (:func:`inweights.probes.edge_margin`; during
+        training, only for ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
+        (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training,
+        only for ``architecture`` TinyGPT). Values of labels are those of the default
+        settings. ``condition`` is the training: with the settings of the paper's code
+        (the code's), possibly in bfloat16, or with the simplest world and
+        initialisation that suffice (ours).
     """
     wide = partial(gm.Training, width=settings.width)
     nn = {
@@ -100,9 +104,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps at which TinyNN and TinyGPT store edges, and at which geometry emerges.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
-            worst, recall_others, accuracy, ceiling, loss, floor``), ``margin``
-            (``rivals, over, margin, worst, positive``), ``hops`` (``spearman,
+        tables: The tables that :func:`plan` makes, by name: ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor``), ``margin``
+            (:func:`inweights.probes.edge_margin`: ``rivals, over, margin, worst,
+            positive``), ``hops`` (:func:`inweights.probes.hop_correlation`: ``spearman,
             null_mean, null_low, null_high, p``). All have the columns ``graph,
             architecture, embeddings, condition, seed, step``.
 

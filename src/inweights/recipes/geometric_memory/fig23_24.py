@@ -47,10 +47,11 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (Node2Vec, TinyGPT, TinyNN, associative), ``condition`` (the
-        code's, ours); the measures ``cosines`` and ``early``. Values of labels are
-        those of the default settings. ``condition`` is the training: with the settings
-        of the paper's code (the code's), possibly in bfloat16, or with the simplest
-        world and initialisation that suffice (ours).
+        code's, ours); the measures ``cosines`` (:func:`inweights.probes.cosines`) and
+        ``early`` (:func:`inweights.probes.cosines`; during training). Values of labels
+        are those of the default settings. ``condition`` is the training: with the
+        settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     architectures = (gm.NODE2VEC, gm.GPT, gm.NN, gm.FROZEN)
     trials = gm.trials(
@@ -72,9 +73,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return matrices of cosines of the first seed, and the correlation with hops for every seed.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines``, ``early``
-            (``step``). All have the columns ``graph, architecture, condition, seed,
-            source, target, hops, cosine``.
+        tables: The tables that :func:`plan` makes, by name: ``cosines``
+            (:func:`inweights.probes.cosines`), ``early``
+            (:func:`inweights.probes.cosines`: ``step``). All have the columns ``graph,
+            architecture, condition, seed, source, target, hops, cosine``.
 
     Returns:
         - ``conditions``: a row per run in each condition, with Spearman's ρ of cosine

@@ -103,11 +103,20 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``setting`` (self-edges, rate .01; GPT start, rate .01;
         GPT start, rate .0001; unit normal, rate .0001; unit normal, rate .1; unit
         normal, weight decay 10; unit normal, dropout .4; unit normal, rate .001),
-        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``,
-        ``margin``, ``own_margin``, ``correlation``, ``energy``, ``zigzag`` and
-        ``cosines``. Values of labels are those of the default settings. ``condition``
-        is the training: with the settings of the paper's code (the code's), possibly in
-        bfloat16, or with the simplest world and initialisation that suffice (ours).
+        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``
+        (:func:`inweights.probes.graph_recall`), ``margin``
+        (:func:`inweights.probes.edge_margin`), ``own_margin``
+        (:func:`inweights.probes.geometric_margin` with ``draws=200``), ``correlation``
+        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+        :func:`inweights.probes.hop_correlation` with ``draws=200``), ``energy``
+        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+        :func:`inweights.probes.spectral_energy` with ``draws=200``), ``zigzag``
+        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+        :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
+        (:func:`inweights.probes.cosines`; first seed only). Values of labels are those
+        of the default settings. ``condition`` is the training: with the settings of the
+        paper's code (the code's), possibly in bfloat16, or with the simplest world and
+        initialisation that suffice (ours).
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -166,32 +175,39 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return three measures of geometry for every seed, compared with random vectors.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
-            worst, recall_others, accuracy, ceiling, loss, floor``), ``margin``
-            (``rivals, over, margin, worst, positive``), ``own_margin`` (``over, margin,
-            worst, positive, null_positive, null_worst, null_all, p``), ``correlation``
-            (``spearman, null_mean, null_low, null_high, p``), ``energy`` (``space,
-            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
-            null_high``), ``zigzag`` (``zigzag, bottom, null_mean, null_low, null_high,
-            bottom_null``), ``cosines`` (``source, target, hops, cosine``). All have the
-            columns ``setting, condition, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor``), ``margin``
+            (:func:`inweights.probes.edge_margin`: ``rivals, over, margin, worst,
+            positive``), ``own_margin`` (:func:`inweights.probes.geometric_margin`:
+            ``over, margin, worst, positive, null_positive, null_worst, null_all, p``),
+            ``correlation``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+            :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high, p``), ``energy``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+            :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
+            cumulative, degenerate, null_mean, null_low, null_high``), ``zigzag``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+            :func:`inweights.probes.zigzag`: ``zigzag, bottom, null_mean, null_low,
+            null_high, bottom_null``), ``cosines`` (:func:`inweights.probes.cosines`:
+            ``source, target, hops, cosine``). All have the columns ``setting,
+            condition, seed``.
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code,
         in bfloat16), and:
 
         - ``conditions``: Spearman's ρ of cosine and hops in all conditions. Columns:
-          ``setting, condition, seed, spearman, null_mean, null_low, null_high, p,
-          graph``.
+          those of ``correlation``, and ``graph``.
         - ``correlation``: the same in the judged condition, with ``geometry`` (−ρ) and
-          ``size`` (its absolute value). Columns: ``setting, seed, spearman, null_mean, null_low,
-          null_high, p, geometry, size``.
+          ``size`` (its absolute value). Columns: ``setting, seed, spearman, null_mean,
+          null_low, null_high, p, geometry, size``.
         - ``correlations``: the rows of ``correlation``, with rows of random vectors.
           Columns: ``setting, seed, spearman, null_mean, null_low, null_high, p,
           geometry, size, graph``.
         - ``margins``: margins of edges over other nodes, in all conditions. Columns:
-          ``setting, condition, seed, rivals, over, margin, worst, positive,
-          neighbour``.
+          those of ``margin``, and ``neighbour``.
         - ``zigzags``: energy along negative eigendirections. Columns: ``setting, seed,
           zigzag, bottom, null_mean, null_low, null_high, bottom_null``.
         - ``spectra``: energy by eigenspace, ``number`` from 1. Columns: ``setting,

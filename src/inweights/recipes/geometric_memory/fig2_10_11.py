@@ -44,9 +44,12 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``stars`` and ``design``, with the labels ``task`` (in weights,
-        in context), ``arms`` (5, 3). Values of labels are those of the default
-        settings.
+        The computations ``stars``
+        (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`) and
+        ``design``
+        (:func:`~inweights.theory.geometric_memory.star_picture.star_design`), with the
+        labels ``task`` (in weights, in context), ``arms`` (5, 3). Values of labels are
+        those of the default settings.
     """
     worlds: dict[str, PathStar | InContextStar] = {
         IN_WEIGHTS: settings.star,
@@ -79,9 +82,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table ``task``, with the number of possible first nodes for each arm.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``stars`` (``panel, note,
-            arm, depth, kind, node, x, y``), ``design`` (``arms, told, edges, first,
-            later``). All have the columns ``task, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``stars``
+            (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`:
+            ``panel, note, arm, depth, kind, node, x, y``), ``design``
+            (:func:`~inweights.theory.geometric_memory.star_picture.star_design`:
+            ``arms, told, edges, first, later``). All have the columns ``task, seed``.
 
     Returns:
         ``task``: the table ``design`` with ``choices``, the number of first nodes per

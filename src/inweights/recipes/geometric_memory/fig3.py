@@ -67,8 +67,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` ((200, 4); (200, 5); (1000, 5)), ``condition``
         (interleaved, geometry first, random, permuted, forward edges only, reverse
-        path), ``taught`` (full path, first token); the measures ``paths`` and
-        ``edges``. Values of labels are those of the default settings.
+        path), ``taught`` (full path, first token); the measures ``paths``
+        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
+        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``).
+        Values of labels are those of the default settings.
     """
     task = settings.own or PathStar()
     stars = settings.stars[:1] if settings.own else settings.stars
@@ -110,9 +112,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final accuracies, curves of the hardest token, and recall of trained facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
-            chance, step``), ``edges`` (``role, recall``). All have the columns ``graph,
-            condition, taught, seed, part, place, accuracy, exact, statements``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
+            ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). All have
+            the columns ``graph, condition, taught, seed, part, place, accuracy, exact,
+            statements``.
 
     Returns:
         - ``final``: a row per run at its last step: accuracies of held-out paths,
@@ -120,8 +124,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           whose most likely answer is right). Columns: ``graph, condition, taught, seed,
           step, hardest, exact, easiest_last, trained, chance, recall, answered``.
         - ``curves``: accuracy of the hardest token by step, of the runs that are not
-          controls. Columns: ``graph, condition, taught, seed, part, place, hardest,
-          accuracy, exact, statements, chance, step, line``.
+          controls. Columns: those of ``paths``, and ``line``.
         - ``conditions``: the accuracies of the first graph as rows, ``what`` and
           ``accuracy``. Columns: ``condition, seed, what, accuracy``.
     """

@@ -52,11 +52,17 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT, TinySSM, associative), ``edges`` (both, forward,
-        backward), ``condition`` (the code's, ours); the measures ``recall``,
-        ``cosines``, ``correlation`` and ``energy``. Values of labels are those of the
-        default settings. ``condition`` is the training: with the settings of the
-        paper's code (the code's), possibly in bfloat16, or with the simplest world and
-        initialisation that suffice (ours).
+        backward), ``condition`` (the code's, ours); the measures ``recall``
+        (:func:`inweights.probes.graph_recall`), ``cosines``
+        (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+        :func:`inweights.probes.cosines`), ``correlation``
+        (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+        :func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
+        (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+        :func:`inweights.probes.spectral_energy` with ``draws=200``). Values of labels
+        are those of the default settings. ``condition`` is the training: with the
+        settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     from inweights.probes.geometry.reference_graph import both_ways
 
@@ -85,10 +91,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return geometry compared with chance, over all pairs and over pairs without an edge.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
-            worst, recall_others, accuracy, ceiling, loss, floor``), ``cosines``
-            (``source, target, hops, cosine``), ``correlation`` (``spearman, null_mean,
-            null_low, null_high, p``), ``energy`` (``space, eigenvalue, size, energy,
+        tables: The tables that :func:`plan` makes, by name: ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor``), ``cosines``
+            (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+            :func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
+            ``correlation``
+            (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+            :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high, p``), ``energy``
+            (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+            :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
             cumulative, degenerate, null_mean, null_low, null_high``). All have the
             columns ``graph, architecture, edges, condition, seed``.
 
@@ -96,9 +109,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables in the judged condition (the settings of the paper's code),
         without the column ``condition``, and:
 
-        - ``conditions``: Spearman's ρ of TinyGPT in all conditions. Columns: ``graph,
-          architecture, edges, condition, seed, spearman, null_mean, null_low,
-          null_high, p``.
+        - ``conditions``: Spearman's ρ of TinyGPT in all conditions. Columns: those of
+          ``correlation``.
         - ``correlation``: ρ of cosine and hops, its ``size``, and ``beyond_chance``,
           its distance from the null distribution. Columns: ``graph, architecture,
           edges, seed, spearman, null_mean, null_low, null_high, p, size,

@@ -54,7 +54,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` ((200, 4)), ``edges`` (both, forward,
         backward), ``task`` (forward path; reverse path; reverse path, leaf first); the
-        measure ``paths``. Values of labels are those of the default settings.
+        measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
+        Values of labels are those of the default settings.
     """
     trials = []
     for star, task in product(settings.stars, TASKS):
@@ -74,9 +75,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     an answer in trained paths, and a held-out leaf is never an answer.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
-            ``graph, edges, task, seed, part, place, hardest, accuracy, exact,
-            statements, chance, step``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`) with the columns ``graph, edges,
+            task, seed, part, place, hardest, accuracy, exact, statements, chance,
+            step``.
 
     Returns:
         ``curves``, a row per run and step, and ``final``, its rows of the last step;

@@ -39,9 +39,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((200, 4); (200, 5)), ``task`` (forward path,
-        reverse path); the measure ``paths``. Values of labels are those of the default
-        settings. A *forward path* is written from the root to the leaf, a *reverse
-        path* from the leaf to the root; the leaf is the prompt of both.
+        reverse path); the measure ``paths`` (:func:`inweights.probes.path_accuracy`;
+        during training). Values of labels are those of the default settings. A *forward
+        path* is written from the root to the leaf, a *reverse path* from the leaf to
+        the root; the leaf is the prompt of both.
     """
     trials = [
         star.trial(
@@ -56,9 +57,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final accuracies of held-out and trained paths, and their half-times.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
-            ``graph, task, seed, part, place, hardest, accuracy, exact, statements,
-            chance, step``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`) with the columns ``graph, task,
+            seed, part, place, hardest, accuracy, exact, statements, chance, step``.
 
     Returns:
         - ``curves``: a row per run and step

@@ -52,7 +52,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((600, 5)), ``pauses`` (0, 1, 2, 5); the
-        measure ``paths``. Values of labels are those of the default settings.
+        measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
+        Values of labels are those of the default settings.
     """
     trials = [
         structs.replace(star, pauses=pauses).trial(
@@ -67,9 +68,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves, their means and final values, and half-times of held-out paths.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
-            ``graph, pauses, seed, part, place, hardest, accuracy, exact, statements,
-            chance, step``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`) with the columns ``graph, pauses,
+            seed, part, place, hardest, accuracy, exact, statements, chance, step``.
 
     Returns:
         - ``curves``: a row per run and step

@@ -41,8 +41,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((200, 4)), ``condition`` (two phases, edges
-        first, geometry first); the measures ``paths`` and ``edges``. Values of labels
-        are those of the default settings.
+        first, geometry first); the measures ``paths``
+        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
+        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``;
+        during training). Values of labels are those of the default settings.
     """
     trials = [
         structs.replace(star, paths=settings.paths).trial(
@@ -58,9 +60,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves of paths and edges, their peak, and the loss after the peak.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
-            chance``), ``edges`` (``role, recall``). All have the columns ``graph,
-            condition, seed, part, place, accuracy, exact, statements, step``.
+        tables: The tables that :func:`plan` makes, by name: ``paths``
+            (:func:`inweights.probes.path_accuracy`: ``hardest, chance``), ``edges``
+            (:func:`inweights.probes.stepwise`: ``role, recall``). All have the columns
+            ``graph, condition, seed, part, place, accuracy, exact, statements, step``.
 
     Returns:
         - ``curves``: ``value`` of four ``series`` by step. Columns: ``graph, condition,

@@ -38,8 +38,11 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((200, 4); (200, 5)), ``condition``
-        (interleaved, edges alone, random); the measures ``cosines``, ``navigation`` and
-        ``paths``. Values of labels are those of the default settings.
+        (interleaved, edges alone, random); the measures ``cosines``
+        (:func:`inweights.probes.arm_cosines` with ``arms=30``), ``navigation``
+        (:func:`inweights.probes.navigation`) and ``paths``
+        (:func:`inweights.probes.path_accuracy`). Values of labels are those of the
+        default settings.
     """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
@@ -61,10 +64,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return cosines of a leaf with the first node of its own arm, and of other arms.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``leaf, first,
-            own, cosine``), ``navigation`` (``depth, hops, nearest, ridge, explained,
-            chance``), ``paths`` (``part, place, hardest, accuracy, exact, statements,
-            chance``). All have the columns ``graph, condition, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``cosines``
+            (:func:`inweights.probes.arm_cosines`: ``leaf, first, own, cosine``),
+            ``navigation`` (:func:`inweights.probes.navigation`: ``depth, hops, nearest,
+            ridge, explained, chance``), ``paths``
+            (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
+            exact, statements, chance``). All have the columns ``graph, condition,
+            seed``.
 
     Returns:
         - ``runs``: a row per run: the mean cosines with the ``own`` first node and with
@@ -72,8 +78,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           first node is ``nearest``. Columns: ``graph, condition, seed, own, others,
           gap, nearest, ridge``.
         - ``matrix``: cosines of leaves and first nodes of the first seed, for a
-          heat-map. Columns: ``graph, condition, seed, leaf, first, own, cosine,
-          panel``.
+          heat-map. Columns: those of ``cosines``, and ``panel``.
         - ``pairs``: ``cosine`` to own and other arms, as rows. Columns: ``graph,
           condition, seed, arm, cosine``.
     """

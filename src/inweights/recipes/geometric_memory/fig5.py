@@ -52,10 +52,12 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT, TinySSM, associative), ``condition`` (the code's,
-        ours); the measures ``cosines``, ``correlation`` and ``recall``. Values of
-        labels are those of the default settings. ``condition`` is the training: with
-        the settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        ours); the measures ``cosines`` (:func:`inweights.probes.cosines`),
+        ``correlation`` (:func:`inweights.probes.hop_correlation` with ``draws=50``;
+        during training) and ``recall`` (:func:`inweights.probes.graph_recall`; during
+        training). Values of labels are those of the default settings. ``condition`` is
+        the training: with the settings of the paper's code (the code's), possibly in
+        bfloat16, or with the simplest world and initialisation that suffice (ours).
     """
     made = gm.trials(settings.graphs, MODELS, settings.most, variant=settings.variant)
     measures = [Measure(name="cosines", probe=iw.probes.cosines)]
@@ -79,11 +81,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the final and the best geometry of a memory of edges, and cosines by hops.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,
-            target, hops, cosine``), ``correlation`` (``spearman, null_mean, null_low,
-            null_high, p, step``), ``recall`` (``recall, worst, recall_others, accuracy,
-            ceiling, loss, floor, step``). All have the columns ``graph, architecture,
-            condition, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``cosines``
+            (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
+            ``correlation`` (:func:`inweights.probes.hop_correlation`: ``spearman,
+            null_mean, null_low, null_high, p, step``), ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor, step``). All have the columns ``graph,
+            architecture, condition, seed``.
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

@@ -68,10 +68,16 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (associative, TinyNN, TinyGPT, Node2Vec), ``horizon`` (early;
         late; late, β₂ = .9995), ``condition`` (the code's, bf16; the code's; ours); the
-        measures ``recall``, ``energy``, ``margin`` and ``correlation``; the computation
-        ``one_step``. Values of labels are those of the default settings. ``condition``
-        is the training: with the settings of the paper's code (the code's), possibly in
-        bfloat16, or with the simplest world and initialisation that suffice (ours).
+        measures ``recall`` (:func:`inweights.probes.graph_recall`; during training),
+        ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``; during
+        training), ``margin`` (:func:`inweights.probes.edge_margin`; during training)
+        and ``correlation`` (:func:`inweights.probes.hop_correlation` with ``draws=1``;
+        during training, only for ``architecture`` TinyGPT, ``horizon`` late); the
+        computation ``one_step``
+        (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`). Values of
+        labels are those of the default settings. ``condition`` is the training: with
+        the settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     wide = partial(gm.Training, width=settings.width)
     frozen = wide(
@@ -145,15 +151,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps at which edges are stored, margins become positive, and half-times.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall`` (``architecture,
-            horizon, condition, recall, worst, recall_others, accuracy, ceiling, loss,
-            floor, step``), ``energy`` (``architecture, horizon, condition, space,
-            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low, …``),
-            ``margin`` (``architecture, horizon, condition, rivals, over, margin, worst,
-            positive, step``), ``correlation`` (``architecture, horizon, condition,
-            spearman, null_mean, null_low, null_high, p, step``), ``one_step`` (``width,
-            on_edges, off_edges, recall, expected``). All have the columns ``graph,
-            seed``.
+        tables: The tables that :func:`plan` makes, by name: ``recall``
+            (:func:`inweights.probes.graph_recall`: ``architecture, horizon, condition,
+            recall, worst, recall_others, accuracy, ceiling, loss, floor, step``),
+            ``energy`` (:func:`inweights.probes.spectral_energy`: ``architecture,
+            horizon, condition, space, eigenvalue, size, energy, cumulative, degenerate,
+            null_mean, null_low, …``), ``margin`` (:func:`inweights.probes.edge_margin`:
+            ``architecture, horizon, condition, rivals, over, margin, worst, positive,
+            step``), ``correlation`` (:func:`inweights.probes.hop_correlation`:
+            ``architecture, horizon, condition, spearman, null_mean, null_low,
+            null_high, p, step``), ``one_step``
+            (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`:
+            ``width, on_edges, off_edges, recall, expected``). All have the columns
+            ``graph, seed``.
 
     Returns:
         - ``times``: a row per run: ``stored``, the first step of recall 1;
@@ -168,12 +178,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``node2vec``: half-time of Node2Vec. Columns: ``graph, architecture, horizon,
           seed, half_time``.
         - ``soon``: smallest margins at the first measured step of the long runs.
-          Columns: ``graph, architecture, horizon, condition, seed, rivals, over,
-          margin, worst, positive, step, stored``.
+          Columns: those of ``margin``, and ``stored``.
         - ``end``: smallest margins at the last step. Columns: as in ``soon``.
         - ``margins``: smallest margins at every step, with ``moment``, the ``β₂`` of
-          AdamW. Columns: ``graph, architecture, horizon, condition, seed, rivals, over,
-          margin, worst, positive, step, stored, moment``.
+          AdamW. Columns: those of ``margin``, and ``stored, moment``.
         - ``curves``: recall and top energy of TinyNN up to step 20. Columns: ``graph,
           seed, step, value, series``.
         - ``gpt_curves``: recall and geometry of TinyGPT. Columns: ``graph,

@@ -64,10 +64,12 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``axis``
         (width, initial scale), ``value`` (2, 8, 17, 100, 400, 0.02, 0.3, 1.0),
         ``architecture`` (TinyGPT), ``condition`` (the code's, ours); the measures
-        ``energy`` and ``deeper``. Values of labels are those of the default settings.
-        ``condition`` is the training: with the settings of the paper's code (the
-        code's), possibly in bfloat16, or with the simplest world and initialisation
-        that suffice (ours).
+        ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=200``) and
+        ``deeper`` (:func:`inweights.probes.spectral_energy` with ``draws=200``; only
+        for ``architecture`` TinyGPT). Values of labels are those of the default
+        settings. ``condition`` is the training: with the settings of the paper's code
+        (the code's), possibly in bfloat16, or with the simplest world and
+        initialisation that suffice (ours).
     """
     models = [
         *(
@@ -106,10 +108,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the energy in the top eigenspaces, and the number of dimensions in use.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``energy`` (``axis,
-            value``), ``deeper`` (``architecture, condition``). All have the columns
-            ``graph, seed, space, eigenvalue, size, energy, cumulative, degenerate,
-            null_mean, null_low, null_high``.
+        tables: The tables that :func:`plan` makes, by name: ``energy``
+            (:func:`inweights.probes.spectral_energy`: ``axis, value``), ``deeper``
+            (:func:`inweights.probes.spectral_energy`: ``architecture, condition``). All
+            have the columns ``graph, seed, space, eigenvalue, size, energy, cumulative,
+            degenerate, null_mean, null_low, null_high``.
 
     Returns:
         - ``top``: a row per run; energy in the top eigenspaces
@@ -123,8 +126,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :data:`USED` times that of chance, and ``extra``, the number of these outside
           the top eigenspaces. Columns: ``graph, axis, value, seed, dimensions, extra``.
         - ``spectra``: energy by eigenspace of Node2Vec and TinyGPT, with rows of random
-          vectors. Columns: ``graph, axis, value, seed, space, eigenvalue, size, energy,
-          cumulative, degenerate, null_mean, null_low, null_high, number, architecture,
+          vectors. Columns: those of ``energy``, and ``number, architecture,
           condition``.
     """
     by = ["graph", "axis", "value"]

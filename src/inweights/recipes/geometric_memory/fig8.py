@@ -54,8 +54,12 @@ def plan(settings: Settings) -> Plan:
             ``moments``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (cycle); the measure ``autograd``; the
-        computations ``spaces``, ``moments`` and ``long``. Values of labels are those of
+        Trials with the labels ``graph`` (cycle); the measure ``autograd``
+        (:func:`inweights.probes.dynamics.off_descent` with ``rate=0.01``,
+        ``steps=10000``); the computations ``spaces``
+        (:func:`inweights.probes.dynamics.along_descent`), ``moments``
+        (:func:`inweights.probes.dynamics.along_descent`) and ``long``
+        (:func:`inweights.probes.dynamics.along_descent`). Values of labels are those of
         the default settings.
     """
     from inweights.probes.dynamics import along_descent, off_descent
@@ -99,11 +103,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final and extreme values of each run for the claims, and curves for the figures.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``autograd`` (``distance,
-            travelled``), ``spaces`` (``step, space, size, coefficient, energy,
-            length``), ``moments`` (``step, loss, outside_c, outside_s, outside_v,
-            outside_random, s_low, s_high, s_trace, walk_low, walk_high, …``), ``long``
-            (``step, loss, outside_c, outside_s, outside_v, outside_random, s_low,
+        tables: The tables that :func:`plan` makes, by name: ``autograd``
+            (:func:`inweights.probes.dynamics.off_descent`: ``distance, travelled``),
+            ``spaces`` (:func:`inweights.probes.dynamics.along_descent`: ``step, space,
+            size, coefficient, energy, length``), ``moments``
+            (:func:`inweights.probes.dynamics.along_descent`: ``step, loss, outside_c,
+            outside_s, outside_v, outside_random, s_low, s_high, s_trace, walk_low,
+            walk_high, …``), ``long`` (:func:`inweights.probes.dynamics.along_descent`:
+            ``step, loss, outside_c, outside_s, outside_v, outside_random, s_low,
             s_high, s_trace, walk_low, walk_high, …``). All have the columns ``graph,
             seed``.
 
@@ -116,8 +123,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``extremes``: least and largest values over a run. Columns: ``graph, seed,
           s_low, walk_low, s_high, s_trace, walk_high, c_top, c_second, outside_c,
           outside_v``.
-        - ``curves``: of the smoothest eigenspaces, by step. Columns: ``graph, seed,
-          step, space, size, coefficient, energy, length, name``.
+        - ``curves``: of the smoothest eigenspaces, by step. Columns: those of
+          ``spaces``, and ``name``.
         - ``shares``: the ``share`` of each matrix outside the eigenspaces, by step.
           Columns: ``graph, seed, step, matrix, share``.
         - ``rest``: the ``ratio`` of the gap above the null space to the largest

@@ -53,10 +53,19 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``model``
         (Node2Vec; untied Node2Vec; untied, unit normal; TinyNN), ``self_edges``,
-        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``,
-        ``margin``, ``own_margin``, ``zigzag``, ``energy`` and ``correlation``. Values
-        of labels are those of the default settings. ``condition`` is the training: with
-        the settings of the paper's code (the code's), possibly in bfloat16, or with the
+        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``
+        (:func:`inweights.probes.graph_recall`), ``margin``
+        (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
+        ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
+        only for ``model`` TinyNN), ``zigzag``
+        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+        :func:`inweights.probes.zigzag` with ``draws=200``), ``energy``
+        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+        :func:`inweights.probes.spectral_energy` with ``draws=200``) and ``correlation``
+        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+        :func:`inweights.probes.hop_correlation` with ``draws=200``). Values of labels
+        are those of the default settings. ``condition`` is the training: with the
+        settings of the paper's code (the code's), possibly in bfloat16, or with the
         simplest world and initialisation that suffice (ours).
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
@@ -95,35 +104,38 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return energies minus those of random vectors, with and without self-edges, and margins.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
-            worst, recall_others, accuracy, ceiling, loss, floor``), ``margin``
-            (``rivals, over, margin, worst, positive``), ``own_margin`` (``over, margin,
-            worst, positive, null_positive, null_worst, null_all, p``), ``zigzag``
-            (``zigzag, bottom, null_mean, null_low, null_high, bottom_null``),
-            ``energy`` (``space, eigenvalue, size, energy, cumulative, degenerate,
-            null_mean, null_low, null_high``), ``correlation`` (``spearman, null_mean,
-            null_low, null_high, p``). All have the columns ``graph, model, self_edges,
-            condition, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor``), ``margin``
+            (:func:`inweights.probes.edge_margin`: ``rivals, over, margin, worst,
+            positive``), ``own_margin`` (:func:`inweights.probes.geometric_margin`:
+            ``over, margin, worst, positive, null_positive, null_worst, null_all, p``),
+            ``zigzag``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+            :func:`inweights.probes.zigzag`: ``zigzag, bottom, null_mean, null_low,
+            null_high, bottom_null``), ``energy``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+            :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
+            cumulative, degenerate, null_mean, null_low, null_high``), ``correlation``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+            :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
+            null_high, p``). All have the columns ``graph, model, self_edges, condition,
+            seed``.
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code,
         in bfloat16), and:
 
         - ``zigzags``: energy along negative eigendirections; ``excess`` and
-          ``bottom_excess`` over random vectors. Columns: ``graph, model, self_edges,
-          seed, zigzag, bottom, null_mean, null_low, null_high, bottom_null, condition,
-          excess, bottom_excess``.
+          ``bottom_excess`` over random vectors. Columns: those of ``zigzag``, and
+          ``excess, bottom_excess``.
         - ``beside_chance``: ``zigzags`` with rows of random vectors. Columns: as in
           ``zigzags``.
         - ``trained_spectra``: energy by eigenspace of TinyNN and untied Node2Vec.
-          Columns: ``graph, model, self_edges, seed, space, eigenvalue, size, energy,
-          cumulative, degenerate, null_mean, null_low, null_high, condition, number,
-          panel``.
+          Columns: those of ``energy``, and ``number, panel``.
         - ``least``: the smallest margins, with and without self-edges (``loops``).
-          Columns: ``graph, model, self_edges, condition, seed, rivals, over, margin,
-          worst, positive, loops``.
-        - ``cycle_margins``: margins on the cycle. Columns: ``graph, model, self_edges,
-          condition, seed, rivals, over, margin, worst, positive``.
+          Columns: those of ``margin``, and ``loops``.
+        - ``cycle_margins``: margins on the cycle. Columns: those of ``margin``.
         - ``cycle_own``: margins on the cycle, with those of random embeddings. Columns:
           ``graph, model, self_edges, seed, over, margin, worst, positive,
           null_positive, null_worst, null_all, p``.

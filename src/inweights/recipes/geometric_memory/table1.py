@@ -49,10 +49,12 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (associative, TinyGPT, Node2Vec), ``condition`` (the code's,
-        ours); the measures ``cosines``, ``correlation`` and ``recall``. Values of
-        labels are those of the default settings. ``condition`` is the training: with
-        the settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        ours); the measures ``cosines`` (:func:`inweights.probes.cosines`),
+        ``correlation`` (:func:`inweights.probes.hop_correlation` with ``draws=200``)
+        and ``recall`` (:func:`inweights.probes.graph_recall`). Values of labels are
+        those of the default settings. ``condition`` is the training: with the settings
+        of the paper's code (the code's), possibly in bfloat16, or with the simplest
+        world and initialisation that suffice (ours).
     """
     draws = {"draws": settings.draws}
     return Plan(
@@ -75,11 +77,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return correlations of cosine and hop distance, over all and over non-adjacent pairs.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,
-            target, hops, cosine``), ``correlation`` (``spearman, null_mean, null_low,
-            null_high, p``), ``recall`` (``recall, worst, recall_others, accuracy,
-            ceiling, loss, floor``). All have the columns ``graph, architecture,
-            condition, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``cosines``
+            (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
+            ``correlation`` (:func:`inweights.probes.hop_correlation`: ``spearman,
+            null_mean, null_low, null_high, p``), ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor``). All have the columns ``graph,
+            architecture, condition, seed``.
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

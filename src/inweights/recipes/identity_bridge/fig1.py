@@ -31,9 +31,11 @@ def plan(settings: Settings) -> Plan:
             :class:`~inweights.recipes.shared.language.invented.InventedSettings`.
 
     Returns:
-        The computations ``before`` and ``after``, with the labels ``facts`` (real,
-        invented), ``condition`` (one hop, two hops of half, and identity). Values of
-        labels are those of the default settings.
+        The computations ``before``
+        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) and
+        ``after`` (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
+        with the labels ``facts`` (real, invented), ``condition`` (one hop, two hops of
+        half, and identity). Values of labels are those of the default settings.
     """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
@@ -54,8 +56,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies by kind of question, and by whether the answer was trained.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
-            (``condition, steps, trained, loss``). All have the columns ``facts, seed,
+        tables: The tables that :func:`plan` makes, by name: ``before``
+            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
+            ``after``
+            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
+            ``condition, steps, trained, loss``). All have the columns ``facts, seed,
             id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
             probability, share, others, kind, thought, told, layer, cosine, other,
             contrast``.

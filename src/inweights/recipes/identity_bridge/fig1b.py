@@ -47,8 +47,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt), ``relations`` (1, 2), ``told``
-        (0.5), ``identity``; the measure ``accuracy``. Values of labels are those of the
-        default settings.
+        (0.5), ``identity``; the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
+        settings.
     """
     training = settings.gpt, settings.emb_mlp
     trials = []
@@ -76,18 +77,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on the two-hop questions that were not trained, and recall of the facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
-            columns ``model, relations, told, identity, seed, part, role, distribution,
-            statements, accuracy, accuracy_among, chance, loss, right_answers``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`) with the columns ``model, relations,
+            told, identity, seed, part, role, distribution, statements, accuracy,
+            accuracy_among, chance, loss, right_answers``.
 
     Returns:
         - ``queries``: a row per run and ``distribution``, with ``accuracy``. Columns:
-          ``model, relations, told, identity, seed, part, role, distribution,
-          statements, accuracy, accuracy_among, chance, loss, right_answers``.
+          those of ``accuracy``.
         - ``shown``: the same with the labels of the figure, ``given`` and ``world``.
-          Columns: ``model, relations, told, identity, seed, part, role, distribution,
-          statements, accuracy, accuracy_among, chance, loss, right_answers, given,
-          world``.
+          Columns: those of ``accuracy``, and ``given, world``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, relations, told, identity, seed, accuracy``.
     """

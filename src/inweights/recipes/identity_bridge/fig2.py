@@ -63,7 +63,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
         gpt-tied-decay, gpt-fixed), ``identity``, ``complexity`` (1, 2, 3, 5); the
-        measure ``accuracy``. Values of labels are those of the default settings.
+        measure ``accuracy`` (:func:`inweights.probes.accuracy`). Values of labels are
+        those of the default settings.
     """
     training = settings.gpt, settings.emb_mlp, settings.tied
     arms = (
@@ -87,29 +88,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, its excess over 1/C, and recall of the facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
-            columns ``model, identity, complexity, seed, part, role, distribution,
-            statements, accuracy, accuracy_among, chance, loss, right_answers``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`) with the columns ``model, identity,
+            complexity, seed, part, role, distribution, statements, accuracy,
+            accuracy_among, chance, loss, right_answers``.
 
     Returns:
         - ``compositions``: a row per run, with ``accuracy`` and ``one_over_c``.
-          Columns: ``model, identity, complexity, seed, part, role, distribution,
-          statements, accuracy, accuracy_among, chance, loss, right_answers, one_over_c,
-          bridge``.
+          Columns: those of ``accuracy``, and ``one_over_c, bridge``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
-          ``excess``, the accuracy minus 1/C. Columns: ``model, identity, complexity,
-          seed, part, role, distribution, statements, accuracy, accuracy_among, chance,
-          loss, right_answers, one_over_c, excess``.
+          ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
+          ``one_over_c, excess``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, identity, complexity, seed, accuracy``.
         - ``known``: ``compositions``; the accuracy is NaN if the accuracy on a role of
-          facts is below .99. Columns: ``model, identity, complexity, seed, part, role,
-          distribution, statements, accuracy, accuracy_among, chance, loss,
-          right_answers, one_over_c, recall``.
+          facts is below .99. Columns: those of ``accuracy``, and ``one_over_c,
+          recall``.
         - ``controls``: ``compositions`` of the runs without identity, by ``head``.
-          Columns: ``model, identity, complexity, seed, part, role, distribution,
-          statements, accuracy, accuracy_among, chance, loss, right_answers, one_over_c,
-          head``.
+          Columns: those of ``accuracy``, and ``one_over_c, head``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

@@ -57,8 +57,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
-        gpt-tied-small), ``complexity`` (1 to 8); the measure ``accuracy``. Values of
-        labels are those of the default settings.
+        gpt-tied-small), ``complexity`` (1 to 8); the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
+        settings.
     """
     arms = (
         (EVERY, settings.complexities),
@@ -91,18 +92,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, its excess over 1/C, and recall of the facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
-            columns ``model, complexity, seed, part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`) with the columns ``model, complexity,
+            seed, part, role, distribution, statements, accuracy, accuracy_among,
+            chance, loss, right_answers``.
 
     Returns:
         - ``compositions``: a row per run, with ``accuracy`` and ``one_over_c``.
-          Columns: ``model, complexity, seed, part, role, distribution, statements,
-          accuracy, accuracy_among, chance, loss, right_answers, one_over_c``.
+          Columns: those of ``accuracy``, and ``one_over_c``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
-          ``excess``, the accuracy minus 1/C. Columns: ``model, complexity, seed, part,
-          role, distribution, statements, accuracy, accuracy_among, chance, loss,
-          right_answers, one_over_c, excess``.
+          ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
+          ``one_over_c, excess``.
         - ``excess_among``: the same for the accuracy among the objects. Columns: as in
           ``excess``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.

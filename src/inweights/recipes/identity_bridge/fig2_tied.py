@@ -48,10 +48,11 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (gpt-tied, gpt-tied-decay), ``start`` (GPT-2's,
-        uniform), ``identity``, ``complexity`` (1, 3); the measure ``accuracy``. Values
-        of labels are those of the default settings. ``start`` is how the matrices that
-        write into the residual stream are drawn at first: smaller by depth, as in
-        GPT-2, or with the same standard deviation as all other matrices (uniform).
+        uniform), ``identity``, ``complexity`` (1, 3); the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
+        settings. ``start`` is how the matrices that write into the residual stream are
+        drawn at first: smaller by depth, as in GPT-2, or with the same standard
+        deviation as all other matrices (uniform).
     """
     arms = (
         (GPT2, True, settings.complexities),
@@ -86,16 +87,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, with 1/C for comparison, and recall of the facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
-            columns ``model, start, identity, complexity, seed, part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`) with the columns ``model, start,
+            identity, complexity, seed, part, role, distribution, statements, accuracy,
+            accuracy_among, chance, loss, right_answers``.
 
     Returns:
         - ``compositions``: a row per run, with ``accuracy``, ``one_over_c`` and ``arm``
-          (its identity and start). Columns: ``model, start, identity, complexity, seed,
-          part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
-          right_answers, one_over_c, arm``.
+          (its identity and start). Columns: those of ``accuracy``, and ``one_over_c,
+          arm``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, start, identity, complexity, seed, accuracy``.
     """

@@ -65,8 +65,12 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``n`` (10, 20, 50), ``identity``; the measures
-        ``accuracy``, ``tokens``, ``one_hop`` and ``two_hop``. Values of labels are
-        those of the default settings.
+        ``accuracy`` (:func:`inweights.probes.accuracy`), ``tokens``
+        (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n`` 10),
+        ``one_hop`` (:func:`inweights.probes.templates` with ``rows="first_hop"``; only
+        for ``n`` 10) and ``two_hop`` (:func:`inweights.probes.templates` with
+        ``rows="composition"``; only for ``n`` 10). Values of labels are those of the
+        default settings.
     """
     trials = [
         Trial(
@@ -88,26 +92,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the panels of the figure, and what wins in each row of the templates.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``tokens`` (``row, row_group, column, column_group, value,
-            top, answer``), ``one_hop`` (``row, row_group, column, column_group, value,
-            top, answer``), ``two_hop`` (``row, row_group, column, column_group, value,
-            top, answer``). All have the columns ``n, identity, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``tokens``
+            (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
+            value, top, answer``), ``one_hop`` (:func:`inweights.probes.templates`:
+            ``row, row_group, column, column_group, value, top, answer``), ``two_hop``
+            (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
+            value, top, answer``). All have the columns ``n, identity, seed``.
 
     Returns:
         - ``panels``: the templates of the first seed, with the ``panel`` that shows
-          them. Columns: ``n, identity, seed, row, row_group, column, column_group,
-          value, top, answer, panel``.
+          them. Columns: those of ``tokens``, and ``panel``.
         - ``peaks``: share of the rows of subjects and bridges whose largest logit is
           their ``own`` bridge or object. Columns: ``seed, n, identity, row_group,
           column_group, own``.
         - ``selectors``: how much more each relation raises bridges than objects
           (``toward_bridges``). Columns: ``seed, n, identity, row_group,
           toward_bridges``.
-        - ``compositions``: accuracy on compositions. Columns: ``n, identity, seed,
-          part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
-          right_answers``.
+        - ``compositions``: accuracy on compositions. Columns: those of ``accuracy``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``n, identity, seed, accuracy``.
     """

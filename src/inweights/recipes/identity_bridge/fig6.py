@@ -43,8 +43,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay); the
-        measures ``accuracy``, ``alignment`` and ``states``. Values of labels are those
-        of the default settings.
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``alignment``
+        (:func:`inweights.probes.alignment`) and ``states``
+        (:func:`inweights.probes.bridge_projection`; first seed only). Values of labels
+        are those of the default settings.
     """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining(), settings.tied
@@ -66,23 +68,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the mean alignment over the blocks, and the trustworthiness of each projection.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``alignment`` (``place, layer, depth, cosine, other,
-            contrast, nearest``), ``states`` (``pair, kind, layer, depth, x, y,
-            trustworthiness``). All have the columns ``model, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
+            (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
+            contrast, nearest``), ``states``
+            (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
+            y, trustworthiness``). All have the columns ``model, seed``.
 
     Returns:
         - ``states``: two-dimensional projections of hidden states, with a ``note`` on
-          their trustworthiness. Columns: ``model, seed, pair, kind, layer, depth, x, y,
-          trustworthiness, note``.
-        - ``alignment``: a row per run, layer and place in the prompt. Columns: ``model,
-          seed, place, layer, depth, cosine, other, contrast, nearest, compared``.
+          their trustworthiness. Columns: those of the measured ``states``, and
+          ``note``.
+        - ``alignment``: a row per run, layer and place in the prompt. Columns: those of
+          the measured ``alignment``, and ``compared``.
         - ``by_model``: mean ``cosine``, ``contrast`` and ``nearest`` over the blocks.
           Columns: ``model, seed, place, cosine, contrast, nearest``.
         - ``known``: accuracy on compositions; NaN if the accuracy on a role of facts is
-          below .99. Columns: ``model, seed, part, role, distribution, statements,
-          accuracy, accuracy_among, chance, loss, right_answers, recall``.
+          below .99. Columns: those of ``accuracy``, and ``recall``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, seed, accuracy``.
     """

@@ -45,9 +45,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (gpt-small, gpt); the measures ``accuracy``,
-        ``alignment``, ``memory``, ``logits`` and ``states``. Values of labels are those
-        of the default settings.
+        Trials with the labels ``model`` (gpt-small, gpt); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`; during training), ``alignment``
+        (:func:`inweights.probes.alignment`; during training), ``memory``
+        (:func:`inweights.probes.shared_memory`; during training), ``logits``
+        (:func:`inweights.probes.templates` with ``rows="composition"``; during
+        training, only for ``model`` gpt-small, first seed only) and ``states``
+        (:func:`inweights.probes.bridge_projection` with ``method="pca"``,
+        ``place="query"``; during training, only for ``model`` gpt-small, first seed
+        only). Values of labels are those of the default settings.
     """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining()
@@ -72,13 +78,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves between 0 and 1 for the animation, half-times, and correlations over training.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``alignment`` (``place, layer, depth, cosine, other,
-            contrast, nearest``), ``memory`` (``prompt, contrast, reached``), ``logits``
-            (``row, row_group, column, column_group, value, top, answer``), ``states``
-            (``pair, kind, layer, depth, x, y, trustworthiness``). All have the columns
-            ``model, seed, step``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
+            (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
+            contrast, nearest``), ``memory`` (:func:`inweights.probes.shared_memory`:
+            ``prompt, contrast, reached``), ``logits``
+            (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
+            value, top, answer``), ``states``
+            (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
+            y, trustworthiness``). All have the columns ``model, seed, step``.
 
     Returns:
         - ``curves``: ``value`` of five ``series`` by step. Columns: ``model, seed,
@@ -95,8 +104,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``in_step``: ``correlation`` of accuracy with cosine and with contrast over
           the steps of a run. Columns: ``model, seed, place, correlation, by``.
         - ``states``: projections of the hidden states, each rotated to match the
-          previous frame. Columns: ``model, seed, pair, kind, layer, depth, x, y,
-          trustworthiness, step``.
+          previous frame. Columns: those of the measured ``states``.
     """
     keys = ["model", "seed", "step"]
     answered = derived.compositions(tables["accuracy"]).select(*keys, "accuracy")

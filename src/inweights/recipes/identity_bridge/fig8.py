@@ -68,9 +68,11 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``before`` and ``after``, with the labels ``model`` (@smollm2),
-        ``condition`` (one-hop, with identity, second hop only). Values of labels are
-        those of the default settings.
+        The computations ``before``
+        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) and
+        ``after`` (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
+        with the labels ``model`` (@smollm2), ``condition`` (one-hop, with identity,
+        second hop only). Values of labels are those of the default settings.
     """
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()
@@ -88,8 +90,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the rise of the answer's probability for the prompt ``(e1, r2)``, and accuracies.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
-            (``condition, steps, trained, loss``). All have the columns ``model, seed,
+        tables: The tables that :func:`plan` makes, by name: ``before``
+            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
+            ``after``
+            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
+            ``condition, steps, trained, loss``). All have the columns ``model, seed,
             id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
             probability, share, others, kind, thought, told, layer, cosine, other,
             contrast``.

@@ -62,10 +62,19 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``identity``, ``training`` (standard, small
-        initialisation, large initialisation, weight decay); the measures
-        ``directions``, ``ends`` and ``accuracy``; the computations ``with``,
-        ``without``, ``point``, ``kkt``, ``random``, ``averaging``, ``proof`` and
-        ``full``. Values of labels are those of the default settings.
+        initialisation, large initialisation, weight decay); the measures ``directions``
+        (:func:`inweights.probes.direction`; during training), ``ends``
+        (:func:`inweights.probes.direction`) and ``accuracy``
+        (:func:`inweights.probes.accuracy`); the computations ``with``
+        (:func:`~inweights.theory.identity_bridge.proof.with_identity`), ``without``
+        (:func:`~inweights.theory.identity_bridge.proof.without`), ``point``
+        (:func:`~inweights.theory.identity_bridge.proof.point_42`), ``kkt``
+        (:func:`~inweights.theory.identity_bridge.proof_kkt.at_optimum`), ``random``
+        (:func:`~inweights.theory.identity_bridge.proof_kkt.at_random`), ``averaging``
+        (:func:`~inweights.theory.identity_bridge.full_matrices.averaging`), ``proof``
+        (:func:`~inweights.theory.identity_bridge.full_matrices.certificate`) and
+        ``full`` (:func:`~inweights.theory.identity_bridge.full_matrices.full_program`).
+        Values of labels are those of the default settings.
     """
     worlds = [(n, 1) for n in settings.full] + [
         (settings.ties, c) for c in settings.complexities
@@ -98,11 +107,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return margins by ``n``, the expected accuracy minus 1/C, and whether signs agree.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``directions`` (``identity,
-            training, cosine, least_margin, excess, query_margin, expected, step``),
-            ``ends`` (``identity, training, cosine, least_margin, excess, query_margin,
-            expected``) and nine more tables with the columns of the second. All have
-            the columns ``seed``.
+        tables: The tables that :func:`plan` makes, by name: ``directions``
+            (:func:`inweights.probes.direction`: ``identity, training, cosine,
+            least_margin, excess, query_margin, expected, step``), ``ends``
+            (:func:`inweights.probes.direction`: ``identity, training, cosine,
+            least_margin, excess, query_margin, expected``) and nine more tables with
+            the columns of the second. All have the columns ``seed``.
 
     Returns:
         - ``margins``: margins of theorems 1 and 2 by ``n``. Columns: ``n, seed, check,
@@ -110,10 +120,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``expected``: ``excess`` of the accuracy that the program expects over 1/C.
           Columns: ``n, identity, complexity, seed, check, value, excess``.
         - ``ends``: a row per training at its end; ``agrees``, 1 where trained and
-          predicted margin have one sign. Columns: ``identity, training, seed, cosine,
-          least_margin, excess, query_margin, expected, agrees``.
-        - ``curves``: direction of the weights by step. Columns: ``identity, training,
-          seed, cosine, least_margin, excess, query_margin, expected, step, condition``.
+          predicted margin have one sign. Columns: those of the measured ``ends``, and
+          ``agrees``.
+        - ``curves``: direction of the weights by step. Columns: those of
+          ``directions``, and ``condition``.
     """
     shown = (("with", "thm 1", "with identity"), ("without", "thm 2", "without"))
     margins = [

@@ -49,8 +49,12 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``members`` (8, 16), ``told`` (1, 3), ``model`` (two
-        matrices, one matrix); the measures ``accuracy``, ``ends``, ``nuclear`` and
-        ``frobenius``. Values of labels are those of the default settings.
+        matrices, one matrix); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``ends``
+        (:func:`inweights.probes.direction`), ``nuclear``
+        (:func:`inweights.probes.nuclear_norm`) and ``frobenius``
+        (:func:`inweights.probes.nuclear_norm` with ``order="fro"``). Values of labels
+        are those of the default settings.
     """
     init = iw.Init(std=settings.std)
     models: dict[str, experiments.ModelConfig] = {
@@ -90,12 +94,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on what is asked, ``questions``, and on the facts, ``memorised``.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``ends`` (``cosine, least_margin, excess, query_margin,
-            expected``), ``nuclear`` (``least_margin, norm``), ``frobenius``
-            (``least_margin, norm``). All have the columns ``members, told, model,
-            seed``.
+        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``ends``
+            (:func:`inweights.probes.direction`: ``cosine, least_margin, excess,
+            query_margin, expected``), ``nuclear``
+            (:func:`inweights.probes.nuclear_norm`: ``least_margin, norm``),
+            ``frobenius`` (:func:`inweights.probes.nuclear_norm`: ``least_margin,
+            norm``). All have the columns ``members, told, model, seed``.
 
     Returns:
         - ``questions``: the rows of ``accuracy`` for queries, with the same columns.

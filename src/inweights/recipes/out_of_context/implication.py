@@ -39,9 +39,11 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``told`` (1, 3), ``denied`` (0, 1, 3, 4), ``model``
-        (Emb-MLP; Emb-MLP, decay; GPT, small); the measures ``trained`` and
-        ``accuracy``; the computation ``predicted``. Values of labels are those of the
-        default settings.
+        (Emb-MLP; Emb-MLP, decay; GPT, small); the measures ``trained``
+        (:func:`inweights.probes.margins`) and ``accuracy``
+        (:func:`inweights.probes.accuracy`); the computation ``predicted``
+        (:func:`~inweights.theory.prediction.predict.predicted_queries`). Values of
+        labels are those of the default settings.
     """
     worlds: list[tuple[dict[str, experiments.Value], experiments.WorldConfig]] = [
         (

@@ -45,9 +45,12 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         Trials with the labels ``identities`` (none; first; both; both, phrased),
         ``told`` (0, 5, 10, 2), ``phrased`` (whether identities are ``(a, same) → a``),
-        ``model`` (Emb-MLP; Emb-MLP, decay; GPT, small); the measures ``trained`` and
-        ``accuracy``; the computation ``predicted``, which contains the answers of the
-        programs to every query. Values of labels are those of the default settings.
+        ``model`` (Emb-MLP; Emb-MLP, decay; GPT, small); the measures ``trained``
+        (:func:`inweights.probes.margins`) and ``accuracy``
+        (:func:`inweights.probes.accuracy`); the computation ``predicted``
+        (:func:`~inweights.theory.prediction.predict.predicted_queries`), which contains
+        the answers of the programs to every query. Values of labels are those of the
+        default settings.
     """
     n = settings.n
     training = settings.training
