@@ -180,6 +180,14 @@ def test_labels_for_ids_come_from_a_second_file(tmp_path: Path) -> None:
         read_knowledge(tmp_path / "f.tsv", labels=tmp_path / "n.json")
 
 
+@pytest.mark.parametrize("text", ["5", '["Ana", "Oslo"]', '"Ana"', "null"])
+def test_labels_without_ids_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "f.tsv").write_text("0\tP2\t1\n1\tP4\t2\n")
+    (tmp_path / "l.json").write_text(text)
+    with pytest.raises(DataError, match="a list of objects with an id each"):
+        read_knowledge(tmp_path / "f.tsv", labels=tmp_path / "l.json")
+
+
 def test_a_first_row_of_unknown_words_is_refused_or_asked_about(
     tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,6 +163,7 @@ def as_code(value: Any, *first: str) -> Any:
     Raises:
         ConfigError: The function cannot be loaded or stored; see :meth:`Code.load` and
             :func:`code_of`.
+        DataError: A file on which it depends cannot be read.
     """
     if isinstance(value, Code) and not value.source:
         value = value.load(*first)

@@ -52,7 +52,7 @@ class AnalogyRow(NamedTuple):
 
     @property
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Prompt and completion of each similarity premise, that of the first subject first."""
+        """Prompt and completion of each similarity premise: first subject, then second subject."""
         template = TABLE_6[self.relation]
         first = _cut(template, self.subject_1, self.aspect)
         second = _cut(template, self.subject_2, self.aspect)
@@ -84,8 +84,9 @@ def read_analogies(
 
     Raises:
         ConfigError: The limit is negative.
-        DataError: The file is missing, or a line is damaged or repeats a subject; the
-            message states the line.
+        DataError: The file is missing, has another header or no rows, or a line is
+            damaged, has an unknown relation or repeats a subject; the message states
+            the line.
 
     Example:
         >>> rows = read_analogies()
@@ -173,6 +174,7 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
 
     Raises:
         DataError: More than half of the rows have the same category.
+        ConfigError: The seed is not from 0 to 2**63 - 1.
     """
     names = [row.category for row in rows]
     if 2 * max(map(names.count, names)) > len(rows):

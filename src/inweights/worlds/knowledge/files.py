@@ -48,6 +48,7 @@ class Source(NamedTuple):
 
     Attributes:
         name: File, folder, address of a database, or name of a data set of the hub.
+            Names with ``@`` must be replaced by paths before.
         layout: Header and columns, as stated by the caller.
         remarks: List to which readers append their assumptions.
         edited: Whether to read edited facts instead of the original ones, in a
@@ -68,11 +69,13 @@ def read_rows(source: Source) -> Iterator[Row]:
     """Yield every fact of a file or folder, a database, or a data set of the hub.
 
     Args:
-        source: The source, and how to read it.
+        source: The source, and how to read it. Readers append their assumptions to its
+            ``remarks`` while rows are read.
 
     Raises:
         ConfigError: A database has no query or another source has one, a package is not
-            installed, or downloading is not allowed.
+            installed, downloading is not allowed, or the layout names an unknown
+            column.
         UnclearHeaderError: The first row may be a header or a fact.
         DataError: The source is missing, damaged or of an unsupported kind; the message
             states the line.

@@ -22,7 +22,8 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
     Two relations are inverse if at least two facts, and at least half of all possible
     ones, are stated in both directions. Of several candidates, the one with the most
     such facts is chosen, or all with the same number, so that the order of facts does
-    not matter.
+    not matter. A fact could be stated in both directions if its object is the subject
+    of a fact of the other relation. A symmetric relation is its own inverse.
 
     Args:
         rows: Subject, relation and object of the facts, as integers.

@@ -40,7 +40,8 @@ class Knowledge:
         relations: Names of all relations.
         triples: Subject, relation and object of each of ``M`` triples, as indices,
             ``[M, 3]``.
-        lines: Line of the file from which each triple was read, ``[M]``.
+        lines: Line of the file from which each triple was first read, ``[M]``; for some
+            sources the number of its row, case or triple.
         stages: Training stage of each triple, 0 if the file has none, ``[M]``.
         remarks: Remarks on the facts, such as duplicates and contradictions
             (:class:`~inweights.worlds.readers.remark.Remark`).
@@ -157,9 +158,11 @@ def read_knowledge(
 
     Raises:
         ConfigError: A database has no query or another source has one, a package is not
-            installed, or downloading is not allowed.
-        UnclearHeaderError: The first row may be a header or a fact.
-        DataError: The file is missing, empty or damaged; the message states the line.
+            installed, downloading is not allowed, or ``columns`` is not three existing
+            columns.
+        UnclearHeaderError: The first row may be a header or a fact (a ``DataError``).
+        DataError: The source is missing, empty or damaged (the message states the
+            line), a set with ``@`` is unknown, or no id occurs in ``labels``.
 
     Example:
         >>> facts = read_knowledge("@people")

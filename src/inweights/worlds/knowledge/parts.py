@@ -45,7 +45,7 @@ class Components:
         """Return the facts of a component in the order of their distance from its busiest node.
 
         Args:
-            component: Index of the component.
+            component: Index of the component in :attr:`rows`; 0 is the largest.
 
         Returns:
             Indices of its facts, beginning with those of the node that occurs in most
@@ -66,7 +66,9 @@ def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
 
     Components of facts that share a node are chosen as a whole, the largest that fits
     first. If these contain less than half of ``most`` facts, a part of the largest
-    component is chosen instead: its facts nearest to the node with the most facts.
+    component is chosen instead: its facts nearest to the node with the most facts. This
+    requires that the largest component has more than ``most`` facts. If there are at
+    most ``most`` facts, all are chosen.
 
     Args:
         facts: Index of the fact of each mention of a node, ``[K]``.

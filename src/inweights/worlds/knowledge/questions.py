@@ -37,7 +37,8 @@ KINDS: tuple[Kind, ...] = (
     "implication",
     "unstated",
 )
-#: Largest number of questions of each kind but ``composition``.
+#: Largest number of prompts of chains, of reversals, and half of that of all others but
+#: compositions.
 MOST = 2_000
 #: Largest number of facts of one entity that count as evidence for others.
 WITNESSED = 50
@@ -59,8 +60,12 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
         kinds: Kinds of questions, some of :data:`KINDS`; all by default.
 
     Returns:
-        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids. A prompt with
-        several right answers has one row for each, in consecutive rows.
+        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids; a kind without
+        questions has no rows. ``T`` is 3 for ``composition``, 4 for ``chain`` and 2 for
+        the others. A prompt with several right answers has one row for each, in
+        consecutive rows. There are at most :data:`MOST` prompts of ``chain`` and of
+        ``reversal``, twice as many of ``implication`` and ``unstated`` together, and
+        :data:`.two_steps.COMPOSITIONS` of ``composition``.
 
     Example:
         >>> prompts, answers = questions([(1, 9, 2), (2, 8, 3)], ["composition"])["composition"]
@@ -240,7 +245,7 @@ def _by_count(vote: tuple[int, int]) -> tuple[int, int]:
 
 
 def names_of(facts: Knowledge) -> Mapping[str, tuple[str, ...]]:
-    """Return the token names of entities and relations, by group of the vocabulary.
+    """Return the token names of entities and relations, as groups ``entity`` and ``relation``.
 
     If a relation has the name of an entity, `` (relation)`` is appended to its name.
     """

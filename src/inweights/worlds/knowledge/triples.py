@@ -3,8 +3,7 @@
 :class:`Triples`, also called :class:`Facts`, is the config. Every triple is a fact
 ``(subject, relation) → object``. A relation that leads from every subject to itself
 (``rome,is,rome``) states identities ``rome → rome``. Queries are the questions that the
-facts leave open (:mod:`.questions`): every chain of two triples that meet in an entity,
-and further kinds.
+facts leave open (:mod:`.questions`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,7 +106,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the sources that the facts are read from, by name; part of a run's key."""
+        """Hashes of the sources that the facts are read from, by name; part of a run's key.
+
+        Empty for a set with ``@``. May raise the errors of :func:`read_knowledge`.
+        """
         # Files of the package change with it.
         if not self.path or self.path.startswith("@"):
             return {}
@@ -137,7 +139,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Read the file and make the world; only the choice of identities depends on the seed.
 
         Raises:
-            DataError: The file is missing, empty or damaged; the line is stated.
+            DataError: :attr:`path` is empty, or the source is missing or damaged.
+            ConfigError: As for :func:`read_knowledge` and :meth:`world`.
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
@@ -163,7 +166,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             seed: Root seed, which decides only the choice of identities.
 
         Raises:
-            ConfigError: ``identity`` names an unknown relation or level.
+            ConfigError: ``identity`` names an unknown relation or level, or the seed is
+                needed and not from 0 to 2**63 - 1.
         """
         bridges = bridges_of(facts)
         if isinstance(self.identity, tuple):
@@ -264,11 +268,8 @@ def world_of(
     Args:
         facts: The triples, which may state identities ``b → b``.
         identity: Indices of further entities that get an identity.
-        kinds: Kinds of questions that become queries, some of
-            :data:`~inweights.worlds.knowledge.questions.KINDS`: ``composition`` (two
-            facts in a row), ``chain`` (three), ``reversal`` (a fact of a relation that
-            is the inverse of another), ``implication`` (what similar entities agree on)
-            and ``unstated`` (what no fact supports).
+        kinds: Kinds of questions that become queries, explained in :mod:`.questions`:
+            ``composition``, ``chain``, ``reversal``, ``implication`` and ``unstated``.
         settings: Settings that the world records; by default none.
         seed: Seed that the world records; nothing is drawn here.
     """

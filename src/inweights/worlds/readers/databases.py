@@ -22,7 +22,7 @@ _HINT = "give --query 'SELECT subject, relation, object FROM …'"
 
 
 def is_database(source: str) -> bool:
-    """Return whether the name of a source is the address of a database.
+    """Return whether the name of a source is the address of a database: it contains ``://``.
 
     Example:
         >>> is_database("sqlite:///facts.db"), is_database("facts.csv")
@@ -39,13 +39,15 @@ def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence
         query: The query, in the database's dialect of SQL.
 
     Returns:
-        The names of the columns, and an iterator of rows.
+        The names of the columns, and an iterator of rows, which closes the database at
+        its end.
 
     Raises:
-        ConfigError: There is no query, it returns no rows, the URL contains a password,
-            or a driver is missing.
-        DataError: The database is missing or reports an error; also raised while rows
-            are read.
+        ConfigError: There is no query, it is not one that returns rows, the address
+            contains a password, or SQLAlchemy or a driver is missing.
+        DataError: The database is missing or reports an error, or the address is
+            invalid; while rows are read, also if there are more than
+            :data:`~inweights.support.limits.MAX_ROWS`.
     """
     if source.startswith(_SQLITE):
         return _sqlite(Path(source.removeprefix(_SQLITE)), query)

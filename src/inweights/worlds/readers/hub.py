@@ -27,7 +27,7 @@ def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
     """Yield all rows of all splits of a data set, as they arrive; its code is never run.
 
     Args:
-        name: Owner and name of the data set.
+        name: Owner and name of the data set, ``owner/name``.
         download: Whether it may be downloaded.
 
     Raises:

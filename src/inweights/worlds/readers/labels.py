@@ -43,7 +43,8 @@ def read_labels(path: str | Path) -> dict[str, str]:
         label.
 
     Raises:
-        DataError: The file is missing or has no labels, or a row has no id and label.
+        DataError: The file is missing, damaged or has no labels, or a row has too few
+            cells for an id and a label.
 
     Example:
         >>> import tempfile
@@ -88,10 +89,17 @@ def _from_text(file: Path) -> dict[str, str]:
 def _from_json(file: Path) -> dict[str, str]:
     """Read JSON: an object with ids as keys, or a list of objects with an id each."""
     found = read_json(file)
-    records = found.items() if isinstance(found, Mapping) else enumerate(found)
+    if isinstance(found, list) and all(isinstance(one, Mapping) for one in found):
+        found = [("", one) for one in found]
+    elif isinstance(found, Mapping):
+        found = list(found.items())
+    else:
+        raise DataError(
+            f"{file}: expected an object with ids as keys, or a list of objects with an id each"
+        )
     labels: dict[str, str] = {}
-    for key, value in records:
-        name, label = _labelled(str(key), value)
+    for key, value in found:
+        name, label = _labelled(key, value)
         if name and label:
             labels.setdefault(name, label)
     return labels

@@ -20,7 +20,7 @@ NAMES = ("name", "title", "label", "displayname", "full_name", "fullname", "id")
 
 
 def is_export(names: Sequence[str]) -> bool:
-    """Return whether a file has the columns of ``apoc.export.csv``.
+    """Return whether a file has the columns of ``apoc.export.csv``, given in lower case.
 
     Example:
         >>> is_export(["_id", "_labels", "name", "_start", "_end", "_type"]), is_export(["name"])
@@ -40,7 +40,7 @@ def export_facts(
         remarks: List to which remarks on how the file was read are appended.
 
     Raises:
-        DataError: There are no relationships, or one lacks its type or an end.
+        DataError: There are no relationships, or one lacks its type.
     """
     header = list(map(str.strip, rows[0][1]))
     lower = list(map(str.lower, header))
@@ -75,7 +75,8 @@ def export_record_facts(
 
     Args:
         path: File, for error messages.
-        records: Line and object of each record.
+        records: Line and object of each record, for which :func:`is_export_record` is
+            true.
         remarks: List to which remarks on how the file was read are appended.
 
     Raises:
@@ -107,10 +108,10 @@ def _properties(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def node_name(properties: Mapping[str, Any], otherwise: str) -> str:
-    """Return the name of a node.
+    """Return the name of a node: its first property of :data:`NAMES` that is not blank.
 
     Args:
-        properties: Its properties, with keys in lower case.
+        properties: The properties of the node, with keys in lower case.
         otherwise: Name to return if no property names the node.
     """
     for key in NAMES:

@@ -29,6 +29,8 @@ _LOCK = "lock"
 def new_folder(target: str | Path) -> Iterator[Path]:
     """Yield an empty folder that becomes ``target`` if the block ends without an error.
 
+    After an error the folder is removed, and ``target`` does not exist.
+
     Args:
         target: Path of a folder that does not exist.
 
@@ -36,7 +38,8 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         The folder to fill, next to ``target``.
 
     Raises:
-        DataError: ``target`` exists already, or cannot be written.
+        DataError: ``target`` exists already, or cannot be written; also if the block
+            raised an ``OSError`` or an error of polars or safetensors.
     """
     from filelock import FileLock  # not needed to read a world
 
@@ -84,6 +87,6 @@ def _clear_left(parent: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return the first line of the message of an error."""
+    """Return the first line of the message of an error; for an empty one, the name of its class."""
     lines = str(getattr(error, "strerror", None) or error).splitlines()
     return lines[0] if lines else type(error).__name__

@@ -32,9 +32,9 @@ class Fact(NamedTuple):
 
     Attributes:
         triple: Subject, relation and object.
-        template: Sentence with ``{subject}`` and ``{object}`` in place of names; may be
-            empty.
-        aliases: Other names of the object.
+        template: Sentence with ``{subject}`` and ``{object}`` in place of names; empty
+            if the file has none.
+        aliases: Other names of the object; empty if the file has none.
     """
 
     triple: tuple[str, str, str]
@@ -61,11 +61,15 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     ``e2.aliases`` and ``e3.aliases`` (or their ``minimal_aliases``).
 
     Args:
-        row: Cells by column.
+        row: Cells by column, with the names of columns in lower case.
         where: File and line, for error messages.
+
+    Returns:
+        The facts ``e1 → e2`` and ``e2 → e3``.
 
     Raises:
         DataError: An entity or a relation has no name.
+        KeyError: A column of an entity is missing (:func:`is_two_hop` is false).
     """
     names = [row[column].strip() for column in _ENTITIES]
     if not all(names):
@@ -113,6 +117,9 @@ def mquake_facts(
         record: The case.
         where: File and case, for error messages.
         edited: Whether to read the facts after the edit.
+
+    Returns:
+        The facts, in the order of the chain.
 
     Raises:
         DataError: There are no facts, or one is not a triple of names.

@@ -65,13 +65,18 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
 
     Args:
         path: The file.
-        kind: Format as rdflib names it, such as ``turtle`` or ``xml``; by default it is
-            inferred from the file's extension.
+        kind: Format as rdflib names it, a value of :data:`FORMATS` such as ``turtle``;
+            by default the one of the file's extension.
+
+    Yields:
+        The number of each fact from 1 (literals in other languages than English count,
+        but are left out), and the fact.
 
     Raises:
         ConfigError: ``rdflib`` is not installed.
         DataError: The file is missing, too large or damaged, or refers to a remote
             context.
+        KeyError: ``kind`` is empty, and the extension is not a key of :data:`FORMATS`.
     """
     optional("rdf", f"reading {path}")
     from rdflib import BNode, Literal

@@ -45,7 +45,13 @@ _YEAR = 9
 
 
 def is_wikidata(path: Path) -> bool:
-    """Return whether a file begins like a JSON file of Wikidata."""
+    """Return whether a file begins like a JSON file of Wikidata, also if it is compressed.
+
+    A file ``.gz`` or ``.bz2`` is decompressed; one that is damaged is none of Wikidata.
+
+    Raises:
+        DataError: The path is not a regular file.
+    """
     try:
         with _open(path) as file:
             return bool(_BEGIN.match(file.read(4096)))

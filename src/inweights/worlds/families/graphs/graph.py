@@ -2,8 +2,8 @@
 
 A fact is ``u → v``. Each neighbour of ``u`` is a right answer to the prompt ``u``, and
 is stated by a fact of its own. Paths from a root to its leaves may be queries.
-:class:`Graph` is the config; the shapes are in ``shapes``, and ``networkx_graphs`` makes
-a config of a networkx graph.
+:class:`Graph` is the config; the shapes are in ``shapes``. ``networkx_graphs`` makes a
+config of a networkx graph.
 """
 
 from __future__ import annotations

@@ -56,9 +56,10 @@ class Written(NamedTuple):
 
     Attributes:
         form: Name of its format, such as ``YYYY-MM-DD`` or ``April 1, 2019``.
-        day: The day as ``YYYY-MM-DD``; empty if the format is ambiguous or contains a
-            time.
-        exists: Whether there is such a day.
+        day: The day as ``YYYY-MM-DD``; empty if day and month could be exchanged, if
+            there is a time other than midnight, or if there is no such day.
+        exists: Whether there is such a day; if day and month could be exchanged, in at
+            least one of the two orders.
     """
 
     form: str
@@ -73,7 +74,8 @@ def written_date(name: str) -> Written | None:
         name: A name or value from a file.
 
     Returns:
-        Its format and day; None if the name is not a date.
+        Its format and day; None if the name has none of the known formats, such as
+        ``2019-04-01``, ``01.04.2019``, ``4/1/19`` or ``April 1, 2019``.
 
     Example:
         >>> written_date("Apr 1, 2019")
@@ -113,7 +115,8 @@ def serial_day(name: str) -> str:
         name: A value from a file.
 
     Returns:
-        The day as ``YYYY-MM-DD``; empty if the value cannot be such a number.
+        The day as ``YYYY-MM-DD``; empty unless the value is a number of five digits
+        from 20000 (in the year 1954) to 60000 (in 2064).
 
     Example:
         >>> serial_day("43556"), serial_day("144")

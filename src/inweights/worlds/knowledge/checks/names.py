@@ -46,12 +46,12 @@ _MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
 
 
 def is_nothing(name: str) -> bool:
-    """Return whether a name is a placeholder such as ``n/a``."""
+    """Return whether a name is a placeholder, such as ``n/a``, ``null``, ``unknown`` or ``?``."""
     return name.casefold() in _NOTHING
 
 
 def is_literal(name: str) -> bool:
-    """Return whether a name is a date or a number.
+    """Return whether a name is a date or a number, with or without a currency or per cent sign.
 
     Example:
         >>> [is_literal(name) for name in ("1952-03-11", "1,200.50", "12 %", "3M", "A1")]
@@ -84,7 +84,7 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
 
 
 def literals(entities: Sequence[str], triples: Ids) -> Bools:
-    """Return which names are dates or numbers rather than entities, although some may be subjects.
+    """Return which names are dates or numbers rather than names of entities.
 
     If at least a tenth of all subjects look like numbers, numbers are taken for names
     of entities, and the result is False for all names.

@@ -44,13 +44,16 @@ def remarks_on(
 ) -> Iterator[Remark]:
     """Yield remarks on contradictions, placeholders, literals, aliases, one-sided and odd values.
 
+    The order is: ``contradiction``, ``blank``, ``literal``, ``alias``, ``one-sided``,
+    ``inverse``, and the kinds of :func:`~.values.value_remarks`.
+
     Args:
         entities: Names of entities.
         relations: Names of relations.
         triples: Subject, relation and object of each of ``M`` triples, as indices,
             ``[M, 3]``.
         lines: Line of each triple, ``[M]``.
-        aliases: Other names of entities, if the file contains any.
+        aliases: Other names of entities, by entity; empty if the file contains none.
     """
     groups = dict(zip(relations, _by_relation(triples), strict=True))
     first = _first_lines(triples[:, [0, 2]], lines, len(entities))
@@ -87,8 +90,8 @@ class Contradiction(NamedTuple):
         relation: Index of the relation.
         subject: Index of the subject.
         rows: Indices of its triples.
-        sure: Whether at least nine in ten subjects have one value, or all values of the
-            subject are dates or numbers.
+        sure: Whether at least nine in ten subjects of the relation have one value, or
+            all values of this subject are dates or numbers.
     """
 
     relation: int

@@ -34,7 +34,8 @@ def repaired(name: str) -> tuple[str, str]:
 
     Returns:
         The corrected name and the damage in words; the name itself and an empty text if
-        there is none.
+        there is none. Of several kinds of damage only one is corrected: call it again
+        with the result for the next.
 
     Example:
         >>> repaired("Quill &amp; Co"), repaired("Leeds")
@@ -64,13 +65,16 @@ def parts_of(
 ) -> tuple[str, ...]:
     """Return the values that a cell seems to contain; empty if there is only one.
 
+    A cell is split if it is a list in brackets, at semicolons, bars and line breaks,
+    and at commas, slashes and words such as *and*.
+
     Args:
         name: The cell.
-        known: Names that occur elsewhere. A cell is split at a comma or slash only if
-            each part is one of these names.
-        sure: Whether to split only lists, and only at semicolons and bars, and only if
-            each part is known. *Paris, France* is one place, although both parts are
-            names.
+        known: Names that occur elsewhere. A cell is split at a comma, a slash or a word
+            only if each part is one of these names.
+        sure: Whether to split only lists, or at semicolons, bars and line breaks, and
+            only if each part is known. *Paris, France* is one place, although both
+            parts are names.
 
     Example:
         >>> parts_of("Finnish; Sami", ()), parts_of("Washington, D.C.", ("Washington",))

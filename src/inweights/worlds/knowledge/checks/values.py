@@ -40,6 +40,11 @@ def value_remarks(
 ) -> Iterator[Remark]:
     """Yield remarks on damaged names, cells with several values, dates and numbers.
 
+    Their kinds are :data:`KINDS`: ``markup`` (a name that a program damaged),
+    ``several`` (a cell with several values), ``date`` (several formats, or a day that
+    does not exist), ``rounded`` (a number that lost digits) and ``digits`` (a number
+    that may have lost zeros, or with ``.0``).
+
     Args:
         entities: Names of entities.
         relations: Names of relations.

@@ -21,13 +21,17 @@ from inweights.worlds.knowledge.rows.row import Row
 def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
     """Yield the facts of a JSON file: one value in ``.json``, otherwise one value per line.
 
+    A file ``.json`` that is not one value is read as one value per line.
+
     Args:
         path: The file; its extension decides the form.
         text: Content of the file.
         records: Converts JSON values to facts.
 
     Raises:
-        DataError: The text is not JSON, or has no facts; the message states the line.
+        DataError: The text is not JSON, or a value is not a fact or a list of facts;
+            the message states the line or case.
+        ConfigError: A column that the layout of ``records`` names does not exist.
     """
     if path.suffix.lower() != ".json":
         yield from records.rows([*_lines(path, text)], "line")

@@ -45,7 +45,7 @@ class Records:
 
     Args:
         path: File, for error messages.
-        layout: Columns, as stated by the caller.
+        layout: Columns, as stated by the caller; for objects, the names of their keys.
         remarks: List to which remarks on assumptions are appended.
         edited: Whether to read edited facts instead of the original ones, in a
             published set that contains both.
@@ -69,7 +69,10 @@ class Records:
 
         Raises:
             DataError: A record is not a fact; the message states its keys and what is
-                needed.
+                needed. For lists of texts, also if the first may be a header
+                (``UnclearHeaderError``).
+            ConfigError: Records are lists, and a column that the layout names does not
+                exist.
         """
         if any(is_export_record(record) for _, record in records[:1]):
             exported = [(number, r) for number, r in records if is_export_record(r)]
@@ -98,7 +101,8 @@ class Records:
                 keys are relations.
 
         Raises:
-            DataError: The value has no facts.
+            DataError: The value has no facts, or a record is not a fact.
+            ConfigError: As for :meth:`rows`.
         """
         if isinstance(found, Mapping):
             if isinstance(found.get("elements"), Mapping):
@@ -113,7 +117,9 @@ class Records:
         """Yield the facts of one record.
 
         Args:
-            record: Value of the record.
+            record: An object with the keys of a fact, with a list of facts under one of
+                the keys that :meth:`whole` lists, or a record of a published set
+                (MQuAKE, CounterFact, TwoHopFact or SOCRATES).
             number: Number of the record, which becomes the line of its facts.
             where: File and number, for error messages.
 

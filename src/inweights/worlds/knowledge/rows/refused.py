@@ -30,7 +30,8 @@ def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
         keys: Keys of an object, or names of columns.
 
     Returns:
-        An entry of ``refused.toml``, with ``name`` and ``keys`` among its keys.
+        An entry of ``refused.toml`` with the keys ``name`` (of the format), ``keys``
+        (by which it is recognised) and ``advice`` (what to do).
 
     Example:
         >>> known_format(["instruction", "input", "output"])["name"]
@@ -42,6 +43,9 @@ def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
 
 def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataError:
     """Return the error for an object or a table that lacks a subject, a relation or an object.
+
+    The caller raises it. Its message names a known format without facts, or the missing
+    parts.
 
     Args:
         keys: Keys of the object, or columns of the table.

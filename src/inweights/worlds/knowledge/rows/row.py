@@ -18,7 +18,7 @@ class Row(NamedTuple):
         line: Line of the file; for other sources, the number of the row (Parquet,
             Arrow, databases), the case (JSON lists) or the triple (RDF).
         fact: The triple, with further information from the file.
-        stage: Stage of training.
+        stage: Stage of training in which the fact is learnt, from 0.
         chain: Whether the fact is part of a chain that the file stores in one row.
     """
 
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
-    """Return a row made of three fields and a stage.
+    """Return a row made of three fields and a stage, with single spaces in names.
 
     Args:
         fields: Subject, relation and object as text.
@@ -39,7 +39,7 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
 
     Raises:
         DataError: There are not three fields, one of them is blank, or the stage is not
-            a number.
+            a whole number of at most four digits.
     """
     if len(fields) != 3 or not all(map(str.strip, fields)):
         shown = str([field[:40] for field in fields[:8]])

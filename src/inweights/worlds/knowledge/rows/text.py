@@ -29,6 +29,9 @@ def text_rows(
 ) -> Iterator[Row]:
     """Yield the facts of delimited text.
 
+    Tables of TwoHopFact and SOCRATES and exports of Neo4j are recognised by their
+    header; any other text is a table of facts (:func:`table_rows`).
+
     Args:
         path: File, for error messages.
         text: Content of the file.
@@ -38,6 +41,7 @@ def text_rows(
     Raises:
         UnclearHeaderError: The first row may be a header or a fact.
         DataError: A row is not a fact; the message states the line.
+        ConfigError: A column that the layout names does not exist.
     """
     table = read_cells(path, _without_brackets(text, remarks), least=3)
     remarks += table.remarks
@@ -92,14 +96,16 @@ def table_rows(
 
     Args:
         path: File, for error messages.
-        rows: Line and cells of each row.
+        rows: Line and cells of each row, with the header if there is one.
         layout: Header and columns, as stated by the caller.
         remarks: List to which remarks on assumptions are appended.
-        line: Unit of the row numbers in messages.
+        line: Unit of the row numbers in messages, such as ``line`` or ``row``.
 
     Raises:
         UnclearHeaderError: The first row may be a header or a fact.
-        DataError: A row is not a fact; the message states the line.
+        DataError: A row is not a fact (the message states the line), or with
+            ``layout.wide`` the column of the subjects does not exist.
+        ConfigError: A column that ``layout.columns`` names does not exist.
     """
     if layout.wide:
         yield from _wide_rows(path, rows, layout, remarks)

@@ -87,7 +87,7 @@ def sense(name: str) -> Sense:
 
 
 def a(noun: str) -> str:
-    """Return a noun with its indefinite article.
+    """Return a noun, which is not empty, with its indefinite article, by its first letter.
 
     Example:
         >>> a("employer"), a("member")

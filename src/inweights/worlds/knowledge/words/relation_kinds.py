@@ -16,14 +16,16 @@ class KindOfRelation(Config):
     """Question templates for relations whose objects are of one kind, such as persons.
 
     Attributes:
-        relations: Nouns (``spouse``) and verbs (``reports to``) of the kind.
-        ask: Template of a question about a subject, with ``{subject}`` and ``{noun}``.
+        relations: Names, nouns (``spouse``) and verbs (``reports to``) of the relations
+            of the kind.
+        ask: Template of a question about a subject, with ``{subject}`` and ``{noun}``;
+            empty for the one of ``kinds.toml``, as are the next two.
         ask_chain: Template of a question about what ``{phrase}`` describes, with
             ``{noun}``.
         ask_verb: First words of a question with a verb, such as ``Who``.
 
     Raises:
-        ConfigError: A template lacks one of these placeholders.
+        ConfigError: A template lacks one of these placeholders, or has another one.
     """
 
     relations: tuple[str, ...] = ()
@@ -41,6 +43,6 @@ class KindOfRelation(Config):
 
 @lru_cache(maxsize=1)
 def kinds_of_relations() -> dict[str, KindOfRelation]:
-    """Return the kinds of relations that come with the package, by name."""
+    """Return the kinds of relations that come with the package: ``person``, ``name``, ``other``."""
     tables = load_toml(Path(__file__).with_name("kinds.toml"))
     return {name: decode(KindOfRelation, table) for name, table in tables.items()}

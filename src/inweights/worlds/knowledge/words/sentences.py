@@ -38,7 +38,7 @@ def relative_clauses(senses: Sequence[Sense]) -> str:
     """Return a description of a chain of at least two relations in relative clauses.
 
     Args:
-        senses: Noun and verb of each relation.
+        senses: Noun and verb of each relation, at least two.
 
     Example:
         >>> relative_clauses([Sense("birthplace", ""), Sense("country", "")])

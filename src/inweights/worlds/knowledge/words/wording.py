@@ -94,9 +94,9 @@ class Wording(Config):
                 default this is not checked.
 
         Raises:
-            ConfigError: The file cannot be read, a template does not fit, the facts
-                lack a relation or an entity of it, or an alias is empty or the name of
-                another entity.
+            ConfigError: The file cannot be read, has an unknown key or a template that
+                does not fit, the facts lack a relation or an entity of it, or an alias
+                is empty or the name of another entity.
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
@@ -104,7 +104,7 @@ class Wording(Config):
         return words
 
     def over(self, facts: Knowledge) -> Self:
-        """Return this wording, completed with templates and aliases from the facts' own file.
+        """Return this wording with the templates and aliases of the facts' file after its own.
 
         Example:
             >>> from inweights.worlds import read_knowledge
@@ -142,7 +142,7 @@ class Wording(Config):
         return "other"
 
     def plain(self, relation: str) -> bool:
-        """Return whether a relation has no template of its own, so that generic ones are used."""
+        """Return whether a relation has only generic templates: none here, and none in Table 6."""
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:

@@ -64,12 +64,13 @@ def read_edges(
             first two.
 
     Returns:
-        The edges, nodes and paths of the file.
+        The edges, nodes and paths of the file; only text with lines ``u=v`` has paths.
 
     Raises:
-        UnclearHeaderError: The first row may be a header or an edge.
-        DataError: The file is missing or has no edge, or a line is damaged; the message
-            states the line and what was expected.
+        UnclearHeaderError: The first row may be a header or an edge (a ``DataError``).
+        DataError: The file is missing, of an unsupported kind or has no edge, or a line
+            is damaged; the message states the line and what was expected.
+        ConfigError: ``columns`` does not name two columns of the table.
     """
     file = Path(path)
     suffix = file.suffix.lower()
@@ -216,6 +217,10 @@ def from_graph(graph: Any) -> EdgeList:
 
     Args:
         graph: The graph.
+
+    Returns:
+        Its edges, in the direction in which networkx lists them, and its nodes. There
+        are no paths.
 
     Raises:
         DataError: The value is not a graph, two labels are equal as text, or there is

@@ -50,13 +50,16 @@ def read_graph(file: Path) -> Any:
     """Read a graph with ``networkx``.
 
     Args:
-        file: The file; its extension decides the format.
+        file: The file; its extension, a key of :data:`FORMATS`, decides the format.
 
     Returns:
-        A ``networkx`` graph, whose class depends on the file.
+        A ``networkx`` graph, whose class depends on the file; of several graphs in a
+        file the first.
 
     Raises:
-        DataError: The file is missing, too large, or not of this format.
+        DataError: The file is missing, too large, or not of this format, or it is XML
+            that declares an entity.
+        KeyError: The extension is unknown.
     """
     import networkx as nx
 
@@ -119,7 +122,8 @@ def read_json(file: Path) -> Any:
     """Read the value of a JSON file.
 
     Raises:
-        DataError: The file is missing or is not JSON; the message states the line.
+        DataError: The file is missing, nested too deeply or not JSON; the message
+            states the line.
     """
     try:
         return json.loads(read_text(file))
@@ -154,8 +158,11 @@ def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
 def refuse_entities(file: Path) -> None:
     """Refuse XML with entities, which can expand to huge texts or refer to another file.
 
+    Damaged XML is accepted; the reader of the file reports it.
+
     Raises:
         DataError: An entity is declared.
+        OSError: The file cannot be opened.
     """
 
     def refuse(name: str, *_: object) -> None:

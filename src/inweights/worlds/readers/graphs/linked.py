@@ -25,7 +25,7 @@ def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]
         remarks: List to which remarks on how the file was read are appended.
 
     Raises:
-        DataError: The file is damaged, or an edge has no relation.
+        DataError: The file is missing or damaged, or an edge has no relation.
     """
     graph = read_graph(path)
     called = {}

@@ -17,7 +17,10 @@ from inweights.worlds.readers.graphs.edge_list import EdgeList
 
 
 def is_plain(text: str) -> bool:
-    """Return whether text has lines ``u=v``, by its first line that is not a comment."""
+    """Return whether text has lines ``u=v``, by its first line that is not a comment.
+
+    That line must contain ``=`` and no tab. True for a text without such a line.
+    """
     for line in map(str.strip, text.split("\n")):
         if line and not line.startswith("#"):
             # A tab parts columns, one of which may hold an equals sign.
@@ -30,6 +33,10 @@ def read_paths(path: str | Path) -> EdgeList:
 
     Args:
         path: The file.
+
+    Returns:
+        The written edges, then those steps of paths that are not written in either
+        direction; the nodes; and the paths.
 
     Raises:
         DataError: The file is missing, has no paths, or has a damaged line.
@@ -51,13 +58,15 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
     Args:
         file: File, for error messages.
         text: Content of the file.
-        complete: Whether each step of a path must be one of the listed edges.
+        complete: Whether each step of a path must be one of the listed edges, in either
+            direction.
 
     Returns:
         The edges, nodes and paths of the file.
 
     Raises:
-        DataError: A line is damaged, or a step of a path is not an edge.
+        DataError: A line is damaged; or with ``complete``, a step of a path is not an
+            edge.
     """
     links = []
     lone = []

@@ -28,7 +28,8 @@ class Layout(NamedTuple):
     Attributes:
         header: Whether the first row is a header; None to infer it from the rows.
         columns: Names or numbers (from 1) of the columns of subject, relation and
-            object, or of both ends of an edge; empty to infer them.
+            object, or of both ends of an edge; with ``wide``, only of the subjects.
+            Empty to infer them.
         wide: Whether the first column contains subjects, and each further column is a
             relation.
     """
@@ -80,16 +81,18 @@ def arrange(
     Args:
         path: File, for error messages.
         rows: Line and cells of each row, the first one included.
-        layout: Header and columns, as stated by the caller.
+        layout: Header and columns, as stated by the caller; ``wide`` has no effect.
         needed: Roles of the needed columns: :data:`.FACTS` or :data:`.EDGES`.
 
     Returns:
         The columns, the header, all other rows, and remarks on assumptions.
 
     Raises:
-        UnclearHeaderError: The first row may be a header or not.
-        DataError: The rows do not show which columns are the needed ones.
-        ConfigError: A column that the caller names does not exist.
+        UnclearHeaderError: The first row may be a header or not (a ``DataError``).
+        DataError: There are too few columns, or the rows do not show which columns are
+            the needed ones.
+        ConfigError: The caller does not name one column for each role, names a column
+            twice, or names one that does not exist.
     """
     if not rows:
         in_order = {role: place for place, role in enumerate(needed)}

@@ -72,6 +72,9 @@ def places_of(
 ) -> dict[str, int] | None:
     """Return the index of the column of each role, by the words of a header.
 
+    Case, accents and punctuation do not matter. If the words name all needed roles but
+    one and a single column is left, that column gets the role.
+
     Args:
         names: Cells of a header, or keys of an object.
         needed: Roles of the needed columns: :data:`FACTS` or :data:`EDGES`.

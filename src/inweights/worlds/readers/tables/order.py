@@ -27,7 +27,7 @@ class Order(NamedTuple):
     """Order of the needed columns.
 
     Attributes:
-        places: Index of each needed column.
+        places: Index (from 0) of each needed column, in the order of the roles.
         why: Reason for an unusual order, or for an assumption; may be empty.
         refused: Reason why the columns cannot be decided; empty if they can.
     """

@@ -30,8 +30,8 @@ def read_parquet(
         The table, with the chosen columns.
 
     Raises:
-        DataError: The file is missing, damaged, has too many rows or would need too
-            much memory.
+        DataError: The file is missing, damaged, has more rows than
+            :data:`~inweights.support.limits.MAX_ROWS` or would need too much memory.
     """
     arrow = path.suffix.lower() == ".arrow"
     check_file(path)

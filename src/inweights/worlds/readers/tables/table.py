@@ -34,8 +34,9 @@ class Cells(NamedTuple):
     """Rows of a file.
 
     Attributes:
-        rows: Number of the line where each row begins, and its cells.
-        delimiter: Character between cells.
+        rows: Number of the line (from 1) where each row begins, and its cells.
+        delimiter: Character between cells, a key of :data:`DELIMITERS`. A space stands
+            for any white space.
         remarks: Remarks on assumptions.
     """
 
@@ -54,7 +55,8 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
         path: File, for error messages.
         text: Content of the file.
         least: Smallest number of cells of a row: 3 for a fact, 2 for an edge.
-        expected: Description of a valid row, for the message about a damaged one.
+        expected: Description of a valid row, for the message about a damaged one; may
+            be empty.
 
     Returns:
         The rows, the delimiter, and remarks on assumptions.
@@ -85,7 +87,7 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
 
 
 def usual_width(rows: Sequence[tuple[int, list[str]]]) -> int:
-    """Return the number of cells that most rows have.
+    """Return the most frequent number of cells of a row; 0 if there are no rows.
 
     Args:
         rows: Line and cells of each row.
@@ -97,9 +99,15 @@ def usual_width(rows: Sequence[tuple[int, list[str]]]) -> int:
 def delimiter_of(text: str, least: int) -> str:
     r"""Return the delimiter that splits most of the first lines into the same number of cells.
 
+    If none splits them into enough cells, it is the tab, semicolon or comma that occurs
+    most often in the first line.
+
     Args:
         text: Content of the file.
         least: Smallest number of cells of a row.
+
+    Returns:
+        A key of :data:`DELIMITERS`.
 
     Example:
         >>> delimiter_of("a;b,c;d\ne;f;g", 3), delimiter_of("a b c\nd e f", 3)
