@@ -248,6 +248,13 @@ def test_alignment_needs_a_two_hop_world() -> None:
         alignment(rote(WORLD), empty)
 
 
+def test_unknown_names_of_places_and_methods_are_errors() -> None:
+    with pytest.raises(ConfigError, match="unknown place 'bridge'"):
+        alignment(rote(WORLD), WORLD, places=["bridge"])
+    with pytest.raises(ConfigError, match="unknown method 'umap'"):
+        project(np.eye(9), method="umap")  # type: ignore[arg-type]
+
+
 def test_shared_memory_sees_the_second_diagonal() -> None:
     table = shared_memory(rote(WORLD), WORLD)
     with_, without = (table.filter(pl.col("replica") == r) for r in (0, 1))

@@ -47,8 +47,9 @@ def activations(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         layers: Names of layers, among ``model.layer_names``; by default all.
-        position: Index of a position (negative from the end), or names of tokens at
-            which states are read; by default all positions.
+        position: Index of a position (negative from the end), or the name of a token or
+            several names; prompts without this position are left out. By default all
+            positions.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
@@ -58,8 +59,10 @@ def activations(
         and ``state`` (a list of ``D`` numbers).
 
     Raises:
-        ConfigError: A layer or a part is unknown.
-        DataError: A name is not a token of the world, or no prompt has the position.
+        ConfigError: A layer or a part is unknown, the model has no replica axis, or the
+            probe would need more memory than is available.
+        DataError: A name is not a token of the world, no prompt has the position, the
+            parts are empty, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw
@@ -115,8 +118,9 @@ def write_activations(
         The path of the file.
 
     Raises:
-        ConfigError: A layer or a part is unknown.
-        DataError: A name is not a token of the world, or no prompt has the position.
+        ConfigError: A layer or a part is unknown, or the model has no replica axis.
+        DataError: A name is not a token of the world, no prompt has the position, the
+            parts are empty, or the worlds do not fit the model.
         RunError: The file cannot be written.
 
     Example:

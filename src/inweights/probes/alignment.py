@@ -14,7 +14,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import DataError
+from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica, cosine_blocks, last_states, share
@@ -52,13 +52,15 @@ def alignment(
     Returns:
         One row per replica, place and layer, with the columns ``replica``, ``place``,
         ``layer``, ``depth`` (index of the layer), ``cosine`` (mean over pairs),
-        ``other`` (mean cosine with the states of other bridges), ``contrast`` (``cosine
-        − other``) and ``nearest`` (share of subjects whose own bridge is nearer than
-        all others).
+        ``other`` (mean cosine with the states of other bridges; NaN if there are none),
+        ``contrast`` (``cosine − other``) and ``nearest`` (share of subjects whose own
+        bridge is nearer than all others).
 
     Raises:
-        DataError: The world has no first hops that occur in queries.
-        ConfigError: The model has no replica axis.
+        DataError: The world has no first hops or no compositions, or the worlds do not
+            fit the model.
+        ConfigError: A layer or place is unknown, the model has no replica axis, or the
+            probe would need more memory than is available.
 
     Example:
         >>> import inweights as iw
@@ -130,8 +132,10 @@ def bridge_pairs(
         one pair.
 
     Raises:
-        DataError: The world has no first hops, or no queries that pass through them.
+        DataError: The world has no first hops or no compositions.
+        ConfigError: ``place`` is unknown.
     """
+    check_names("place", [place], _PLACES)
     if (
         "first_hop" not in world.facts.role_names
         or "composition" not in world.queries.role_names

@@ -40,8 +40,10 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
         lie in one cone).
 
     Raises:
-        DataError: A world has no facts of role ``category``, or no label occurs twice.
-        ConfigError: The model has no replica axis.
+        DataError: A world has no facts of role ``category``, no label occurs twice, or
+            the worlds do not fit the model.
+        ConfigError: The model has no replica axis, or the probe would need more memory
+            than is available.
     """
     each = as_worlds(worlds, model)
     facts = []

@@ -47,6 +47,9 @@ def along_descent(
         record: Steps that the trajectory contains, besides the last one.
         options: Further keyword arguments of ``look``.
 
+    Returns:
+        The table that ``look`` returns.
+
     Raises:
         DataError: The world is not a graph, or a step in ``record`` does not exist.
         SolverError: The vectors diverged.

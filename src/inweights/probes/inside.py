@@ -49,7 +49,7 @@ def logit_lens(
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
         layers: Names of layers, among ``model.layer_names``; by default all that can be
-            decoded.
+            decoded (``model.decodable``).
         most: Largest number of statements of each slice that are read; the first ones
             are used.
 
@@ -64,8 +64,10 @@ def logit_lens(
         of wrong candidates above the best of them.
 
     Raises:
-        ConfigError: A layer or a part is unknown.
-        DataError: The parts are empty, or the head does not cover an answer.
+        ConfigError: A layer or a part is unknown, a layer cannot be decoded, the model
+            has no replica axis, or the probe would need more memory than is available.
+        DataError: The parts are empty, the head does not cover an answer, or the worlds
+            do not fit the model.
 
     Example:
         >>> import inweights as iw
@@ -164,11 +166,14 @@ def attention(
         One row per replica, role, length of prompt, layer, head and pair of positions,
         with the columns ``replica``, ``part``, ``role``, ``length``, ``layer``,
         ``head``, ``position`` (the position that attends), ``attended`` (the position
-        to which it attends) and ``weight`` (mean attention, from 0 to 1).
+        to which it attends) and ``weight`` (mean attention, from 0 to 1). Later
+        positions, which a position cannot attend to, have no rows.
 
     Raises:
-        ConfigError: The architecture has no attention, or a part is unknown.
-        DataError: The parts are empty.
+        ConfigError: The architecture has no attention that the library can read, a part
+            is unknown, the model has no replica axis, or the probe would need more
+            memory than is available.
+        DataError: The parts are empty, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

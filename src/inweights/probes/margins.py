@@ -40,8 +40,10 @@ def margins(
         prompt).
 
     Raises:
-        ConfigError: A part is unknown.
-        DataError: The parts are empty.
+        ConfigError: A part is unknown, the model has no replica axis, or the probe
+            would need more memory than is available.
+        DataError: The parts are empty, the head does not cover an answer, or the worlds
+            do not fit the model.
 
     Example:
         >>> import inweights as iw

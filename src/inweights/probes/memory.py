@@ -43,8 +43,10 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
         the former).
 
     Raises:
-        ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model.
+        ConfigError: The model has no replica axis, or the probe would need more memory
+            than is available.
+        DataError: A world has no compositions, or no tokens of the groups ``subject``,
+            ``second_relation`` and ``object``; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -92,7 +92,11 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
         worlds: One world, or one for each replica.
 
     Returns:
-        Number of bytes.
+        Number of bytes; 0 for a probe without the decorator.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
     """
     if not hasattr(probe, "holds"):
         return 0.0
@@ -115,7 +119,8 @@ def holds(
             array's name.
 
     Returns:
-        The decorator.
+        The decorator. The decorated probe has an attribute ``holds`` with the factors
+        and ``most``.
 
     Raises:
         ConfigError: The decorated probe is called with too large a model or world; the
@@ -150,8 +155,9 @@ def check_probe(
         _: Options of the probe; they have no effect on the estimate.
 
     Raises:
-        ConfigError: The probe would need too much memory; the message states the memory
-            needed and available, and what to do.
+        ConfigError: The probe would need too much memory (the message states the memory
+            needed and available, and what to do), or the model has no replica axis.
+        DataError: The worlds do not fit the model.
     """
     name = getattr(probe, "__name__", "of one's own")
     what = f"probe '{name}' of {len(model.candidates):,} candidates"

@@ -35,18 +35,22 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         worlds: One world, or one for each replica.
 
     Returns:
-        One row per replica and slice, with the columns ``replica``, ``part`` (``facts``
-        or ``queries``), ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of
-        distribution), ``statements`` (their number), ``accuracy`` (of the largest logit
-        over *all* candidates of the head), ``accuracy_among`` (of the largest logit
-        over only those tokens that answer some statement of the role; for compositions,
-        the objects), ``chance`` (accuracy of guessing among the answers of the role),
+        One row per replica and slice (part, role and distribution; facts first), with
+        the columns ``replica``, ``part`` (``facts`` or ``queries``), ``role``,
+        ``distribution`` (``trained``, ``in`` or ``out`` of distribution),
+        ``statements`` (their number), ``accuracy`` (of the largest logit over *all*
+        candidates of the head), ``accuracy_among`` (of the largest logit over only
+        those tokens that answer some statement of the role; for compositions, the
+        objects), ``chance`` (accuracy of guessing among the answers of the role),
         ``loss`` (mean cross-entropy over all candidates, in nats) and ``right_answers``
         (mean number of answers of the role that are right for a prompt).
 
     Raises:
-        ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model.
+        ConfigError: The model has no replica axis, or the probe would need more memory
+            than is available.
+        DataError: The worlds do not fit the model (there is neither one world nor one
+            per replica, or a world has more tokens than the model), or the head does
+            not cover an answer.
 
     Example:
         >>> import inweights as iw
@@ -103,13 +107,16 @@ def by_loops(
     Args:
         model: A GPT with ``R`` replicas.
         worlds: One world, or one for each replica.
-        counts: Numbers of loops, each at least 1.
+        counts: Numbers of loops, at least one of them, and each at least 1.
 
     Returns:
         The rows of :func:`accuracy` for each number of loops, with a column ``loops``.
 
     Raises:
-        ConfigError: The model is not a GPT, or a number is below 1.
+        ConfigError: The model is not a GPT, or ``counts`` is empty or contains a number
+            below 1.
+        DataError: The worlds do not fit the model, or the head does not cover an
+            answer.
 
     Example:
         >>> import inweights as iw
@@ -140,7 +147,7 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
 
     Args:
         world: The probed world.
-        parts: ``facts``, ``queries`` or both.
+        parts: ``facts``, ``queries`` or both, also as one string.
 
     Returns:
         The parts, in the order given.
@@ -162,8 +169,10 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
     """Divide a world's statements by part, role and distribution.
 
     Returns:
-        Tuples ``(part, role, distribution, indices)`` of all slices that are not empty:
-        facts are ``trained``, queries ``in`` or ``out`` of distribution.
+        Tuples ``(part, role, distribution, indices)`` of all slices that are not empty,
+        facts first. ``part`` is ``facts`` or ``queries``; ``distribution`` is
+        ``trained`` for facts, and ``in`` or ``out`` (of distribution) for queries;
+        ``indices`` are those of the statements in the part, ``[m]``.
     """
     parts: list[tuple[Part, str, str, Ids]] = [
         ("facts", role, "trained", world.facts.with_role(role))
@@ -193,6 +202,9 @@ def answers_among(
     Returns:
         Whether each candidate is a right answer to at least one of them, in the order
         of the logits.
+
+    Raises:
+        DataError: A world has no statement of the role.
     """
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
     columns = model.column.cpu()

@@ -76,14 +76,16 @@ def resemblance(
         One row per replica and layer, and with ``by_pair`` also per pair, with the
         columns ``replica``, ``prompt``, ``layer``, ``depth`` (index of the layer),
         ``one`` and ``two`` (names of the pair's entities, only with ``by_pair``),
-        ``cosine``, ``other`` (mean cosine of an entity ``one`` with all entities
-        ``two`` from which another conclusion follows; NaN if there are none) and
-        ``contrast`` (``cosine − other``).
+        ``cosine`` (of the pair, or mean over pairs), ``other`` (mean cosine of an
+        entity ``one`` with all entities ``two`` from which another conclusion follows;
+        NaN if there are none) and ``contrast`` (``cosine − other``).
 
     Raises:
-        ConfigError: A prompt or layer is unknown, or the layer's state depends only on
-            the last token, which is the same in both prompts.
-        DataError: The world has no pairs of entities.
+        ConfigError: A prompt or layer is unknown, the layer's state depends only on the
+            last token, which is the same in both prompts, the model has no replica
+            axis, or the probe would need more memory than is available.
+        DataError: The world has no pairs of entities, or the worlds do not fit the
+            model.
 
     Example:
         >>> from inweights.models import OneLayerConfig
@@ -227,14 +229,17 @@ def predicted_similarity(
 
     Args:
         world: Config of an analogy, or of two hops as an analogy.
-        roles: Roles of the facts that are trained on in stage 1, each with its weight.
+        roles: Roles of the facts that are trained on in stage 1, such as
+            ``similarity``, each with its weight in the loss.
         seed: Root seed of the world.
         model: Config with the scale ``κ0`` of the logits and the width ``m``; by
             default the paper's.
         rate: Learning rate ``η`` of stage 1.
         steps: Number of steps ``T1`` of stage 1.
-        course: Name of one of the paper's curricula, whose closed form is also
-            computed; by default none.
+        course: One of the paper's curricula, whose closed form is also computed:
+            ``joint`` (similarity and attribution together), ``SA`` (similarity first),
+            ``AS`` (attribution first), ``two-hop``, or ``two-hop without identity``; by
+            default none.
         rho: ``ρ`` of the closed form.
         by_pair: Whether there is one row per pair, instead of one row with the mean
             over pairs.
@@ -247,7 +252,9 @@ def predicted_similarity(
         :func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`).
 
     Raises:
-        DataError: The world has no pairs of entities.
+        DataError: The world has no pairs of entities, or no facts of one of the roles.
+        ConfigError: ``rate``, ``steps`` or ``rho`` is not above 0, ``course`` is
+            unknown, or ``seed`` is negative.
     """
     built = world.build(seed)
     about = model or OneLayerConfig()

@@ -40,6 +40,9 @@ def last_states(
         model: Model with ``R`` replicas.
         prompts: Token ids ``[m, T]``: one array for all replicas, or one for each.
         layers: Names of layers, among ``model.layer_names``; by default all.
+
+    Raises:
+        ConfigError: A layer is unknown.
     """
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     blocks = tokens.to(model.column.device).split(
@@ -61,6 +64,10 @@ def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
         replicas: Number of replicas ``R``.
         columns: Columns by name: a tensor ``[R]``, or one value that all replicas
             share.
+
+    Returns:
+        ``R`` rows, each a dictionary with the column ``replica`` (from 0), then the
+        given columns.
 
     Example:
         >>> by_replica(2, layer="final", accuracy=torch.tensor([0.5, 1.0]))[1]
@@ -87,6 +94,10 @@ def share(
         right: Whether each statement is right, optionally at several positions.
         among: Statements that are counted, ``[R, m]``; by default all. If there are
             none, the share is NaN.
+
+    Returns:
+        Shares from 0 to 1 on the CPU, ``[R]``, or one for each further axis of
+        ``right``.
 
     Example:
         >>> share(torch.tensor([[True] * 18 + [False] * 2])).tolist()

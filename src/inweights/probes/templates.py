@@ -43,11 +43,12 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         ``replica``, ``row`` (the prompt), ``row_group`` (group of its first token),
         ``column`` (the output token), ``column_group`` (its group), ``value`` (logit,
         centred over the outputs of its prompt), ``top`` (whether it is the largest of
-        its prompt) and ``answer`` (whether the output is the right answer).
+        its prompt) and ``answer`` (whether the output is the right answer, the first
+        one if there are several; false for ``tokens``).
 
     Raises:
-        ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, or the
-            table would need too much memory.
+        ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, the table
+            would need too much memory, or the model has no replica axis.
         DataError: The worlds do not fit the model.
 
     Example:

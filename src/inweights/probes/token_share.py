@@ -48,8 +48,9 @@ def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataF
         to 1).
 
     Raises:
-        ConfigError: The model has no table of token embeddings.
-        DataError: No fact has the role.
+        ConfigError: The model has no table of token embeddings, no layer ``embedding``
+            or no replica axis, or the probe would need more memory than is available.
+        DataError: No fact has the role, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -70,8 +70,11 @@ def agreement(
         as large.
 
     Raises:
-        ConfigError: ``dimensions`` is below 0.
-        DataError: There is only one replica, or the graphs of the worlds differ.
+        ConfigError: ``dimensions`` is below 0, the layer is unknown, the model has no
+            replica axis, ``seed`` is negative, or there is too little memory.
+        DataError: There is only one replica, a world is not a graph, the graphs of the
+            worlds differ, ``draws`` is below 1, all vectors of a replica are the same,
+            the model has no table of token embeddings, or the worlds do not fit it.
 
     Example:
         >>> import inweights as iw
@@ -162,7 +165,8 @@ def arrange(
             is positive); or ``umap`` with the cosine metric, which needs ``pip install
             'inweights[umap]'``.
         dimensions: Number of dimensions ``K``.
-        neighbours: Number of nearest neighbours that UMAP considers for each point.
+        neighbours: Number of nearest neighbours that UMAP considers for each point, at
+            least 2.
         seed: Root seed of UMAP, which then uses one thread.
 
     Raises:
@@ -236,8 +240,10 @@ def arrangement(
         and the coordinates ``x``, ``y`` and ``z``, or the first ``dimensions`` of them.
 
     Raises:
-        ConfigError: A setting is out of range, or umap-learn is not installed.
-        DataError: A world is not a graph, or has too few nodes; or the graphs differ.
+        ConfigError: A setting is out of range, the layer is unknown, umap-learn is not
+            installed, or the model has no replica axis.
+        DataError: A world is not a graph, or has too few nodes; the graphs differ; the
+            model has no table of token embeddings; or the worlds do not fit it.
 
     Example:
         >>> import inweights as iw

@@ -61,9 +61,10 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
         and ``floor`` (the smallest possible loss, the mean of ``ln deg``).
 
     Raises:
-        DataError: A world is not a graph, or the model's head does not cover the nodes.
-        ConfigError: The model or the world is too large for the memory; the message
-            states the memory needed and available.
+        DataError: A world is not a graph, the model's head does not cover the nodes, or
+            the worlds do not fit the model.
+        ConfigError: The model has no replica axis, or the model or the world is too
+            large for the memory; the message states the memory needed and available.
 
     Example:
         >>> import inweights as iw
@@ -196,13 +197,14 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
             ``model.layer_names``; see :func:`node_vectors`.
 
     Returns:
-        One row per replica and ordered pair, with the columns ``replica``, ``source``
-        and ``target`` (names of the nodes), ``hops`` (distance; null between
-        components) and ``cosine``.
+        One row per replica and ordered pair (a node with itself included), with the
+        columns ``replica``, ``source`` and ``target`` (names of the nodes), ``hops``
+        (distance; null between components) and ``cosine``.
 
     Raises:
-        DataError: A world is not a graph, or the table would need too much memory.
-        ConfigError: The model has no replica axis.
+        DataError: A world is not a graph, the model has no table of token embeddings,
+            the worlds do not fit it, or the table would need too much memory.
+        ConfigError: The layer is unknown, or the model has no replica axis.
 
     Example:
         >>> import inweights as iw

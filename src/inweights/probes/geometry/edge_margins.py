@@ -77,9 +77,10 @@ def geometric_margin(
         are at least as large as the replica's).
 
     Raises:
-        DataError: The model is not a TinyNN, a world is not a graph, or the graph is
-            complete.
-        ConfigError: The model or the world is too large for the memory.
+        DataError: The model is not a TinyNN, a world is not a graph, the graph is
+            complete, ``draws`` is below 1, or the worlds do not fit the model.
+        ConfigError: The model has no replica axis, ``seed`` is negative, or the model
+            or the world is too large for the memory.
     """
     graphs = graph_edges(model, worlds)
     w = _middle(model)
@@ -148,9 +149,10 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
         (smallest margin) and ``positive`` (share of nodes with a margin above 0).
 
     Raises:
-        DataError: The model is not a TinyNN, a world is not a graph, or the graph is
-            complete.
-        ConfigError: The model or the world is too large for the memory.
+        DataError: The model is not a TinyNN, a world is not a graph, the graph is
+            complete, or the worlds do not fit the model.
+        ConfigError: The model has no replica axis, or the model or the world is too
+            large for the memory.
 
     Example:
         >>> import inweights as iw

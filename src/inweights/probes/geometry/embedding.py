@@ -102,6 +102,10 @@ class Embedding:
             centred: Whether the mean of the nodes' rows is subtracted, for vectors that
                 lie in a narrow cone.
 
+        Returns:
+            A model in double precision whose token embeddings are the vectors, with one
+            replica for each matrix.
+
         Raises:
             DataError: A node has no row, or several rows have its name.
         """

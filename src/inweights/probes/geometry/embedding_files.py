@@ -44,10 +44,16 @@ def read_embedding(
         only: Names whose rows are read from a text file; by default all. Has no effect
             on other files.
 
+    Returns:
+        The matrix in double precision as far as the file allows, with the names of its
+        rows.
+
     Raises:
-        DataError: The file is missing, damaged or a pickle, rows have no names, or the
-            number of names differs from that of rows.
-        ConfigError: The file has no such tensor.
+        DataError: The file is missing, damaged, a pickle or too large for the memory;
+            rows have no names, or not as many as there are rows; a number is not
+            finite; ``names`` is given for a text file; none of the names in ``only``
+            occurs; or there are several matrices and no ``tensor``.
+        ConfigError: The file has no such tensor, or only as a vector.
 
     Example:
         >>> import tempfile

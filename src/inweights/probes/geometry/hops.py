@@ -94,8 +94,11 @@ def hop_correlation(
         error of ``spearman`` from ten groups of sources.
 
     Raises:
-        ConfigError: ``pairs`` or ``null`` is unknown.
-        DataError: A world is not a graph, or ``draws`` is below 1.
+        ConfigError: ``pairs``, ``null`` or the layer is unknown, the model has no
+            replica axis, ``seed`` is negative, or the model or the world is too large
+            for the memory.
+        DataError: A world is not a graph, ``draws`` is below 1, the model has no table
+            of token embeddings, or the worlds do not fit it.
 
     Example:
         >>> import inweights as iw

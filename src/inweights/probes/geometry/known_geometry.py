@@ -79,6 +79,7 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
 
     Raises:
         DataError: The graph is directed, or has self-edges.
+        ConfigError: ``seed`` is negative.
 
     Example:
         >>> table = known_geometries(Graph(shape="cycle", n=8))

@@ -99,8 +99,10 @@ def named_geometry(
 
     Raises:
         DataError: A world is not a graph, all its nodes have the same distance from one
-            another, the names of model and graph differ, or ``draws`` is below 1.
-        ConfigError: The model or the world is too large for the memory; the message
+            another, the names of model and graph differ, ``draws`` is below 1, or the
+            worlds do not fit the model.
+        ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
+            negative, or the model or the world is too large for the memory; the message
             states the memory needed and available.
 
     Example:

@@ -64,7 +64,10 @@ class Pairs:
         return cls(u[joined], v[joined], near[joined].astype(np.int64), len(hops))
 
     def at(self, remainders: Sequence[int]) -> Pairs:
-        """Return the pairs whose number of hops has one of these remainders modulo 2."""
+        """Return the pairs whose number of hops has one of these remainders modulo 2.
+
+        ``(0,)`` keeps even distances, ``(1,)`` odd ones, and ``(0, 1)`` all.
+        """
         if len(remainders) == 2:
             return self
         fits = np.isin(self.hops % 2, remainders)
@@ -106,7 +109,12 @@ class Pairs:
         return float((self.ranks**2).sum())
 
     def correlation(self, ours: Float[Floats, "*K P"]) -> Float[Floats, "*K"]:
-        """Return the rank correlation of cosines ``ours`` with the distances."""
+        """Return the rank correlation of cosines ``ours`` with the distances.
+
+        ``ours`` contains the ranks of the cosines of all pairs (:func:`cosine_ranks`),
+        for one or ``K`` embeddings. The result is NaN if all ranks or all distances are
+        equal.
+        """
         ours = ours - ours.mean(-1, keepdims=True)
         scale = np.sqrt((ours**2).sum(-1) * self._spread)
         nothing = np.full(scale.shape, np.nan)
@@ -115,8 +123,10 @@ class Pairs:
     def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
         """Return :meth:`correlation` for cosines given as numbers of groups, without sorting them.
 
-        Pairs of one group share their mean rank. Sums over pairs become sums over
-        groups; ranks are whole or half numbers, so that the sums are exact.
+        ``groups`` contains the number of the group of each pair, ``[P]``, from 0 for
+        the smallest cosines. Pairs of one group share their mean rank. Sums over pairs
+        become sums over groups; ranks are whole or half numbers, so that the sums are
+        exact.
         """
         coded = np.bincount(groups, self._coded)
         counts = np.rint(coded / _CODE)
@@ -150,7 +160,7 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
         u: Source of each edge.
         v: Target of each edge.
         least: Smallest number of hops of a pair.
-        seed: Root seed of the draw.
+        seed: Root seed of the draw; no effect up to :data:`EXACT` nodes.
 
     Returns:
         The pairs with their distances.
@@ -198,7 +208,12 @@ def spearman(
 
 
 def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
-    """Return the ranks of cosines, ``[P]``; equal cosines share their mean rank."""
+    """Return the ranks of cosines, ``[P]``, from 1; equal cosines share their mean rank.
+
+    Values that differ by at most
+    :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal. If a value
+    is NaN, all ranks are.
+    """
     if np.isnan(values).any():
         return np.full(len(values), np.nan)
     return midranks(tie_groups(values))

@@ -35,8 +35,12 @@ def without_self_edges(
             :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
 
+    Returns:
+        The table that ``inner`` returns.
+
     Raises:
-        DataError: A world was not built by ``Graph``.
+        DataError: A world was not built by ``Graph``, or the worlds do not fit the
+            model.
     """
     return inner(model, _changed(model, worlds, self_edges=False), **options)
 
@@ -58,8 +62,12 @@ def both_ways(
             :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
 
+    Returns:
+        The table that ``inner`` returns.
+
     Raises:
-        DataError: A world was not built by ``Graph``.
+        DataError: A world was not built by ``Graph``, or the worlds do not fit the
+            model.
     """
     return inner(model, _changed(model, worlds, edges="both"), **options)
 

@@ -60,8 +60,8 @@ def spectral_energy(
     Args:
         model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        kind: Kind of negative Laplacian; see
-            :func:`inweights.theory.geometric_memory.spectral.operator`.
+        kind: Kind of negative Laplacian: ``walk``, ``normalised`` or ``combinatorial``;
+            see :func:`inweights.theory.geometric_memory.spectral.operator`.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
@@ -79,8 +79,10 @@ def spectral_energy(
         limit of the band.
 
     Raises:
-        DataError: A world is not a graph, or ``kind`` is unknown.
-        ConfigError: The model or the world is too large for the memory; the message
+        DataError: A world is not a graph, ``kind`` is unknown, ``draws`` is below 1,
+            the model has no table of token embeddings, or the worlds do not fit it.
+        ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
+            negative, or the model or the world is too large for the memory; the message
             states the memory needed and available.
 
     Example:
@@ -139,8 +141,10 @@ def zigzag(
         NaN.
 
     Raises:
-        DataError: A world is not a graph.
-        ConfigError: The model or the world is too large for the memory; the message
+        DataError: A world is not a graph, ``draws`` is below 1, the model has no table
+            of token embeddings, or the worlds do not fit it.
+        ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
+            negative, or the model or the world is too large for the memory; the message
             states the memory needed and available.
     """
     rows: list[dict[str, object]] = []

@@ -44,9 +44,11 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         both directions are trained; replicas that share a world share the array.
 
     Raises:
-        DataError: A world is not a graph, or ``model`` is an
+        DataError: A world is not a graph, the worlds do not fit the model, the matrix
+            would not fit in memory, or ``model`` is an
             :class:`~inweights.probes.Embedding` that was matched with other nodes, or
             with these nodes in another order.
+        ConfigError: The model has no replica axis.
     """
     each = list(map(adjacency, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
@@ -65,9 +67,10 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
         For each replica, the number of nodes, and the sources and targets of the edges.
 
     Raises:
-        DataError: A world is not a graph, or ``model`` is an
-            :class:`~inweights.probes.Embedding` that was matched with other nodes, or
-            with these nodes in another order.
+        DataError: A world is not a graph, the worlds do not fit the model, or ``model``
+            is an :class:`~inweights.probes.Embedding` that was matched with other
+            nodes, or with these nodes in another order.
+        ConfigError: The model has no replica axis.
     """
     each = list(map(edge_ends, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
@@ -148,9 +151,10 @@ def placed(
         ``[R, N, D]``.
 
     Raises:
-        DataError: A world is not a graph; see also :func:`graph_edges` and
-            :func:`node_vectors`.
-        ConfigError: The layer is unknown.
+        DataError: A world is not a graph, the worlds do not fit the model, the model
+            has no table of token embeddings, or its names are not those of the nodes
+            (see :func:`graph_edges`).
+        ConfigError: The layer is unknown, or the model has no replica axis.
     """
     graphs = graph_edges(model, worlds)
     return graphs, node_vectors(model, graphs[0][0], layer, prefix_of(worlds))
@@ -165,6 +169,10 @@ def node_prompts(
         nodes: Number of nodes ``N``.
         before: Tokens before the node in every prompt.
         model: Model that will read them.
+
+    Returns:
+        Token ids ``[N, T]``, where ``T`` is one more than the number of tokens in
+        ``before``; row ``i`` ends with node ``i``.
     """
     ends = torch.arange(nodes, device=model.column.device).unsqueeze(1)
     return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)
@@ -182,8 +190,12 @@ def random_blocks(
         at_once: Number of embeddings in a block; by default 0, for as many as fit in 32
             MB.
 
+    Yields:
+        Blocks ``[k, N, D]`` of ``k`` embeddings; the last one may be smaller.
+
     Raises:
         DataError: ``draws`` is below 1.
+        ConfigError: ``seed`` is negative.
     """
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")

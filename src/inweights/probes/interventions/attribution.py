@@ -55,23 +55,24 @@ def logit_attribution(
         model: A GPT with a residual stream and ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Largest number of statements of each role and length; the first ones are
-            used.
+        most: Largest number of statements of each role and length, at least 1; the
+            first ones are used.
 
     Returns:
         One row per replica, role, length and part of the model, with the columns
         ``replica``, ``part`` (``queries`` or ``facts``), ``role``, ``length`` (tokens
         of the prompts), ``component`` (such as ``embedding``, ``block.0.head.1``,
         ``block.0.mlp`` or ``block.0.memory``; ``bias`` is that of all attention
-        matrices and of the final norm), ``depth`` (index in ``layer_names``),
-        ``contribution`` (mean over statements; the contributions of all components sum
-        to the logit), ``positive`` (share of statements for which it is above 0) and
-        ``statements`` (their number).
+        matrices and of the final norm), ``depth`` (index in ``layer_names``; 0 for
+        ``bias``), ``contribution`` (mean over statements; the contributions of all
+        components sum to the logit), ``positive`` (share of statements for which it is
+        above 0) and ``statements`` (their number).
 
     Raises:
-        ConfigError: The model is not a GPT or has no residual stream, or the part is
-            unknown.
-        DataError: The part is empty, or the head does not cover an answer.
+        ConfigError: The model is not a GPT or has no residual stream, the part is
+            unknown, or the probe would need more memory than is available.
+        DataError: The part is empty, the head does not cover an answer, or the worlds
+            do not fit the model.
 
     Example:
         >>> import inweights as iw
@@ -162,10 +163,11 @@ def attribution_patching(
         :func:`~inweights.probes.activation_patching`.
 
     Raises:
-        ConfigError: A layer or the part is unknown, or the model cannot be
-            differentiated there.
-        DataError: The part is empty, no two statements of a role differ in their
-            answer, or the head does not cover an answer.
+        ConfigError: A layer or the part is unknown, the model cannot be differentiated
+            there or has no replica axis, or the probe would need more memory than is
+            available.
+        DataError: The part is empty, a statement has no partner, the head does not
+            cover an answer, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -18,8 +18,9 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.interventions.spots import recorded, spot_of
 from inweights.seeds import EVALUATION, Streams
+from inweights.training.batches.worlds import Part
 from inweights.worlds.arrays import Bool, Float, Int
-from inweights.worlds.world import World
+from inweights.worlds.world import Ids, World
 
 #: Positions at which a state is changed: an index (negative from the end), names of
 #: tokens, a mask ``[B, T]``, or ``None`` for all.
@@ -102,6 +103,9 @@ def random_change(
             share.
         draw: Number of the random direction.
 
+    Raises:
+        ConfigError: ``seed`` is negative.
+
     Example:
         >>> state = torch.ones(1, 1, 1, 4)
         >>> moved = random_change(state, 3 * state, seed=0, draw=0)
@@ -123,6 +127,10 @@ def places(
         position: Index, names of tokens, mask or ``None``; see :data:`Position`.
         worlds: One world, or one for each replica, whose names of tokens are used.
         tokens: Token ids of prompts of one length.
+
+    Returns:
+        A mask in the shape of ``tokens``. Prompts without the position have no
+        ``True``.
 
     Raises:
         DataError: A name is not a token, or a mask has another shape.
@@ -157,6 +165,38 @@ def places(
     return (tokens.unsqueeze(-1) == wanted[0]).any(-1)
 
 
+def with_position(
+    position: Position, worlds: Sequence[World], part: Part, indices: Int[Ids, " n"]
+) -> Int[Ids, " m"]:
+    """Return the indices of statements whose prompts have a position, in every world.
+
+    Args:
+        position: Index, names of tokens, mask or ``None``; see :data:`Position`.
+        worlds: One world, or one for each replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of the statements among which they are chosen, ``[n]``.
+
+    Returns:
+        Those of ``indices`` whose prompts have the position, ``[m]``.
+
+    Raises:
+        DataError: A name is not a token, or a mask has another shape.
+    """
+    kept = []
+    for index in indices.tolist():
+        prompts = [
+            torch.from_numpy(getattr(w, part).prompt(index)).unsqueeze(0)
+            for w in worlds
+        ]
+        here = [
+            bool(places(position, [world], prompt).any())
+            for world, prompt in zip(worlds, prompts, strict=True)
+        ]
+        if all(here):
+            kept.append(index)
+    return np.array(kept, dtype=np.int64)
+
+
 def vector_of(
     given: Vector, model: Model, worlds: Sequence[World], at: str, position: Position
 ) -> Tensor:
@@ -173,8 +213,9 @@ def vector_of(
             the state is read at its last token.
 
     Raises:
-        DataError: A prompt has several such positions, numbers have another shape, or a
-            name is not a token.
+        DataError: A prompt has several such positions, numbers have another shape, a
+            list does not have two prompts, or a name is not a token.
+        ConfigError: The layer or head is unknown.
     """
     if isinstance(given, str):
         return _state_of(given, model, worlds, at, position)

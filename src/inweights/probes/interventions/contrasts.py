@@ -28,8 +28,9 @@ class Contrast:
 
     Attributes:
         role: Role of the statements.
-        tokens: Token ids of their prompts.
-        partners: Token ids of the prompts of their partners.
+        tokens: Token ids of their prompts; without the axis ``R`` if all replicas share
+            a world.
+        partners: Token ids of the prompts of their partners, in the same shape.
         columns: Logit columns of the own answer and of the partner's answer.
     """
 
@@ -62,9 +63,12 @@ def contrasts(
         most: Largest number of statements of each role and length; the first ones are
             used.
 
+    Yields:
+        One :class:`Contrast` for each role and pair of lengths of prompt and answer.
+
     Raises:
-        DataError: No two statements of a role differ in their answer, or the head does
-            not cover an answer.
+        DataError: A statement has no partner, as too few statements of its role and
+            length differ in prompt and answer; or the head does not cover an answer.
     """
     statements = getattr(worlds[0], part)
     for role in statements.role_names:

@@ -59,7 +59,8 @@ def edits(
     Args:
         model: A GPT with ``R`` replicas.
         worlds: One world, or one for each replica.
-        role: Role of the facts that are edited.
+        role: Role of the facts that are edited: ``first_hop`` or ``second_hop``,
+            ``attribution`` or ``similarity``, or ``edge``.
         method: Method by which the weights are changed: ``rank-one``, ``training`` or
             ``embedding``; see :class:`~inweights.training.Edit`.
         most: Largest number of facts that are edited; the first ones are used.
@@ -79,9 +80,11 @@ def edits(
         before any edit, and ``apart``, the overlap with the keys of other statements.
 
     Raises:
-        ConfigError: The model is not a GPT with a residual stream and one loop, or a
-            name or number is out of range.
-        DataError: The world has no facts of the role, or they all have the same answer.
+        ConfigError: The model is not a GPT with a residual stream and one loop, a name
+            or number is out of range, or the probe would need more memory than is
+            available.
+        DataError: The world has no facts of the role, they all have the same answer, or
+            the worlds do not fit the model.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -146,8 +149,11 @@ def after_edits(
         edited facts with their new answers.
 
     Raises:
-        ConfigError: The model does not have the weights that the method changes.
-        DataError: A world has too few facts of the role.
+        ConfigError: The model does not have the weights that the method changes,
+            ``edit`` has an unknown field or value, or the probe would need more memory
+            than is available.
+        DataError: A world has too few facts of the role, or the worlds do not fit the
+            model.
 
     Example:
         >>> import inweights as iw

@@ -80,8 +80,10 @@ def carries(
         hop) and ``statements`` (number of base queries).
 
     Raises:
-        ConfigError: A place is unknown.
-        DataError: No query has a source, or the head does not cover an answer.
+        ConfigError: A place is unknown, the model has no replica axis, or the probe
+            would need more memory than is available.
+        DataError: No query has the role, or none has a source; the head does not cover
+            an answer; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -55,8 +55,8 @@ def patch(
         Logits ``[R, B, T, K]``, or ``[R, B, K]`` at the last position.
 
     Raises:
-        ConfigError: The layer or ``at`` is unknown, or a user's own model does not pass
-            the layer to hooks.
+        ConfigError: The layer, head or ``at`` is unknown, or a user's own model does
+            not pass the layer to hooks.
         DataError: The position or the shape of ``state`` does not fit.
 
     Example:
@@ -144,9 +144,11 @@ def activation_patching(
         and ``statements`` (their number).
 
     Raises:
-        ConfigError: A layer or the part is unknown.
-        DataError: The part is empty, no two statements of a role differ in their
-            answer, the head does not cover an answer, or the donor's states do not fit.
+        ConfigError: A layer or the part is unknown, the donor lacks a layer, the model
+            has no replica axis, or the probe would need more memory than is available.
+        DataError: The part is empty, a statement has no partner, the head does not
+            cover an answer, the donor's states do not fit, or the worlds do not fit the
+            model.
 
     Example:
         >>> import inweights as iw

@@ -57,7 +57,8 @@ def realignment(
             fitted without the bridges to which it is applied; ``true`` uses the right
             bridge, an upper bound.
         layers: Names of the layers, among ``model.layer_names``, in which the state is
-            replaced; by default all blocks.
+            replaced; by default all but the first and the last. If there are none, the
+            table is empty.
         ridge: Penalty of the map, relative to the mean square of its inputs.
 
     Returns:
@@ -68,8 +69,10 @@ def realignment(
         with those of other bridges) and ``statements`` (number of queries).
 
     Raises:
-        ConfigError: A method, ``onto`` or a layer is unknown.
-        DataError: The world has no first hops that occur in its queries.
+        ConfigError: A method, ``onto`` or a layer is unknown, the model has no replica
+            axis, or the probe would need more memory than is available.
+        DataError: The world has no first hops, a query is not of the form ``(e1, r1,
+            r2)`` with a first hop ``(e1, r1)``, or the worlds do not fit the model.
 
     Example:
         >>> from inweights.models import GPTConfig

@@ -42,6 +42,10 @@ def spot_of(model: Model, place: str) -> Spot:
         model: The model.
         place: Name of a layer, a part of a layer, or a head such as ``block.0.head.1``.
 
+    Returns:
+        The name for hooks, and the columns of the place in the state of that name: a
+        range for a head, all columns for others.
+
     Raises:
         ConfigError: The block has no such head. Other names are checked when hooks are
             set.

@@ -28,6 +28,7 @@ from inweights.probes.interventions.changes import (
     places,
     random_change,
     vector_of,
+    with_position,
 )
 from inweights.probes.interventions.spots import spot_of
 from inweights.probes.needs import holds
@@ -78,10 +79,11 @@ def steered(
         seed: Root seed of random directions.
 
     Raises:
-        ConfigError: The layer is unknown, no change or several changes are given, or
-            the model was not run within the block.
-        DataError: A name is not a token, a vector does not fit, or no prompt had the
-            position.
+        ConfigError: The layer or head is unknown, no change or several changes are
+            given, the model was not run within the block, or it has no replica axis.
+        DataError: A name is not a token, a vector or mask does not fit, a prompt has
+            the position several times, no prompt had the position, or the worlds do not
+            fit the model.
 
     Example:
         >>> import inweights as iw
@@ -153,10 +155,13 @@ def steer(
         at: A layer, a part of a layer, or a head of a GPT such as ``block.0.head.1``.
         position: Position in a prompt, as in :func:`steered`; statements without it are
             left out.
-        add: Vector that is added. Exactly one of ``add``, ``replace``, ``project_out``
-            and ``scale`` is given, in the forms of :func:`steered`.
-        replace: Vector that replaces the state.
-        project_out: Vector whose direction is removed from the state.
+        add: What is added: a vector ``[D]`` or ``[R, D]``, a prompt whose state is the
+            vector, or two prompts, for the difference of their states (see
+            :func:`steered`). Exactly one of ``add``, ``replace``, ``project_out`` and
+            ``scale`` is given.
+        replace: Vector that replaces the state, in the same forms.
+        project_out: Vector whose direction is removed from the state, in the same
+            forms.
         scale: Factor by which the state is multiplied.
         parts: ``facts``, ``queries`` or both.
         toward: Name of a token whose probability is measured; by default none.
@@ -175,9 +180,12 @@ def steer(
         probability of the target token, if one is given.
 
     Raises:
-        ConfigError: A layer or part is unknown, or no change or several changes are
-            given.
-        DataError: No statement has the position, or a vector does not fit.
+        ConfigError: A layer, head or part is unknown, no change or several changes are
+            given, ``draws`` is below 0, the model has no replica axis, or the probe
+            would need more memory than is available.
+        DataError: No statement has the position, a name is not a token, a vector does
+            not fit, the head does not cover an answer or the token ``toward``, or the
+            worlds do not fit the model.
 
     Example:
         >>> import inweights as iw
@@ -200,7 +208,7 @@ def steer(
     chosen = chosen_parts(each[0], parts)
     rows: list[dict[str, object]] = []
     for part, role, distribution, indices in slices(each[0]):
-        here = _with_position(position, each, part, indices)
+        here = with_position(position, each, part, indices)
         if part not in chosen or not len(here):
             continue
         view = _View(model, each, part, role, here, toward)
@@ -279,22 +287,3 @@ class _View:
             "divergence": torch.stack(divergence).mean(0),
         }
         return {**found, "toward": torch.stack(toward).mean(0)} if toward else found
-
-
-def _with_position(
-    position: Position, worlds: Sequence[World], part: Part, indices: Int[Ids, " n"]
-) -> Int[Ids, " m"]:
-    """Return the indices of statements whose prompts have a position, in every world."""
-    kept = []
-    for index in indices.tolist():
-        prompts = [
-            torch.from_numpy(getattr(w, part).prompt(index)).unsqueeze(0)
-            for w in worlds
-        ]
-        here = [
-            bool(places(position, [world], prompt).any())
-            for world, prompt in zip(worlds, prompts, strict=True)
-        ]
-        if all(here):
-            kept.append(index)
-    return np.array(kept, dtype=np.int64)

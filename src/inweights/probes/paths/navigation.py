@@ -45,8 +45,9 @@ def navigation(
         model: Model with a table of token embeddings and ``R`` replicas.
         worlds: Worlds with paths (facts and queries of role ``path``): one, or one for
             each replica.
-        layer: ``tokens`` for the token embeddings, or one of the model's layers.
-        ridge: Penalty of the affine map, relative to the mean variance of a coordinate.
+        layer: ``tokens`` for the token embeddings, or one of ``model.layer_names``.
+        ridge: Penalty of the affine map, above 0, relative to the mean variance of a
+            coordinate.
 
     Returns:
         One row per replica and depth, from 1 (the first node of an arm) to ``p - 2``
@@ -57,9 +58,11 @@ def navigation(
         the map explains) and ``chance`` (``1 / d``).
 
     Raises:
-        DataError: A world has no trained or no held-out paths, or they have no inner
-            nodes.
-        ConfigError: The model has no replica axis.
+        DataError: A world has no trained or no held-out paths, paths differ in length
+            or have fewer than 3 nodes, ``ridge`` is not above 0, the model has no table
+            of token embeddings, or the worlds do not fit it.
+        ConfigError: The layer is unknown, the model has no replica axis, or the probe
+            would need more memory than is available.
 
     Example:
         >>> import inweights as iw
@@ -131,7 +134,8 @@ def stepwise(
         worlds: One world, or one for each replica; all statements of a role have the
             same shape.
         roles: Roles of facts and queries that are evaluated, among ``role_names`` of
-            ``world.facts`` and ``world.queries``; by default all.
+            ``world.facts`` and ``world.queries``; by default all. Names that the world
+            lacks are ignored; the table is empty if it has none of them.
         most: Largest number of statements of a role that are read, evenly spaced; 0 for
             all.
         apart: Whether prompts with the largest number of answers, such as the root of a
@@ -148,8 +152,10 @@ def stepwise(
         as greedy decoding finds them).
 
     Raises:
-        DataError: The statements of a role differ in shape.
-        ConfigError: The model has no replica axis.
+        DataError: The statements of a role differ in shape, the head does not cover a
+            token of an answer, or the worlds do not fit the model.
+        ConfigError: The model has no replica axis, or the probe would need more memory
+            than is available.
 
     Example:
         >>> import inweights as iw
@@ -231,6 +237,9 @@ def ridge_map(
         ridge: ``λ``, in units of the mean squared entry of ``X`` times the number of
             its rows.
 
+    Returns:
+        The matrix ``W``, ``[D, E]``.
+
     Raises:
         DataError: The penalty is not above 0, or there are no pairs.
     """
@@ -253,7 +262,8 @@ def paths_of(part: Statements) -> Int[Ids, "d p"]:
     """Return the nodes of every path, from the root to the leaf, ``[d, p]``.
 
     Raises:
-        DataError: The paths differ in length.
+        DataError: There are no statements of the role ``path``, or the paths differ in
+            length.
     """
     indices = part.with_role("path")
     shapes = [answers for _, _, answers in part.by_shape(indices)]

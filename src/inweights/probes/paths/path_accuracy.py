@@ -62,8 +62,11 @@ def path_accuracy(
         and queries).
 
     Raises:
-        DataError: There is no such statement, or the answers differ in length.
-        ConfigError: The model has no replica axis.
+        DataError: There is no such statement, prompts or answers differ in length, the
+            head does not cover a token of an answer, ``teacherless`` is not a token, or
+            the worlds do not fit the model.
+        ConfigError: The model has no replica axis, or the probe would need more memory
+            than is available.
 
     Example:
         >>> import inweights as iw
@@ -126,7 +129,7 @@ def arm_cosines(
             replica.
         arms: Largest number of arms; the first ones are used.
         part: ``queries``, whose paths were never trained, or ``facts``.
-        layer: ``tokens`` for the token embeddings, or one of the model's layers.
+        layer: ``tokens`` for the token embeddings, or one of ``model.layer_names``.
 
     Returns:
         One row per replica, leaf and first node, with the columns ``replica``, ``leaf``
@@ -135,8 +138,11 @@ def arm_cosines(
         nodes).
 
     Raises:
-        ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model.
+        ConfigError: The layer is unknown, the model has no replica axis, or the probe
+            would need more memory than is available.
+        DataError: A world has no statements of the role ``path`` in the part, or no
+            tokens of the group ``node``; the model has no table of token embeddings; or
+            the worlds do not fit it.
 
     Example:
         >>> import inweights as iw

@@ -68,9 +68,11 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
         ``gram``.
 
     Raises:
-        DataError: A world is not a graph, or the model's head does not cover the nodes.
-        ConfigError: The model or the world is too large for the memory; the message
-            states the memory needed and available.
+        DataError: A world is not a graph, the model's head does not cover the nodes,
+            the model has no table of token embeddings, or the worlds do not fit it.
+        ConfigError: The layer is unknown, the model has no replica axis, or the model
+            or the world is too large for the memory; the message states the memory
+            needed and available.
 
     Example:
         >>> import inweights as iw
@@ -123,8 +125,8 @@ def render_frames(
         eigenspace).
 
     Raises:
-        DataError: The world is not a graph, the film has other nodes than the world, or
-            a step occurs twice, as in a film of several replicas.
+        DataError: The world is not a graph, the film is empty or has other nodes than
+            the world, or a step occurs twice, as in a film of several replicas.
 
     Example:
         >>> from inweights.models import Node2VecConfig

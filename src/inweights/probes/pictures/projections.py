@@ -8,14 +8,14 @@ an animation. Shapes: ``R`` replicas, ``n`` points, ``D`` width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from inweights.errors import DataError
+from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.alignment import bridge_pairs
 from inweights.probes.needs import holds
@@ -38,8 +38,8 @@ def project(
 
     Args:
         points: At least 8 points, one row per point.
-        method: ``pca``, or ``tsne`` (with a perplexity of at most a third of the number
-            of points), which needs ``pip install 'inweights[tsne]'``.
+        method: ``pca``, or ``tsne`` (with a perplexity of 30, or a third of the number
+            of points if that is less), which needs ``pip install 'inweights[tsne]'``.
         seed: Root seed; only t-SNE uses it.
 
     Returns:
@@ -48,13 +48,15 @@ def project(
 
     Raises:
         DataError: There are fewer than 8 points.
-        ConfigError: scikit-learn, which computes t-SNE, is not installed.
+        ConfigError: ``method`` is unknown, or scikit-learn, which computes t-SNE, is
+            not installed.
 
     Example:
         >>> where, trust = project(np.eye(8) + np.arange(8)[:, None])
         >>> where.shape, 0 <= trust <= 1
         ((8, 2), True)
     """
+    check_names("method", [method], get_args(Method))
     if len(points) < 8:
         raise DataError(f"a projection needs at least 8 points, got {len(points)}")
     scaled = np.asarray(points, dtype=np.float64)
@@ -123,8 +125,11 @@ def bridge_projection(
         another width than the first are left out.
 
     Raises:
-        DataError: The world has no first hops, or there are fewer than 8 states.
-        ConfigError: scikit-learn, which computes t-SNE, is not installed.
+        DataError: The world has no first hops or no compositions, there are fewer than
+            8 states, or the worlds do not fit the model.
+        ConfigError: ``method`` or ``place`` is unknown, scikit-learn, which computes
+            t-SNE, is not installed, the model has no replica axis, or there is too
+            little memory.
     """
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
@@ -172,7 +177,8 @@ def align_frames(
     Args:
         frames: Rows with ``x``, ``y`` and ``step``; points have the same order in every
             frame.
-        by: Columns that identify an animation, if there are several.
+        by: Columns that identify an animation, such as ``replica``, if there are
+            several.
         step: Name of the column that identifies a frame.
 
     Returns:
