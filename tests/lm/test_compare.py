@@ -15,6 +15,7 @@ from inweights.lm import (
     changes,
     compositionality,
     evaluation,
+    exam,
     load_model,
     paired,
     read_exam,
@@ -79,6 +80,34 @@ def test_the_gap_is_of_chains_whose_hops_are_known() -> None:
     assert found["composition"] == 0.75
     with pytest.raises(DataError, match="first_hop"):
         compositionality(rows([True]))
+
+
+def test_a_gap_needs_a_chain_of_which_everything_was_asked() -> None:
+    # A first hop with a single candidate is left out, and rows of users have ids of their own.
+    hop = rows([True], "first_hop").with_columns(chain=pl.lit("another"))
+    table = pl.concat([rows([True]), hop, rows([True], "second_hop")])
+    with pytest.raises(DataError, match="no chain has them"):
+        compositionality(table)
+    lm = load_model("@tiny")
+    ends = ("Italy", "Peru")
+    steps = ("Ann lives in", "{bridge} is in")
+    whole = Question("0", "composition", "Ann is in", ends, 0, chain="0", steps=steps)
+    hops = [
+        Question("1", "first_hop", "Bob lives in", ("Rome", "Lima"), 0, chain="1"),
+        Question("0.2", "second_hop", "Rome is in", ends, 0, chain="0"),
+    ]
+    assert "gap" not in evaluation(lm, [whole, *hops], words=False)
+
+
+@pytest.mark.parametrize("column", ["subject", "first", "bridge"])
+def test_hops_are_not_asked_without_what_describes_them(column) -> None:
+    row = {"role": "composition", "prompt": "Ann is in", "answer": "Italy"}
+    row |= {"candidates": ["Italy", "Peru"], "facts": [0, 1], "subject": "Ann"}
+    table = pl.DataFrame([row | {"first": "lives_in", "bridge": "Rome"}])
+    texts = {"fact": [0, 1], "prompt": ["Ann lives in", "Rome is in"]}
+    train = pl.DataFrame(texts).with_columns(role=pl.lit("fact"))
+    assert len(exam(table, train)) == 3
+    assert [q.role for q in exam(table.drop(column), train)] == ["composition"]
 
 
 def test_questions_of_an_augmented_folder(tmp_path) -> None:

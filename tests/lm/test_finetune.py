@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from tests.lm.four_facts import FACTS, LONG, weights
 
 from inweights.errors import ConfigError, RunError
 from inweights.lm import Example, FineTune, encode, finetune, load_model
+from inweights.lm.tuning.adapters import adapted, with_adapters
 from inweights.lm.tuning.job import finetune_to
 from inweights.lm.tuning.updates import objective
 from inweights.lm.tuning.updates.objective import drift, remembered
@@ -239,3 +241,19 @@ def test_texts_to_keep_are_read_apart_and_are_no_padding(lm) -> None:
         lm, [FACTS[0], long], structs.replace(FULL, epochs=1, batch_tokens=10_000)
     )
     assert done.padding == 0
+
+
+def test_adapters_require_peft(tmp_path, monkeypatch) -> None:
+    model = load_model("@tiny").model
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with (
+        pytest.raises(ConfigError, match="pip install peft; or use method 'full'"),
+        adapted(model, FineTune(), 0),
+    ):
+        pass
+    # Stored epochs may be scored on a machine on which nothing was trained.
+    with (
+        pytest.raises(ConfigError, match="pip install peft"),
+        with_adapters(model, tmp_path),
+    ):
+        pass

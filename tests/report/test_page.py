@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 from tests.report import made_up, made_up_run
 
+from inweights.errors import DataError
 from inweights.experiments import Figure
-from inweights.report.base.html import script_json, tree
+from inweights.report.base.document import document
+from inweights.report.base.html import script_json, tree, write_page
 from inweights.report.base.html_tables import preview
 from inweights.report.base.save import Still
 from inweights.report.figures.draw import draw
@@ -259,6 +261,18 @@ def test_preview_is_short_and_whole_table_is_there():
 def test_large_tables_are_not_put_in_twice():
     markup = preview("t", pl.DataFrame({"n": range(100_000)}))
     assert "download" not in markup
+
+
+def test_only_pages_of_the_library_are_replaced(tmp_path):
+    own = document("A page", "<p>text</p>", styles=["page.css"])
+    file = tmp_path / "page.html"
+    for text in (own, own.replace("text", "another")):
+        write_page(text, file)
+        assert file.read_text() == text
+    # Most pages of others begin like ours.
+    file.write_text("<!doctype html><title>My notes on inweights</title>")
+    with pytest.raises(DataError, match="refusing to overwrite"):
+        write_page(own, file)
 
 
 def test_tree_marks_what_is_ours():

@@ -53,7 +53,7 @@ class OpenQuestion:
         relation: Name of the relation in the question.
         subject: Name of the entity that the question is about.
         right: Right answers; empty if the facts do not answer the question.
-        names: All names in the facts.
+        names: All names in the facts, which are looked for in the answer.
     """
 
     kind: str
@@ -77,16 +77,18 @@ def read_unanswerable(
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
-        chat: Whether to use the prompts for a user's turn in a chat.
-        most: Largest number of questions of each kind.
+        chat: Whether to use the prompts for a user's turn in a chat, if the data set
+            has them.
+        most: Largest number of questions of each kind, at least 1.
         seed: Root seed of the random choice of questions.
 
     Returns:
-        Questions without an answer in the facts, followed by questions with one.
+        Questions without an answer in the facts, followed by the same number of
+        questions with one (fewer if the facts answer fewer).
 
     Raises:
-        DataError: The folder cannot be read, or the facts state every relation for
-            every name.
+        DataError: The folder cannot be read, the facts state every relation for every
+            name, or no training text contains the subject of its fact exactly once.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -171,10 +173,11 @@ def abstention(
             description; ``None`` for nothing.
 
     Returns:
-        One row per question and model: ``model``; ``kind``, ``relation``, ``subject``
-        and ``prompt`` of the question (:class:`OpenQuestion`); ``said``, the text of
-        the answer; ``answer``, its kind (``says so``, ``names`` or ``other``); and
-        ``right``, whether it contains a right answer.
+        One row per question and model, model by model: ``model``; ``kind``,
+        ``relation``, ``subject`` and ``prompt`` of the question
+        (:class:`OpenQuestion`); ``said``, the text of the answer; ``answer``, its kind
+        (``says so``, ``names`` or ``other``); and ``right``, whether it contains a
+        right answer. Without questions, the table has no columns.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -255,7 +258,8 @@ def abstention_shares(answers: pl.DataFrame) -> pl.DataFrame:
     Returns:
         One row per ``kind`` of question and ``model``, with the number of
         ``questions``, the shares ``says_so``, ``names`` and ``other`` of the kinds of
-        answers, which sum to 1, and the share of ``right`` answers.
+        answers, which sum to 1, and ``right``, the share of answers that contain a
+        right answer (0 for questions without one).
 
     Example:
         >>> row = {"kind": UNANSWERED, "model": "after", "answer": INVENTS, "right": False}

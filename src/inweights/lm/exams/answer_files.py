@@ -29,7 +29,10 @@ _COLUMNS = ("id", "role", "question", "hit")
 
 
 def holds_answers(path: str | Path) -> bool:
-    """Return whether a path is a file of answers, or a folder that lm-eval wrote.
+    """Return whether a path may contain answers: a JSON file, or a folder with samples of lm-eval.
+
+    The content of a file is not checked, only that it exists and ends in ``.json`` or
+    ``.jsonl``. A folder must contain files ``samples_*.jsonl``, at any depth.
 
     Args:
         path: The path, which need not exist.
@@ -48,17 +51,20 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
         path: Folder or file that lm-eval wrote with ``--log_samples``
             (``samples_TASK_TIME.jsonl``; of several runs in a folder the latest of each
             task is read), or a JSON file that ``inweights evaluate --json`` printed.
-        metric: Metric of lm-eval that is read; by default the first of ``acc``,
-            ``exact_match`` and ``acc_norm`` in the file.
+        metric: Metric of lm-eval that is read; by default (empty) the first of ``acc``,
+            ``exact_match`` and ``acc_norm`` in the file. Without effect on output of
+            ``inweights evaluate``.
 
     Returns:
         One row per question: ``id``; ``role``, the task or the kind of question;
         ``question``, a text that is equal for the same question in two files; and
-        ``hit``, whether the answer is right, or the value of a metric that is not a
-        yes-or-no value.
+        ``hit``: whether the answer is right, or, if some values of the metric are
+        neither 0 nor 1, the values as numbers. Of answers before and after a
+        fine-tuning, those after it are read.
 
     Raises:
-        DataError: There is no such file, it has neither format, or it lacks the metric.
+        DataError: There is no such file, it has neither format or contains no answers,
+            or it lacks the metric.
     """
     place = Path(path)
     if place.is_dir():
@@ -85,7 +91,8 @@ def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         before: Table of one model, from :func:`read_answers`.
-        after: Table of the other model, with the same questions.
+        after: Table of the other model, with the same questions (``id`` and
+            ``question``).
 
     Returns:
         One row per role, and one for all questions (role ``all``) if there are several

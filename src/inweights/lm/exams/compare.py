@@ -14,6 +14,8 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.support.statistics.intervals import interval, paired_interval
 
+#: Roles of the questions about one chain.
+_CHAIN = ("composition", "first_hop", "second_hop")
 #: Right before and after; wrong before and right after; wrong after (Identity Bridge,
 #: §4.5).
 CORRECT = "D_correct"
@@ -55,8 +57,8 @@ class Paired:
         gained: Number of questions that became right (yes-or-no values) or whose number
             rose.
         lost: Number of questions that became wrong, or whose number fell.
-        p: P value of the exact sign test over the questions that changed, which for
-            yes-or-no values is McNemar's test.
+        p: P value of the exact two-sided sign test over the questions that changed,
+            which for yes-or-no values is McNemar's test; 1 if none changed.
         questions: Number of questions.
     """
 
@@ -75,7 +77,7 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
     Args:
         before: Table of :func:`inweights.lm.ask`, with the columns ``id`` and
             ``column``.
-        after: Table of another model, with the same questions.
+        after: Table of another model, with the same questions, in any order.
         column: Column with the numbers or yes-or-no values to compare; by default
             ``hit``.
 
@@ -83,7 +85,7 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
         Mean difference with its interval, numbers of gains and losses, and the p value.
 
     Raises:
-        DataError: The tables have different questions.
+        DataError: The tables have different questions, or lack a column.
 
     Example:
         >>> one = pl.DataFrame({"id": list("abcd"), "hit": [False, False, False, True]})
@@ -115,13 +117,14 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
-        by: Columns by which the rows are grouped.
+        by: Columns by which the rows are grouped; by default ``("role",)``.
 
     Returns:
         One row per group: the columns ``by``; ``questions``, their number; and means
-        over questions: ``accuracy``; ``reciprocal``, of the rank of the right answer;
-        ``chance``, the accuracy of random choice; ``probability`` of the right answer;
-        and ``share``, its probability relative to that of all candidates.
+        over questions: ``accuracy``, the share of questions whose right answer has rank
+        1; ``reciprocal``, 1 divided by the rank of the right answer; ``chance``, the
+        accuracy of random choice; ``probability`` of the right answer; and ``share``,
+        its probability relative to that of all candidates.
 
     Example:
         >>> row = {"role": "skip", "hit": True, "reciprocal": 1.0, "chance": 0.5,
@@ -139,8 +142,29 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
     )
 
 
+def whole_chains(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the chains of which the composition and both hops were asked.
+
+    Args:
+        table: Table of :func:`inweights.lm.ask`.
+
+    Returns:
+        One row per chain: ``chain``, its id; ``composition``, ``first_hop`` and
+        ``second_hop``, whether each was answered right. Empty if there is none.
+    """
+    wide = (
+        table.filter(pl.col("role").is_in(_CHAIN))
+        .group_by("chain", "role", maintain_order=True)
+        .agg(pl.col("hit").all())
+        .pivot("role", index="chain", values="hit")
+    )
+    return wide.drop_nulls() if set(_CHAIN) <= set(wide.columns) else wide.clear()
+
+
 def compositionality(table: pl.DataFrame) -> dict[str, float]:
     """Compute the compositionality gap (Press et al. 2022) and the accuracies that determine it.
+
+    Only chains of which all three questions were asked are counted.
 
     Args:
         table: Table of :func:`inweights.lm.ask` with compositions and the questions
@@ -150,11 +174,11 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
         Six numbers by name: ``first_hop`` and ``second_hop``, the accuracy on single
         hops; ``both``, the share of chains whose hops are both answered right;
         ``composition``, the accuracy on compositions; ``known``, the accuracy on
-        compositions whose hops are both answered right; and ``gap``, which is ``1 -
-        known`` (NaN if there are no such compositions).
+        compositions whose hops are both answered right (NaN if there are no such
+        compositions); and ``gap``, which is ``1 - known``.
 
     Raises:
-        DataError: There are no questions of one of the three roles.
+        DataError: There is no chain with questions of all three roles.
 
     Example:
         >>> rows = [("0", "composition", False), ("0", "first_hop", True),
@@ -163,21 +187,13 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
         >>> compositionality(pl.DataFrame(rows, ["chain", "role", "hit"], orient="row"))["gap"]
         0.5
     """
-    wanted = ("composition", "first_hop", "second_hop")
-    wide = (
-        table.filter(pl.col("role").is_in(wanted))
-        .group_by("chain", "role", maintain_order=True)
-        .agg(pl.col("hit").all())
-        .pivot("role", index="chain", values="hit")
-    )
-    for role in wanted:
-        if role not in wide.columns:
-            raise DataError(
-                f"the compositionality gap needs questions of the role {role}"
-            )
-    # The gap is about chains of which all three questions were asked.
-    wide = wide.drop_nulls()
-    numbers = {c: wide[c].cast(pl.Float64).to_numpy() for c in wanted}
+    wide = whole_chains(table)
+    if wide.is_empty():
+        raise DataError(
+            "the compositionality gap needs chains with questions of all three roles "
+            f"({', '.join(_CHAIN)}); no chain has them"
+        )
+    numbers = {c: wide[c].cast(pl.Float64).to_numpy() for c in _CHAIN}
     both = (numbers["first_hop"] * numbers["second_hop"]) > 0
     known = float(numbers["composition"][both].mean()) if both.any() else float("nan")
     means = {name: float(column.mean()) for name, column in numbers.items()}
@@ -207,7 +223,8 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         question, and their difference ``rise``; ``share_before``, ``share_after`` and
         ``share_rise``, the same for the answer's share of the probability of all
         candidates; ``log_ratio`` and ``log_share_ratio``, the natural logarithms of
-        after divided by before. Null if a chain has no ``skip`` question.
+        after divided by before. All columns after ``set`` are null if a chain has no
+        ``skip`` question.
 
     Raises:
         DataError: The tables have different questions.

@@ -50,11 +50,12 @@ class Endpoint:
         model: Name of the model on the server.
         key: Name of the environment variable with the API key; if it is not set, no key
             is sent.
-        at_once: Largest number of simultaneous requests.
-        tokens: Largest number of tokens of an answer.
+        at_once: Largest number of simultaneous requests, at least 1.
+        tokens: Largest number of tokens of an answer, at least 1.
 
     Raises:
-        ConfigError: The address does not begin with ``http``, or a number is below 1.
+        ConfigError: The address does not begin with ``http://`` or ``https://``, or a
+            number is below 1.
 
     Example:
         >>> Endpoint("http://localhost:8080/v1", "small").body("Rome is in")["messages"][1]
@@ -101,6 +102,10 @@ class Endpoint:
     def answer(self, prompt: str, wait: Callable[[float], None] = time.sleep) -> str:
         """Send a question and return the answer; if the server is busy, wait and try again.
 
+        If the server is busy or cannot be reached, the request is sent again, up to six
+        times in total, after 1, 2, 4, 8 and 16 seconds. An attempt ends after 60
+        seconds without a reply.
+
         Args:
             prompt: The question.
             wait: Called with the seconds to wait before another attempt; by default
@@ -110,8 +115,8 @@ class Endpoint:
             The text of the answer.
 
         Raises:
-            RunError: The server refuses the request or cannot be reached, or its reply
-                is not a completion.
+            RunError: The server refuses the request, is busy or cannot be reached at
+                the last attempt, or its reply is not a completion.
         """
         headers = {"Content-Type": "application/json"}
         # A server on this machine mostly needs no key: a missing one is no error.
@@ -162,6 +167,8 @@ def ask_endpoint(
     """Send each question once, store the answers in a file, and evaluate them.
 
     A second call with the same file sends only the questions without a stored answer.
+    Answers are found by the address and the request, which contains the name of the
+    model and the prompt.
 
     Args:
         endpoint: The model.
@@ -175,14 +182,16 @@ def ask_endpoint(
             :func:`time.sleep`.
 
     Returns:
-        Two tables by name. ``answers`` has one row per question: ``id``, ``chain``,
-        ``role``, ``prompt`` and the right ``answer`` (:class:`Question`), ``said``, the
-        model's answer, and ``hit``, whether this is an accepted name. ``groups`` has
-        the accuracy by kind of question (:func:`inweights.lm.exams.kinds.groups`).
+        A dictionary with two tables. ``answers`` has one row per question: ``id``,
+        ``chain``, ``role``, ``prompt`` and the right ``answer`` (:class:`Question`),
+        ``said``, the model's answer, and ``hit``, whether this is an accepted name
+        (:func:`~.evaluate.exact`). ``groups`` has the accuracy by kind of question
+        (:func:`inweights.lm.exams.kinds.groups`).
 
     Raises:
-        DataError: There are no questions, or the file is damaged.
+        DataError: There are no questions, or the file is damaged or cannot be read.
         RunError: The server refuses the requests or cannot be reached.
+        OSError: The file cannot be written.
     """
     if not questions:
         raise DataError("there are no questions to evaluate")
@@ -255,11 +264,11 @@ def requests_of(
         kept: JSONL file of answers, which need not exist.
 
     Returns:
-        Two numbers: the requests, and an estimate of the tokens of their questions and
-        answers together.
+        Two numbers: the requests, one for each prompt without a stored answer, and an
+        estimate of the tokens of their questions and answers together.
 
     Raises:
-        DataError: The file is damaged.
+        DataError: The file is damaged or cannot be read.
 
     Example:
         >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]

@@ -75,8 +75,9 @@ def ask_with_thought(
             description; ``None`` for nothing.
 
     Returns:
-        The columns of :func:`ask` for questions with steps, and ``thought``, the bridge
-        that the model named.
+        The columns of :func:`ask`, one row per question with steps, and ``thought``,
+        the bridge that the model named. ``prompt`` is the whole prompt, with both hops
+        and the model's words.
 
     Raises:
         DataError: No question has steps, or a prompt or candidate has no tokens.
@@ -156,8 +157,8 @@ def exact(question: Question, text: str) -> bool:
     """Return whether a text is an accepted name of the answer, ignoring case and a full stop.
 
     Args:
-        question: The question.
-        text: The answer that was given.
+        question: The question, whose ``answer`` and ``accepted`` names count.
+        text: The answer that was given, as a whole.
 
     Example:
         >>> exact(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0), " italy.")

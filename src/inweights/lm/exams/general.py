@@ -43,18 +43,19 @@ def general_knowledge(
     Args:
         lm: The model.
         names: Names in its training facts, to detect answers that wrongly use one of
-            them.
+            them; by default none.
         progress: Called with the number of questions done, their total number and a
             description; ``None`` for nothing.
 
     Returns:
-        One row per question of ``GENERAL`` (``kind`` is ``question``), with the columns
-        of :func:`inweights.lm.ask` and: ``said``, 16 generated tokens; ``runs_on``,
-        whether the answer continues after its first sentence; ``repeats``, whether it
-        repeats the same words three times in a row; ``spilled``, whether it begins with
-        one of ``names`` instead of the answer. Then one row per text of ``TEXTS``
-        (``kind`` is ``text``), with ``nats``, the mean negative log-likelihood per
-        token.
+        One row per question of :data:`GENERAL` (``kind`` is ``question``), with the
+        columns of :func:`inweights.lm.ask` and: ``said``, 16 generated tokens;
+        ``runs_on``, whether the answer continues after its first sentence or line;
+        ``repeats``, whether it contains the same words three times in a row;
+        ``spilled``, whether it begins with one of ``names`` instead of the answer. Then
+        one row per text of :data:`TEXTS` (``kind`` is ``text``), with ``nats``, the
+        mean negative log-likelihood per token after the first word, in nats. Other
+        columns of a row are null.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -115,9 +116,9 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
         ``runs_on``, ``repeats`` and ``spilled``, each as a pair of numbers before and
         after training; ``p``, the p value of the exact paired test of the questions;
         and ``damage``, a list of sentences, which is empty if nothing went wrong.
-        Damage is reported if a tenth of the questions are lost and p is below .05, if
-        the perplexity grew by half, if a fifth more answers repeat themselves, or if a
-        tenth of the old questions are answered with a new name.
+        Damage is reported if ``accuracy`` falls by at least .1 with a p below .05, if
+        ``perplexity`` grows to at least 1.5 times its value, if ``repeats`` rises by at
+        least .2, or if ``spilled`` rises by at least .1.
 
     Raises:
         DataError: The tables have different questions.

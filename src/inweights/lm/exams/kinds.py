@@ -31,8 +31,10 @@ def kind_of(question: Question) -> str:
         question: The question.
 
     Returns:
-        One of ``GROUPS``; ``held out`` for compositions that no training text states;
-        empty for other roles.
+        ``facts`` (a single hop); ``the answer is the subject``; ``held out`` (a
+        composition that no training text states) or ``compositions, stated``; ``facts
+        in new words`` (role ``recall``); ``reversals``; ``analogies``; or an empty text
+        for other roles, such as ``skip``.
 
     Example:
         >>> kind_of(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0))
@@ -50,19 +52,21 @@ def kind_of(question: Question) -> str:
 def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     """Compute the accuracy by kind of question, with its 95% interval (Clopper and Pearson).
 
-    The kinds are: single facts; compositions that a training text states; held-out
-    compositions with both hops known, with an unknown hop, or with hops that were not
-    all evaluated; reversals; analogies; and questions whose answer is the subject
-    itself. A hop is evaluated by a question of its chain, or by one about its fact
+    The kinds are: single facts (each prompt is counted once); facts in new words;
+    compositions that a training text states; held-out compositions with both hops
+    known, with an unknown hop, or with hops that were not all evaluated; reversals;
+    analogies; and questions whose answer is the subject itself. A hop is known if it is
+    answered right. It is evaluated by a question of its chain, or by one about its fact
     alone.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
-        questions: The questions of the table.
+        questions: The questions, each of which must have a row in the table.
 
     Returns:
         One row per kind that has questions: ``group``, its name; ``questions``, their
-        number; ``accuracy``; ``low`` and ``high``, the ends of its interval.
+        number; ``accuracy``, the share of them with a right answer; ``low`` and
+        ``high``, the ends of its interval, rounded to four decimals.
 
     Example:
         >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]

@@ -17,6 +17,8 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.support.border import guarded
 
 _NEEDED = ("role", "prompt", "answer", "candidates")
+#: Columns without which no questions about the hops of a composition are made.
+_OF_HOPS = ("subject", "first", "bridge")
 
 
 @dataclass(frozen=True)
@@ -25,17 +27,18 @@ class Question:
 
     Attributes:
         id: Identifier by which its answers before and after training are matched.
-        role: Kind of question: ``composition``, ``analogy`` or ``reversal``; for the
-            parts of a composition ``first_hop``, ``second_hop`` and ``skip``, the
-            prompt ``(e1, r2)`` that leaves out the first relation (Identity Bridge,
-            §4.5).
+        role: Kind of question: ``composition``, ``analogy`` or ``reversal``;
+            ``recall``, a fact in new words; for the parts of a composition
+            ``first_hop``, ``second_hop`` and ``skip``, the prompt ``(e1, r2)`` that
+            leaves out the first relation (Identity Bridge, §4.5). Other names are
+            evaluated, too.
         prompt: Text that the answer continues.
         candidates: Different names, without the space before them.
         label: Index of the right answer among the candidates.
         accepted: Other names of the right answer, and other right answers, for
             generated answers.
         chain: Id of the composition to which the question belongs; its own id for a
-            composition.
+            composition; empty if there is none.
         steps: For a composition, the prompt of its first hop, and that of its second
             hop with ``{bridge}`` in place of the bridge entity; otherwise empty.
         bridge: For a composition, its bridge entity, if it is known; otherwise empty.
@@ -93,23 +96,27 @@ def exam(
 
     Args:
         questions: Table with the columns ``role``, ``prompt``, ``answer`` and
-            ``candidates``, as :func:`inweights.audit.held_out` returns it. Questions
-            about both hops also need ``facts``, ``subject``, ``first`` and ``bridge``.
-            Without ``train``, rows of the roles ``first_hop`` and ``second_hop`` about
-            one of the ``facts`` are used for the hops.
+            ``candidates`` (a list of names with the answer), as
+            :func:`inweights.audit.held_out` returns it. Questions about both hops of a
+            composition also need ``facts``, ``subject``, ``first`` and ``bridge``.
+            Optional columns are ``accepted`` and ``also_right``
+            (:attr:`Question.accepted`), ``told`` or ``stated``, and ``itself``.
         train: Table with the columns ``fact``, ``role`` and ``prompt``, as
-            :func:`inweights.audit.augment` returns it; by default ``None``.
+            :func:`inweights.audit.augment` returns it; by default ``None``: no
+            questions about hops are made.
         most: Largest number of candidates of a first hop, since many names of several
-            tokens are costly to score.
+            tokens are costly to score; by default 50.
         seed: Root seed of the random choice of candidates, if there are more.
 
     Returns:
-        Questions in the order of the table; each composition is followed by the
-        questions about its hops.
+        Questions in the order of the table, whose ids are the numbers of the rows, from
+        0. Composition ``7`` is followed by ``7.1`` (first hop; left out if there is
+        only one candidate), ``7.2`` (second hop) and ``7.skip``, if the training texts
+        state both of its facts.
 
     Raises:
-        DataError: A column is missing or has another type, or an answer is not among
-            its candidates.
+        DataError: A column is missing or has another type, an answer is not among its
+            candidates, or a candidate occurs twice.
 
     Example:
         >>> from inweights.audit import augment
@@ -126,18 +133,19 @@ def exam(
     if train is not None:
         facts = train.filter(role="fact").unique("fact", keep="first")
         prompts = dict(facts.select("fact", "prompt").iter_rows())
-    bridges: dict[str, dict[str, None]] = {}
+    bridges: dict[str | None, dict[str, None]] = {}
     for row in rows:
         if row["role"] == "composition" and row.get("bridge"):
-            bridges.setdefault(row["first"], {})[row["bridge"]] = None
+            bridges.setdefault(row.get("first"), {})[row["bridge"]] = None
     asked = []
     for number, row in enumerate(rows):
         name = str(number)
         hops = [prompts.get(fact, "") for fact in row.get("facts") or ()]
+        described = all(row.get(column) for column in _OF_HOPS)
         chained = row["role"] == "composition" and len(hops) == 2 and all(hops)
         steps: tuple[str, ...] = ()
         # Where the bridge occurs twice, one of the places may be part of another word.
-        if chained and hops[1].count(row["bridge"]) == 1:
+        if chained and described and hops[1].count(row["bridge"]) == 1:
             steps = (hops[0], hops[1].replace(row["bridge"], "{bridge}"))
         names = tuple(row.get("accepted") or ())
         bridge = row.get("bridge") or ""
@@ -226,7 +234,8 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
         Questions, as :func:`exam` returns them.
 
     Raises:
-        DataError: There is no such file, it cannot be read, or it lacks columns.
+        DataError: There is no such file, it cannot be read, it lacks columns, or a row
+            is not valid (:func:`exam`).
 
     Example:
         >>> read_exam("no-such-file.jsonl")

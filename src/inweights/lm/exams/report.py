@@ -13,7 +13,13 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError, InweightsError
-from inweights.lm.exams.compare import changes, compositionality, paired, summary
+from inweights.lm.exams.compare import (
+    changes,
+    compositionality,
+    paired,
+    summary,
+    whole_chains,
+)
 from inweights.lm.exams.evaluate import ask, ask_with_thought, say
 from inweights.lm.exams.general import general_knowledge, kept
 from inweights.lm.exams.kinds import groups
@@ -40,8 +46,8 @@ def evaluation(
         questions: Questions, such as :func:`inweights.lm.read_exam` returns.
         before: The model before fine-tuning; ``None`` for no comparison.
         words: Whether the model also answers in its own words; by default it does.
-        forecast: Predictions for compositions, as :func:`forecast_of` returns them;
-            ``None`` for none.
+        forecast: Predictions for compositions, the table that :func:`forecast_of`
+            returns; ``None`` for none.
         progress: Called with a count, its total and a description; ``None`` for
             nothing.
 
@@ -93,8 +99,7 @@ def evaluation(
     if forecast is not None:
         tables["forecast"] = _by_verdict(after, forecast)
     chained = [q for q in questions if q.steps and q.bridge]
-    roles = set(after["role"])
-    if any(q.steps for q in questions) and {"first_hop", "second_hop"} <= roles:
+    if any(q.steps for q in questions) and len(whole_chains(after)):
         tables["gap"] = compositionality(after)
     seconds = [q.steps[1].replace("{bridge}", q.bridge) for q in chained]
     if len(set(seconds)) > 1:
@@ -184,17 +189,19 @@ def forecast_of(
     Args:
         folder: Data set that ``inweights augment`` wrote.
         questions: Questions of this data set, from :func:`inweights.lm.read_exam`.
-        seconds: Time limit of the solver in seconds; ``None`` for no limit.
+        seconds: Time limit of the solver in seconds, by default 60; ``None`` for no
+            limit.
         progress: Called with the solver's iterations and its certified gap; ``None``
             for nothing.
 
     Returns:
         Two values. If a prediction is possible: a table with one row per predicted
-        composition (``id``; ``verdict``, the predicted outcome; ``expected``, the
-        expected accuracy) and an empty text. Otherwise ``None`` and the reason.
+        composition (``id`` of the question; ``verdict``, the predicted outcome
+        ``follows``, ``tied`` or ``fails``; ``expected``, the expected accuracy from 0
+        to 1) and an empty text. Otherwise ``None`` and the reason.
 
     Raises:
-        ConfigError: ``seconds`` is invalid.
+        ConfigError: ``seconds`` is not a number, or is out of range.
         DataError: The questions of the data set cannot be read.
     """
     from inweights.audit.prediction.forecast import forecast

@@ -26,11 +26,12 @@ def with_retrieved(
 
     Args:
         questions: The questions.
-        facts: Facts as sentences.
-        most: Largest number of facts per question, at least 2.
+        facts: Facts as sentences, at least one.
+        most: Largest number of facts per question, at least 2; by default 8.
 
     Returns:
-        The questions with longer prompts, in the same order.
+        The questions in the same order. Each prompt begins with the retrieved facts,
+        one per line, those of the first half before those of the second.
 
     Raises:
         ConfigError: ``bm25s`` is not installed.

@@ -27,11 +27,11 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
 
     Args:
         lm: The model.
-        texts: ``N`` texts.
+        texts: ``N`` texts, at least one.
 
     Returns:
-        ``[N, L + 1, D]`` in double precision, for ``L`` layers of width ``D``; layer 0
-        is the embedding.
+        An array ``[N, L + 1, D]`` in double precision, for ``L`` layers of width ``D``;
+        layer 0 is the table of token embeddings.
 
     Raises:
         DataError: A text has no tokens.
@@ -78,7 +78,8 @@ def named_states(
         table of token embeddings.
 
     Raises:
-        ConfigError: The prompt does not end in ``{name}``.
+        ConfigError: The prompt does not end in ``{name}``, or contains it more than
+            once.
         DataError: No names are given, or one has no tokens.
 
     Example:

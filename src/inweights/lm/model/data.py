@@ -77,7 +77,8 @@ def encode(
 
     Raises:
         DataError: There are no examples, a completion has no tokens, or an example has
-            only one token, so that there is nothing to train.
+            only one token, so that there is nothing to train; the message names the
+            example.
 
     Example:
         >>> from inweights.lm import load_model
@@ -147,7 +148,7 @@ def batches(
         tokens: Largest number of tokens of a batch, padding included; a longer example
             is a batch by itself.
         seed: Root seed of the order.
-        epoch: Number of the epoch, on which the order depends.
+        epoch: Number of the epoch, from 0, on which the order depends.
         *path: Further parts of the name of the random stream, such as a stage.
 
     Yields:
@@ -193,8 +194,9 @@ def read_examples(
         One :class:`Example` per row.
 
     Raises:
-        DataError: There is no such file, it lacks columns, or a row has no text or an
-            invalid stage; the message names the row.
+        DataError: There is no such file or part, it lacks columns, a row has no text or
+            several turns, or a stage is not a whole number from 0 to 9,999; the message
+            names the row.
 
     Warns:
         CautionWarning: The rows have the format of another trainer. The warning says
@@ -237,7 +239,7 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
     """Pad rows of tokens on the right to the same length.
 
     Args:
-        rows: ``B`` rows of token ids.
+        rows: ``B`` rows of token ids, at least one.
         pad: Token id of the padding.
 
     Returns:

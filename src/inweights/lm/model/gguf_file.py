@@ -75,8 +75,9 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
 
     Raises:
         ConfigError: ``gguf`` is not installed, or ``bits`` has another value.
-        DataError: The file exists or cannot be written, or the model or its tokenizer
-            is not supported; the message says why.
+        DataError: The path does not end in ``.gguf``, the file exists or cannot be
+            written, or the model or its tokenizer is not supported; the message says
+            why.
 
     Example:
         >>> from inweights.lm import load_model

@@ -97,10 +97,15 @@ def splitting(rules: dict[str, Any]) -> str:
     """Return GGUF's name for the rule by which a tokenizer splits text before it merges.
 
     Args:
-        rules: Parsed content of ``tokenizer.json``.
+        rules: Parsed content of ``tokenizer.json``, with ``model``, ``normalizer`` and
+            ``pre_tokenizer``.
+
+    Returns:
+        ``gpt-2``, ``smollm``, ``llama-bpe``, ``dbrx`` (as Llama 3, but words that are
+        tokens are merged like others) or ``qwen2``.
 
     Raises:
-        DataError: The rule has no known name.
+        DataError: The rule has no known name, or the tokenizer changes the text first.
 
     Example:
         >>> step = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}

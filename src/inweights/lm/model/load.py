@@ -100,10 +100,13 @@ class LanguageModel:
         return Path(folder)
 
     def write(self, work: Path) -> None:
-        """Write weights (safetensors) and tokenizer into an existing folder.
+        """Write weights (safetensors) and tokenizer into an existing folder, file by file.
 
         Args:
             work: Path of the folder.
+
+        Raises:
+            OSError: A file cannot be written.
         """
         self.model.save_pretrained(work)
         self.tokenizer.save_pretrained(work)
@@ -136,10 +139,12 @@ def load_model(
         The model, in evaluation mode, with its tokenizer.
 
     Raises:
-        ConfigError: ``transformers`` is not installed, ``dtype`` or ``device`` is
-            unknown, or ``chat`` is set and the tokenizer has no template.
+        ConfigError: ``transformers`` is not installed, ``dtype`` is unknown, this
+            machine does not have the ``device``, or ``chat`` is set and the tokenizer
+            has no template.
         DataError: There is no such model, its weights are only pickles, it has no
-            tokenizer, or there is no network. The message says which, and what to do.
+            tokenizer, its fine-tuning is not finished, or there is no network. The
+            message says which, and what to do.
 
     Example:
         >>> lm = load_model("@tiny")

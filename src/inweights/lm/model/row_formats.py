@@ -69,6 +69,11 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
         table: Rows of a file, with the columns of one of :data:`FORMATS`.
         where: Name of the file in error messages.
 
+    Returns:
+        The format, and one pair of texts per row, in the order of the rows. A
+        completion begins with a space, except in the formats ``prompt/completion``
+        (with texts) and ``text``, whose texts are not changed.
+
     Raises:
         DataError: No format has these columns, or a row does not fit the format; the
             message names the row.

@@ -36,7 +36,7 @@ class Ending:
 
     Attributes:
         tokens: Largest number of tokens.
-        stop: Characters at the first of which, after other text, the text is cut.
+        stop: Characters at which the text is cut, except at its start; empty for none.
         names: Names in which a stop does not end the text, such as ``Dr. Lee``.
     """
 
@@ -57,7 +57,7 @@ def log_likelihoods(
     Args:
         lm: The model.
         prompts: ``Q`` prompts.
-        candidates: Candidates of each prompt, with the space before them.
+        candidates: Candidates of each prompt, at least one, with the space before them.
         progress: Called with the numbers of prompts done and in total.
 
     Returns:
@@ -147,14 +147,14 @@ def generate_stored(
     generator: torch.Generator | None,
     progress: Tell | None = None,
 ) -> list[str]:
-    """Continue prompts as :func:`generate` does, and store the texts so that a call can be resumed.
+    """Continue prompts as :func:`generate` does, and store the texts to resume a stopped call.
 
     Args:
         lm: The model.
         prompts: The prompts.
         ending: Conditions at which a text ends.
         begun: Part of a file that stores the texts for the next call, or ``None``.
-        generator: Generator that draws each token, as for :func:`generate`.
+        generator: CPU generator of the tokens; ``None`` takes the most likely ones.
         progress: Called with the numbers of prompts done and in total.
 
     Returns:

@@ -30,6 +30,9 @@ def fingerprint(model: torch.nn.Module) -> list[list[float]]:
 def flat(tensors: Sequence[Tensor]) -> Tensor:
     """Return all tensors concatenated to one vector, without gradients.
 
+    Args:
+        tensors: Tensors of any shapes, at least one.
+
     Example:
         >>> flat([torch.ones(2, 1), torch.zeros(1)]).tolist()
         [1.0, 1.0, 0.0]
@@ -42,7 +45,7 @@ def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
 
     Args:
         tensors: Tensors to write.
-        values: Vector with the numbers of all tensors.
+        values: Vector with the numbers of all tensors, in the same order.
 
     Raises:
         RuntimeError: The numbers of elements differ.
@@ -67,8 +70,9 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
         trained: The trained weights, in a fixed order.
 
     Returns:
-        ``exp_avg`` and ``exp_avg_sq``, each one vector over all weights, and ``step``,
-        ``[1]``.
+        Tensors by name: ``exp_avg`` and ``exp_avg_sq`` (means of gradients and of
+        squared gradients), each one vector over all weights, and ``step``, the number
+        of updates, ``[1]``.
     """
     inner = getattr(optimizer, "optimizer", optimizer)
     states = [inner.state[p] for p in trained]
@@ -86,6 +90,9 @@ def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> 
         optimizer: A new AdamW for the same weights.
         trained: The trained weights, in the same order.
         saved: Result of :func:`moments`.
+
+    Raises:
+        RuntimeError: The numbers of elements differ.
     """
     for parameter in trained:
         state = optimizer.state[parameter]

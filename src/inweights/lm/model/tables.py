@@ -60,10 +60,11 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
     Args:
         folder: Data set that ``inweights augment`` wrote.
         part: Name of the file without its suffix, such as ``train``.
-        chat: Whether to read ``<part>_chat`` instead, if there is such a file.
+        chat: Whether ``prompt`` is replaced by the user's turn in ``<part>_chat``, if
+            there is such a file.
 
     Returns:
-        One row per line or record of the part.
+        One row per line or record of the part, with its columns.
 
     Raises:
         DataError: The part is missing, exists twice with different content, or cannot
@@ -94,7 +95,8 @@ def found_in(folder: Path, part: str) -> Path:
         part: Name of the file without its suffix.
 
     Raises:
-        DataError: Neither file exists, or both exist and differ.
+        DataError: Neither file exists, or both exist and one cannot be read or they
+            differ.
     """
     places = [folder / f"{part}.{kind}" for kind in ("parquet", "jsonl")]
     there = [place for place in places if place.exists()]

@@ -49,8 +49,8 @@ def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
 
     Args:
         seed: Root seed of the weights.
-        width: Width of the hidden states.
-        layers: Number of layers.
+        width: Width of the hidden states, an even number; by default 32.
+        layers: Number of layers; by default 2.
 
     Returns:
         The model of ``transformers``, and its tokenizer.

@@ -56,7 +56,7 @@ def check_finished(target: Path) -> None:
     """Raise an error if a folder does not exist because its fine-tuning is not finished.
 
     Args:
-        target: Folder of the model.
+        target: Folder of the model. If it exists, nothing is raised.
 
     Raises:
         DataError: A fine-tuning that writes this folder was begun; the message says how
@@ -100,11 +100,14 @@ class BegunTexts:
 
         Args:
             name: Name of the part.
+
+        Returns:
+            The part, which reads and writes this file.
         """
         return BegunPart(self, name)
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return the stored content of a part (``texts`` and ``state``), empty if there is none.
+        """Return the stored content of a part, ``texts`` and ``state``; empty if there is none.
 
         Args:
             name: Name of the part.
@@ -117,7 +120,8 @@ class BegunTexts:
 
         Args:
             name: Name of the part.
-            content: Plain values: ``texts`` and ``state``.
+            content: Plain values: ``texts`` (by the index of the prompt) and ``state``
+                (of the generator, in base 64).
 
         Raises:
             DataError: The file cannot be written.
@@ -166,11 +170,14 @@ class BegunPart:
         return {int(place): text for place, text in content.get("texts", {}).items()}
 
     def keep(self, texts: dict[int, str], generator: torch.Generator | None) -> None:
-        """Store the texts so far and the state of the generator.
+        """Store the texts so far and the state of the generator in the file.
 
         Args:
             texts: Texts by the index of their prompt.
             generator: Generator that draws the texts; ``None`` if nothing is drawn.
+
+        Raises:
+            DataError: The file cannot be written.
         """
         state = b"" if generator is None else bytes(generator.get_state().tolist())
         stored = {str(place): text for place, text in texts.items()}

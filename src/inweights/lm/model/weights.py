@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from inweights.errors import DataError
-
-if TYPE_CHECKING:
-    pass
-
 
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 
 
 def check_weights(place: Path) -> None:
-    """Raise a DataError if a folder or file has no weights that are safe to load."""
+    """Raise an error if a folder or file has no weights that are safe to load.
+
+    Safe are safetensors in a folder, and a file that ends in ``.gguf``. The content is
+    not read.
+
+    Args:
+        place: The folder or file, which must exist.
+
+    Raises:
+        DataError: The file is not a GGUF file; or the folder contains no safetensors,
+            but a GGUF file (which is to be given itself), only pickles, or no weights.
+    """
     if place.is_file():
         if place.suffix != ".gguf":
             raise DataError(

@@ -49,17 +49,12 @@ def adapted(
     if config.method == "full":
         yield model.requires_grad_(requires_grad=True)
         return
-    try:
-        from peft import LoraConfig, get_peft_model
-    except ImportError:
-        raise ConfigError(
-            "lora requires peft: pip install peft; or use method 'full'"
-        ) from None
+    peft = _peft("; or use method 'full'")
     # It draws its own start from the global stream, which is left as it was.
     with torch.random.fork_rng(devices=[]), _quiet():
-        wrapped = get_peft_model(
+        wrapped = peft.get_peft_model(
             model,
-            LoraConfig(
+            peft.LoraConfig(
                 r=config.rank,
                 lora_alpha=config.alpha,  # type: ignore[arg-type]  # any number does
                 use_rslora=config.variant == "rslora",
@@ -87,6 +82,9 @@ def adapted(
 
 def draw_adapters(wrapped: Any, seed: int) -> None:
     """Draw the matrices ``A`` of all adapters at random.
+
+    They are drawn as ``peft`` draws them (Kaiming's uniform distribution), but from a
+    random stream of the seed. The matrices ``B`` are not changed.
 
     Args:
         wrapped: A model with the adapters of ``peft``.
@@ -117,9 +115,9 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
 
     Raises:
         DataError: The folder contains no adapters, or they cannot be read.
+        ConfigError: ``peft`` is not installed.
     """
-    from peft import PeftModel
-
+    peft = _peft()
     if not (
         folder / "adapter_model.safetensors"
     ).exists():  # what else peft reads is a pickle
@@ -128,13 +126,22 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
         )
     try:
         with _quiet():
-            wrapped = PeftModel.from_pretrained(model, folder)
+            wrapped = peft.PeftModel.from_pretrained(model, folder)
     except Exception as error:  # noqa: BLE001 - a damaged file raises whatever its reader does
         raise DataError(f"cannot read the adapters {folder}: {error}") from None
     try:
         yield
     finally:
         wrapped.unload()
+
+
+def _peft(otherwise: str = "") -> Any:
+    """Return the package ``peft``, or raise an error that says what to do without it."""
+    try:
+        import peft
+    except ImportError:
+        raise ConfigError(f"lora requires peft: pip install peft{otherwise}") from None
+    return peft
 
 
 @contextmanager

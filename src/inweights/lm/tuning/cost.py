@@ -1,7 +1,7 @@
 """Estimate the cost of a fine-tuning on this machine from a few of its updates.
 
 :func:`cost_of` returns a :class:`Cost`, and :func:`least_seconds` a fast lower bound.
-The command ``inweights finetune`` shows them before it starts.
+The commands ``inweights augment`` and ``inweights compare-training`` use them.
 """
 
 import time
@@ -47,7 +47,7 @@ class Cost:
 
     @property
     def each(self) -> float:
-        """Seconds per token of one pass, for all epochs together."""
+        """Seconds per token of one pass; the time of all epochs divided by :attr:`tokens`."""
         return self.seconds / self.tokens
 
 
@@ -84,6 +84,9 @@ def least_seconds(
         lm: The model.
         examples: Examples to train on.
         config: Settings of the fine-tuning.
+
+    Returns:
+        Seconds for all updates of all epochs.
 
     Raises:
         DataError: There are no examples, or one has no tokens to train.

@@ -76,7 +76,8 @@ def keeping(
 
     Returns:
         A function of the number of the epoch, the number of epochs and the trained
-        model, to be passed to :func:`inweights.lm.finetune` as ``passed``.
+        model, to be passed to :func:`inweights.lm.finetune` as ``passed``. It raises a
+        DataError if it cannot write.
 
     Raises:
         DataError: The folder of the epochs cannot be written.
@@ -118,8 +119,8 @@ def score_epochs(
 
     Args:
         target: Folder that the fine-tuning writes, or has written.
-        questions: Questions, or the path of a file that :func:`inweights.lm.read_exam`
-            reads.
+        questions: Questions, or the path of a file or folder that
+            :func:`inweights.lm.read_exam` reads.
         every: Seconds between two checks for new epochs of a running training; by
             default 2.
         device: Torch device of the model.
@@ -130,14 +131,18 @@ def score_epochs(
             nothing.
 
     Yields:
-        One dictionary per epoch: ``epoch``, its number (0 before training); ``epochs``,
-        their total number; ``accuracy`` by role of the questions; and, on questions and
-        texts unrelated to the facts, ``general`` (share of right answers), ``spilled``,
-        ``repeats``, ``perplexity`` and ``damage`` (:func:`inweights.lm.kept`).
+        One dictionary per epoch: ``epoch``, its number over all stages (0 before
+        training); ``epochs``, their total number; ``accuracy`` by role of the
+        questions; and, on questions and texts unrelated to the facts, ``general``
+        (share of right answers), ``spilled``, ``repeats``, ``perplexity`` and
+        ``damage`` (:func:`inweights.lm.kept`). Nothing is yielded before the first
+        epoch is stored.
 
     Raises:
         DataError: There is no such training, it stores no epochs, its description is
-            damaged, or the model or the questions cannot be read.
+            damaged, or the model, the adapters or the questions cannot be read.
+        ConfigError: This machine does not have the device, ``dtype`` is unknown, or
+            ``peft`` is not installed.
     """
     place = epochs_of(target)
     about = _about(target, every)

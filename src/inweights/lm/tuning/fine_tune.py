@@ -55,7 +55,9 @@ class FineTune(Config):
             padded, with a warning.
 
     Raises:
-        ConfigError: A setting is out of its range.
+        ConfigError: A setting is out of its range: ``rate``, ``epochs``,
+            ``batch_tokens``, ``rank`` and ``alpha`` must be above 0, ``warmup`` from 0
+            to below 1, ``clip`` and ``weight_decay`` at least 0.
     """
 
     later = {"replay": 0.0, "until": 0.0, "variant": "lora", "layout": "padded"}

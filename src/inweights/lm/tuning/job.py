@@ -69,12 +69,13 @@ def finetune_to(
         config: Settings of the fine-tuning; by default :data:`~.fine_tune.DEFAULT`.
         part: ``train`` (by default) or ``control``, for a folder that ``inweights
             augment`` wrote.
-        seed: Root seed of the order, the adapters and the model's own texts.
+        seed: Root seed of the order, the adapters, the model's own texts, and the
+            weights of ``@tiny``.
         download: Whether a model may be downloaded from the Hugging Face hub; by
             default not.
         device: Torch device of the model; if accelerate has started several processes,
             it chooses the devices.
-        dtype: Data type of the weights.
+        dtype: Data type of the weights: ``float32``, ``bfloat16`` or ``float16``.
         chat: Whether to train with the chat template of an instruct model.
         observers: Observers of the training, such as a
             :class:`~inweights.training.Tracker`; by default none.
@@ -92,10 +93,11 @@ def finetune_to(
 
     Raises:
         ConfigError: An option is invalid, or an optional package is not installed.
-        DataError: The folder exists or another process is writing it, or the model or
-            the data cannot be read.
-        RunError: The stored state belongs to another run, or the loss is not a finite
-            number.
+        DataError: The folder exists or another process is writing it, the folder, the
+            texts or the epochs cannot be written, or the model or the data cannot be
+            read.
+        RunError: The stored state belongs to another run or is damaged, the loss is not
+            a finite number, or the state cannot be written.
         KeyboardInterrupt: A signal stopped the training; the same call continues it.
     """
     target = Path(out)

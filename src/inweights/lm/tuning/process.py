@@ -17,11 +17,14 @@ def stop_signals(wanted: bool) -> Iterator[threading.Event]:
     """Provide an event that is set by a signal to stop; a second signal interrupts at once.
 
     Args:
-        wanted: Whether signals are handled at all; they never are outside of the main
-            thread.
+        wanted: Whether SIGINT, SIGTERM and SIGHUP (unless it is ignored) set the event.
+            Outside of the main thread they never do.
 
     Yields:
         The event.
+
+    Raises:
+        KeyboardInterrupt: A second signal arrives within the block.
     """
     asked = threading.Event()
 
@@ -48,6 +51,8 @@ def stop_signals(wanted: bool) -> Iterator[threading.Event]:
 
 def accelerator_of_processes() -> Any:
     """Return an accelerator if ``accelerate launch`` started several processes, else ``None``.
+
+    The number of processes is read from the environment variable ``WORLD_SIZE``.
 
     Returns:
         An ``accelerate.Accelerator``, or ``None`` for a single process.

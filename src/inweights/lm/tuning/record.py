@@ -25,6 +25,9 @@ __all__ = ["LossTable", "PaddingCount", "Reports"]
 class LossTable:
     """Losses by update: finished tables, which a checkpoint can store, and the rows after them.
 
+    Attributes:
+        tables: The finished tables, with the columns of :meth:`add`.
+
     Args:
         tables: Tables of earlier updates, from a checkpoint; by default none.
     """
@@ -37,9 +40,10 @@ class LossTable:
         """Add the numbers of one update.
 
         Args:
-            row: Numbers by column: ``stage``; ``step``; ``loss`` in nats per token;
-                and, if :attr:`FineTune.until` is set, ``new`` and ``known``, the
-                numbers of examples in total and of known ones.
+            row: Numbers by column: ``stage``; ``step``, the number of the update over
+                all stages, from 1; ``loss`` in nats per token; and, if
+                :attr:`FineTune.until` is set, ``new`` and ``known``, the numbers of
+                examples in total and of known ones.
         """
         self._rows.append(row)
 
@@ -50,7 +54,7 @@ class LossTable:
             self._rows = []
 
     def number_of(self, stage: int) -> int:
-        """Return the number of updates of a stage so far.
+        """Return the number of updates of a stage so far; there must be an update of some stage.
 
         Args:
             stage: Number of the stage.
@@ -58,7 +62,7 @@ class LossTable:
         return self.whole().filter(pl.col("stage") == stage).height
 
     def whole(self) -> pl.DataFrame:
-        """Return all updates so far as one table, with the columns of :meth:`add`."""
+        """Return all updates so far, at least one, as one table with the columns of :meth:`add`."""
         rows = [pl.DataFrame(self._rows)] if self._rows else []
         return pl.concat([*self.tables, *rows])
 
@@ -78,7 +82,11 @@ class PaddingCount:
     positions: int = 0
 
     def add(self, rows: Sequence[Encoded]) -> None:
-        """Count one update, whose examples and replayed texts are two batches."""
+        """Count one update, whose examples and replayed texts are two batches.
+
+        Args:
+            rows: Examples of the update, with replayed texts (``old``) among them.
+        """
         self.tokens += sum(len(row.ids) for row in rows)
         for replayed in (False, True):
             part = [row for row in rows if bool(row.old) is replayed]
@@ -127,7 +135,7 @@ class Reports:
     progress: Progress | None = None
 
     def updated(self, stage: Stage, done: int, loss: float, rate: float) -> None:
-        """Report one update.
+        """Report one update to ``progress``, and to the observers at multiples of their ``every``.
 
         Args:
             stage: The stage to which it belongs.

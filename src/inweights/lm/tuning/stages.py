@@ -18,11 +18,11 @@ class Stage:
     """Examples that are trained together, before those of the next stage.
 
     Attributes:
-        name: Number of the stage.
+        name: Number of the stage, as its examples state it.
         rows: Examples to train on.
         old: Texts to replay, on which the model's predictions should not change.
-        steps: Number of updates of all its epochs.
-        epoch: Number of updates of one epoch.
+        steps: Number of updates of all its epochs, which :func:`stages_of` sets.
+        epoch: Number of updates of one epoch, which :func:`stages_of` sets.
     """
 
     name: int
@@ -33,12 +33,15 @@ class Stage:
     epoch: int = field(init=False, default=0)
 
     def order(self, config: FineTune, seed: int) -> Iterator[list[Encoded]]:
-        """Yield the batch of each update: examples to train on, followed by texts to replay.
+        """Yield the batch of each update of all epochs: examples, followed by texts to replay.
 
         Args:
             config: Settings, of which epochs, size of batches and amount of replay are
                 used.
             seed: Root seed of the order.
+
+        Yields:
+            Lists of examples, of which those to replay have ``old`` set.
         """
         each = 0
         if self.old:
@@ -59,8 +62,8 @@ class Stage:
         """Return the share of the stage's examples that were known in its latest epoch.
 
         Args:
-            losses: Table with the columns ``stage``, ``known`` and ``new``, one row per
-                update.
+            losses: Table with the columns ``stage``, ``known`` and ``new``
+                (:meth:`~.record.LossTable.add`), one row per update.
 
         Returns:
             The share, from 0 to 1; :attr:`FineTune.until` explains when an example is

@@ -46,12 +46,12 @@ class FineTuned:
     """Result of :func:`finetune`, which also changes the model.
 
     Attributes:
-        losses: One row per update: ``stage``, ``step`` and ``loss`` (nats per token of
-            the completions). If :attr:`FineTune.until` is set, also ``new``, the number
-            of examples of the update, and ``known``, how many of them were known: each
-            token of such a completion was the most likely one, just before the update
-            that trains on it.
-        tokens: Number of tokens that were read, without padding.
+        losses: One row per update: ``stage``, ``step`` (its number over all stages,
+            from 1) and ``loss`` (nats per token of the completions). If
+            :attr:`FineTune.until` is set, also ``new``, the number of examples, and
+            ``known``, how many of them were known: each token of such a completion was
+            the most likely one, just before the update.
+        tokens: Number of tokens that were read, with replayed texts, without padding.
         padding: Share of the positions in batches that were padding; 0 if examples were
             packed.
         seconds: Wall-clock time of this call, in seconds.
@@ -119,10 +119,10 @@ def finetune(
         Losses and sizes of the training.
 
     Raises:
-        ConfigError: The method is ``lora`` and ``peft`` is not installed.
+        ConfigError: ``peft`` (or, for several processes, ``accelerate``) is missing.
         DataError: There are no examples, or one has no tokens to train.
-        RunError: The checkpoint belongs to another run, or the loss is not a finite
-            number.
+        RunError: The checkpoint is of another run, damaged or cannot be written
+            (:class:`~inweights.errors.WriteError`), or the loss is not a finite number.
         KeyboardInterrupt: A signal stopped the training.
 
     Example:

@@ -59,7 +59,10 @@ def own_text(
             description; ``None`` for nothing.
 
     Returns:
-        Examples with ``old`` set.
+        Examples with ``old`` set, in the order in which they were drawn.
+
+    Raises:
+        DataError: ``begun`` cannot be written.
 
     Example:
         >>> from inweights.lm import load_model
@@ -156,6 +159,9 @@ def replayed(
     Returns:
         Examples with ``old`` set, for each stage with about :func:`tokens_to_write`
         tokens.
+
+    Raises:
+        DataError: ``begun`` cannot be written.
     """
     if not config.replay:
         return []
@@ -197,7 +203,8 @@ def paraphraser(
             description; ``None`` for nothing.
 
     Returns:
-        A function from a list of sentences to a list of as many paraphrases.
+        A function from a list of sentences to a list of paraphrases, one for each
+        sentence in the same order, each at most 40 tokens long.
 
     Example:
         >>> from inweights.lm import load_model

@@ -16,7 +16,9 @@ from inweights.errors import DataError
 from inweights.report.base.tidy import plain
 from inweights.support.publish import publish_file
 
-_BEGINS = b"<!doctype html"
+#: What every page of the library has in its head, and bytes in which it is looked for.
+_GENERATOR = b'<meta name="generator" content="inweights">'
+_HEAD = 65_536
 #: Marks, embeddings, overrides and isolates.
 _BIDIRECTIONAL = {
     code: f"[U+{code:04X}]"
@@ -242,6 +244,7 @@ def _is_page(file: Path) -> bool:
     """Return whether a file is a page of the library or does not exist, so that no data is lost."""
     try:
         with file.open("rb") as opened:
-            return opened.read(len(_BEGINS)).lower() in (b"", _BEGINS)
+            begin = opened.read(_HEAD)
     except OSError:  # nothing is there, or what comes next says why not
         return True
+    return not begin or _GENERATOR in begin

@@ -95,7 +95,7 @@ def _training_texts(data: Path | None, part: str) -> str:
 
 
 def card_of(folder: Path) -> Path:
-    """Return the path of a model's card.
+    """Return the path of a model's card, ``README.md`` in its folder.
 
     Args:
         folder: Folder that ``inweights finetune`` wrote.
@@ -116,7 +116,8 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
 
     Args:
         folder: Folder that ``inweights finetune`` wrote.
-        made: Result of :func:`inweights.lm.evaluation`.
+        made: Result of :func:`inweights.lm.evaluation`, of which ``summary`` and, if
+            there is a comparison, ``paired`` and ``kept`` are written.
 
     Raises:
         DataError: The folder has no card, or the card cannot be written (for example

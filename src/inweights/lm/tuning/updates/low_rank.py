@@ -95,6 +95,9 @@ def joined_adapters(model: nn.Module) -> Iterator[None]:
 
     Args:
         model: A model with the adapters of ``peft``.
+
+    Yields:
+        Nothing; within the block the adapters of ``model`` use the operation.
     """
     joined = [module for module in model.modules() if _is_plain(module)]
     for module in joined:

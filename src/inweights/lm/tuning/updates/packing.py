@@ -68,13 +68,27 @@ class PackedRows:
     example: Tensor
 
     def apart(self, states: Tensor) -> Tensor:
-        """Return the states of a sequence, ``[1, H, S, D]``, by example: ``[B, H, T, D]``."""
+        """Return the states of the sequence by example.
+
+        Args:
+            states: States of ``H`` heads of width ``D``, ``[1, H, S, D]``.
+
+        Returns:
+            ``[B, H, T, D]``; padding has the state of the first token of the sequence.
+        """
         by_token = states[0].transpose(0, 1)
         by_example = by_token.index_select(0, self.table.flatten())
         return by_example.unflatten(0, self.table.shape).transpose(1, 2)
 
     def together(self, states: Tensor) -> Tensor:
-        """Return states by example, ``[B, T, H, D]``, as those of a sequence: ``[1, S, H, D]``."""
+        """Return states by example as states of the sequence, the inverse of :meth:`apart`.
+
+        Args:
+            states: States of ``H`` heads of width ``D``, ``[B, T, H, D]``.
+
+        Returns:
+            ``[1, S, H, D]``.
+        """
         return states.flatten(0, 1).index_select(0, self.first)[None]
 
     def window(self, size: int | None) -> Tensor | None:
@@ -188,7 +202,12 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
 
     Args:
         lm: The model.
-        rows: Examples, of which the beginnings of two are used.
+        rows: Examples, at least one, of which the beginnings of the first and the last
+            are used.
+
+    Returns:
+        The end of a sentence, such as ``it takes no positions``; empty if packing is
+        possible.
     """
     kinds = set(getattr(lm.model.config, "layer_types", None) or _KINDS)
     if not accepts(lm.model, "position_ids"):
