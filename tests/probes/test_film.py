@@ -196,3 +196,14 @@ def test_cosines_do_not_depend_on_lengths() -> None:
         found = _cosines((scale * vectors) @ (scale * vectors).T)
         np.testing.assert_allclose(found[:3, :3], unit @ unit.T, rtol=1e-12, atol=1e-12)
         assert not found[3].any()
+
+
+def test_frames_of_a_large_graph_show_the_correlation_of_the_probe() -> None:
+    """Cosines are counted in steps for a frame, and sorted for the probe."""
+    world = Graph(shape="grid", rows=17, columns=17).build()
+    model = Node2VecConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+    film = snapshot(model, world).with_columns(step=pl.lit(0))
+    exact = hop_correlation(model, world, draws=1)["spearman"].item()
+    shown = render_frames(film, world)["spearman"].item()
+    assert shown == pytest.approx(exact, abs=1e-6)
+    assert shown != 0

@@ -191,7 +191,7 @@ def test_cosines_are_counted_in_steps_from_the_smallest_to_the_largest(
     monkeypatch.setattr(Pairs, "counted", counted)
     asked = pair_module.choose_pairs(*edge_ends(GRID))
     hop_module._random_correlations([asked], 1, (asked.nodes, 1), 0, centred=False)
-    assert np.unique(groups[0]).tolist() == [0, hop_module._STEPS - 2]
+    assert np.unique(groups[0]).tolist() == [0, pair_module._STEPS - 2]
 
 
 def test_pairs_are_drawn_by_their_seed_and_within_bounds(monkeypatch) -> None:

@@ -103,3 +103,17 @@ def test_real_graphs_are_made_again_from_their_edges() -> None:
         rows(made["correlation"], "architecture beyond_chance"), (NN, -0.2), (GPT, 0.4)
     )
     assert rows(made["stored"], "edges trained") == [(0.8, False), (0.6, True)]
+
+
+def test_edges_of_large_graphs_alone_are_pooled(monkeypatch) -> None:
+    """So that runs of small graphs keep their keys, and large ones compute fewer logits."""
+    monkeypatch.setattr(real_graphs, "EXACT", 5)
+    small = Graph(shape="path-star", arms=2, nodes=3)
+    large = Graph(shape="path-star", arms=3, nodes=3)
+    settings = real_graphs.Settings(graphs=(), own={"small": small, "large": large})
+    pooled: dict[Any, set[bool]] = {"small": set(), "large": set()}
+    for trial in real_graphs.plan(settings).trials:
+        if trial.labels["architecture"] != NODE2VEC:
+            phases = trial.learner.phases
+            pooled[trial.labels["graph"]] |= {phase.pooled for phase in phases}
+    assert pooled == {"small": {False}, "large": {True}}

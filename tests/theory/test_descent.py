@@ -10,8 +10,15 @@ import pytest
 from scipy import sparse
 
 from inweights.errors import DataError, SolverError
-from inweights.theory.geometric_memory import large_node2vec, node2vec, small_node2vec
+from inweights.models import Node2VecConfig
+from inweights.theory.geometric_memory import (
+    large_node2vec,
+    node2vec,
+    small_node2vec,
+    spectral,
+)
 from inweights.theory.geometric_memory.graph import adjacency
+from inweights.training import Descent
 from inweights.worlds import Graph, from_networkx
 
 ODD = nx.Graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "d"), ("e", "f")])
@@ -116,3 +123,18 @@ def test_descent_in_blocks_is_that_of_whole_matrices(monkeypatch):
         node2vec.descend(start, sparse.csr_array(a), rate=[0.01, 4000.0], steps=40)
     with pytest.raises(DataError, match="untied"):
         node2vec.descend(start, sparse.csr_array(a), targets=start)
+
+
+def test_large_graphs_descend_in_single_precision(monkeypatch):
+    """Vectors of a learner above the limit are those of double precision up to rounding."""
+    graph = nx.barabasi_albert_graph(120, 2, seed=1)
+    world = Graph(shape="edges", links=[[f"n{u}", f"n{v}"] for u, v in graph.edges])
+    model = Node2VecConfig(width=8)
+    learner = Descent(rate=0.05, steps=60)
+    exact = learner.trajectory(world.build(), model, seed=0)
+    monkeypatch.setattr(spectral, "EXACT", 100)
+    large = learner.trajectory(world.build(), model, seed=0)
+    assert exact.vectors.dtype == np.float64
+    assert large.vectors.dtype == np.float32
+    np.testing.assert_allclose(large.vectors, exact.vectors, atol=1e-5)
+    np.testing.assert_allclose(large.losses, exact.losses, rtol=1e-6)

@@ -235,12 +235,12 @@ class Mixer(Layer):
         steps = steps.unflatten(1, (batch, length))
         b, c = (part.unflatten(1, (batch, length)).unsqueeze(3) for part in (b, c))
         decay = -self.log_decay.exp().view(replicas, 1, inner, self.state)
-        h = u.new_zeros(replicas, batch, inner, self.state)
+        h: Tensor | None = None  # 0 before the first token
         rows = []
         for t in range(length):
             step = steps[:, :, t].unsqueeze(-1)
             entering = step * b[:, :, t] * u[:, :, t].unsqueeze(-1)
-            h = (step * decay).exp() * h + entering
+            h = entering if h is None else (step * decay).exp() * h + entering
             rows.append((h * c[:, :, t]).sum(-1))
         return torch.stack(rows, dim=2) + u * self.skip.view(replicas, 1, 1, inner)
 

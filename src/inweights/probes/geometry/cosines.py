@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
 from numpy.typing import NDArray
 
 from inweights.errors import DataError
@@ -78,6 +79,9 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     column = model.column[:nodes]
     if (column < 0).any():
         raise DataError("the model's head does not cover every node of the graph")
+    # Selecting columns copies all logits, which takes as long as computing them.
+    every = torch.arange(len(model.candidates), device=column.device)
+    in_order = torch.equal(column, every)
     prompts = node_prompts(nodes, prefix_of(worlds), model)
     edges = {}
     for i, (_, u, v) in once_each(graphs).items():
@@ -86,7 +90,10 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     step = max(1, MAX_LOGITS // max(nodes, len(model.candidates)))
     for start in range(0, nodes, step):
         logits = model(prompts[start : start + step])[:, :, -1]  # [R, n, candidates]
-        logs = logits.log_softmax(-1)[..., column].cpu()
+        logs = logits.log_softmax(-1)
+        if not in_order:
+            logs = logs[..., column]
+        logs = logs.cpu()
         for graph, own, parts in zip(graphs, logs, found, strict=True):
             parts.append(_recalled(own.numpy(), edges[id(graph)], start))
     return pl.DataFrame(

@@ -35,9 +35,6 @@ from inweights.worlds.world import World
 
 #: Largest number of pairs for which ranks in the null distribution are exact.
 _SORTED = 50_000
-#: Number of steps to which cosines of the null distribution are rounded for more pairs;
-#: rounding changes a correlation by less than 1e-6.
-_STEPS = 2**16
 #: Remainders modulo 2 of the numbers of hops that are used.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}
 _NULLS = ("random", "shuffled")
@@ -172,11 +169,7 @@ def _random_correlations(
                 angles = (
                     pairs.angles(one) if every is None else every.take(pairs.places)
                 )
-                # Cosines from -1 to 1 become places among the steps; two steps less, so
-                # that rounding at 1 stays inside.
-                angles += 1
-                angles *= (_STEPS - 2) / 2
-                parts.append(np.array([pairs.counted(angles.astype(np.intp))]))
+                parts.append(np.array([pairs.rounded(angles)]))
     return list(map(np.concatenate, found))
 
 

@@ -23,7 +23,7 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import graph_recall
-from inweights.probes.geometry.pairs import choose_pairs, cosine_ranks, spearman
+from inweights.probes.geometry.pairs import choose_pairs, spearman
 from inweights.probes.geometry.procrustes import align
 from inweights.probes.geometry.vectors import cosine_matrix, placed
 from inweights.probes.needs import holds
@@ -230,8 +230,10 @@ def _render_large(
             .normal(size=(vectors.shape[1], _SKETCH))
         )
         energies = np.nan_to_num(bands.energy(vectors @ sketch)[0])
+        finite = bool(np.isfinite(vectors).all())
+        correlation = pairs.rounded(pairs.cosines(vectors)) if finite else np.nan
         return place[shown], {
-            "spearman": float(pairs.correlation(cosine_ranks(pairs.cosines(vectors)))),
+            "spearman": correlation,
             "shown": float(values[::-1][:3].sum() / total) if total > 0 else 0.0,
             "cosines": cosines.astype(np.float32).tolist(),
             "energies": energies.astype(np.float32).tolist(),

@@ -16,6 +16,7 @@ from inweights.experiments import Computation, Measure, Plan, cosine, number, sh
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.theory.geometric_memory.graph import edge_ends
+from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.families.graphs.shapes import CLASSICS
 from inweights.worlds.world import Ids
@@ -69,16 +70,22 @@ class Settings(iw.Config):
                 f"two graphs have the name {', '.join(sorted(twice))}; rename yours"
             )
 
-    def training(self, architecture: str) -> gm.Training:
+    def training(self, architecture: str, *, pooled: bool = False) -> gm.Training:
         """Return the training of an architecture, which is the same on every graph.
 
         Args:
             architecture: One of
                 :data:`~inweights.recipes.geometric_memory.common.ARCHITECTURES`.
+            pooled: Whether the edges that leave a node are one sequence, which saves
+                time and memory in large graphs; the loss is the same up to rounding.
         """
         rate = self.frozen_rate if architecture == gm.FROZEN else self.rate
         return gm.Training(
-            architecture=architecture, rate=rate, steps=self.steps, width=self.width
+            architecture=architecture,
+            rate=rate,
+            steps=self.steps,
+            width=self.width,
+            pooled=pooled,
         )
 
 
@@ -103,11 +110,16 @@ def plan(settings: Settings) -> Plan:
     """
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}
-    for name, graph in graphs.items():
-        _check_graph(name, graph)
+    large = {
+        name for name, graph in graphs.items() if _check_graph(name, graph) > EXACT
+    }
+
+    def training(architecture: str, name: str) -> gm.Training:
+        return settings.training(architecture, pooled=name in large)
+
     made = filming.filmed(
         graphs,
-        lambda architecture, _: settings.training(architecture),
+        training,
         settings.descent,
         looks=settings.looks,
         draws=settings.draws,
@@ -130,8 +142,8 @@ def plan(settings: Settings) -> Plan:
     )
 
 
-def _check_graph(name: str, graph: Graph) -> None:
-    """Raise an error for a graph that cannot be shown, before anything is trained."""
+def _check_graph(name: str, graph: Graph) -> int:
+    """Return a graph's number of nodes, after checking that it can be shown."""
     world = graph.build()
     count = len(world.vocabulary["node"])
     if count > MOST:
@@ -144,6 +156,7 @@ def _check_graph(name: str, graph: Graph) -> None:
             f"in graph '{name}' all connected nodes are neighbours, so that no geometry can be "
             "measured"
         )
+    return count
 
 
 def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:

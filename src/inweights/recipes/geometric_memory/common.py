@@ -86,6 +86,8 @@ class Training(iw.Config):
         fades: Whether the learning rate falls in the paper's code, as a cosine to a
             tenth.
         condition: Name of the condition.
+        pooled: Whether the edges that leave a node become one sequence with several
+            labels, which gives the same loss up to rounding from fewer logits.
     """
 
     architecture: str
@@ -95,6 +97,7 @@ class Training(iw.Config):
     second: float = 0.999
     fades: bool = False
     condition: str = PLAIN
+    pooled: bool = False
 
     @property
     def model(self) -> ModelConfig:
@@ -127,6 +130,7 @@ class Training(iw.Config):
             optimizer=optimizer,
             schedule=schedule,
             precision=precision,
+            pooled=self.pooled,
         )
         return Curriculum(phases=(phase,))
 

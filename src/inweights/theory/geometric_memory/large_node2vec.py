@@ -32,7 +32,7 @@ def sparse_walk(a: Any) -> Any:
     from scipy import sparse
 
     degree = np.asarray(a.sum(1)).ravel()
-    share = np.divide(1.0, degree, out=np.zeros(len(degree)), where=degree > 0)
+    share = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
     return sparse.csr_array(sparse.diags_array(share) @ a)
 
 
@@ -95,9 +95,9 @@ def mean_losses(v: Float[Floats, "R N D"], walk: Any) -> Float[Floats, " R"]:
         normaliser = 0.0
         for rows in _blocks(len(own)):
             part, top = _exponentials(own, rows)
-            logs = np.log(part.sum(1)) + top
+            logs = np.log(part.sum(1, dtype=np.float64)) + top
             normaliser += float(logs[has_edges[rows]].sum())
-        found[replica] = normaliser - edges.data @ logits
+        found[replica] = normaliser - float(edges.data @ logits.astype(np.float64))
     return found
 
 

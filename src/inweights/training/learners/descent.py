@@ -83,7 +83,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
         a = _adjacency(world, sparse=model.tied)
         nodes = a.shape[0]
         fresh = model.build(vocabulary=len(world.vocabulary), seeds=[seed])
-        start = fresh.tokens.weight.detach()[:, :nodes].double().numpy()
+        start = fresh.tokens.weight.detach()[:, :nodes].numpy()
+        if not hasattr(a, "tocsr"):
+            start = start.astype(np.float64)
         head = None if fresh.head is None else fresh.head.weight.detach()
         targets = None if head is None else head[:, :nodes].double().numpy()
         return descend(
@@ -210,8 +212,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
 def _adjacency(world: World, *, sparse: bool) -> Any:
     """Return a graph's adjacency matrix, for a large graph as a sparse array if ``sparse``.
 
-    Results for a large graph, which are computed in blocks, differ by rounding from
-    those of a whole matrix. Therefore small graphs always use a whole matrix.
+    Results for a large graph, which are computed in blocks and in single precision,
+    differ by rounding from those of a whole matrix. Therefore small graphs always use a
+    whole matrix.
     """
     from scipy.sparse import csr_array
 
