@@ -103,6 +103,16 @@ class ModelCase:
         assert model(own).shape == (3, 14, k)
 
     @torch.no_grad()
+    def test_logits_are_a_product_with_the_head_matrix_if_there_is_one(self) -> None:
+        # With all tokens as candidates, as a matrix of other tokens would fit then, too.
+        model = self.config.build(vocabulary=self.vocabulary, seeds=self.seeds)
+        model = model.to(self.device)
+        matrix = model.head_matrix
+        if matrix is not None:
+            batch = pack([self.tokens(2, 2)])
+            torch.testing.assert_close(model.deepest(batch) @ matrix, model(batch))
+
+    @torch.no_grad()
     def test_packed_is_separate(self) -> None:
         model = self.build()
         for lead in ((), (3,)):

@@ -223,7 +223,8 @@ class Model(ReadableStates):
         transposed embedding ``tokens`` if there is no head and all tokens are
         candidates (tied weights). With many candidates, the loss is computed from this
         matrix without storing all logits at once. A model that computes logits in
-        another way overrides :meth:`unembed`.
+        another way overrides :meth:`unembed`, and this property if it has layers of
+        these names. (Training compares both once before it uses the matrix.)
         """
         head = getattr(self, "head", None)
         tokens = getattr(self, "tokens", None)

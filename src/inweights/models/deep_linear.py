@@ -110,7 +110,10 @@ class DeepLinear(Model):
         return logits
 
     def templates(self) -> Float[Tensor, "R V K"]:
-        """Compute ``(A W_L ⋯ W_1)ᵀ``: the logits that each token adds, ``[R, V, K]``."""
+        """Compute ``(A W_L ⋯ W_1)ᵀ``: the logits that each token adds, ``[R, V, K]``.
+
+        Without a readout, ``A`` picks the first ``K`` coordinates.
+        """
         first = self.layers[0]
         assert isinstance(first, Linear)
         product: Tensor = first.weight[:, : self.vocabulary]

@@ -75,6 +75,11 @@ class EmbMLP(Model):
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "sum": self.hook("sum", running_sums(x, batch.shapes))}
 
+    @property
+    def head_matrix(self) -> None:
+        """Always ``None``: logits are computed by ``projection``, not by the embeddings."""
+        return None
+
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         """Return the logits ``[R, n, K]`` of the state ``sum``: its product with ``W_proj``."""
         return self.projection(state)

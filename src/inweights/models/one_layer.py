@@ -168,6 +168,11 @@ class OneLayer(Model):
         whole = mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=1)
         return {"value": value, "attention": self.hook("attention", whole)}
 
+    @property
+    def head_matrix(self) -> None:
+        """Always ``None``: logits are computed by ``mlp``, not by the embeddings."""
+        return None
+
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         """Return the logits ``[R, n, K]`` of the state ``attention``, by the MLP of the config.
 

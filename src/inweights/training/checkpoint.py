@@ -93,7 +93,7 @@ class ReplicaState(State):
         self.stopped = self.stopped.cpu()
 
     def begin_next_phase(self) -> None:
-        """Reset the state for the next phase: no steps, no stopped replica, no optimizer state."""
+        """Move on to the next phase: no steps, no stopped replica, no optimizer state."""
         self.phase += 1
         self.step = 0
         self.optimizer = {}

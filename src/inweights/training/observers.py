@@ -29,16 +29,18 @@ class Step:
     """Data of one update, which observers receive after the update. Shapes: ``R`` replicas.
 
     Attributes:
-        phase: Name of the phase.
-        step: Number of updates made, over all phases.
+        phase: Name of the phase; in a sweep, a description of the current work.
+        step: Number of updates made, over all phases; in a sweep, over all of its runs.
         losses: Loss of each replica before the update, ``[R]``, on the model's device;
             empty if the step is one of a whole sweep.
         gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name.
             They are views of memory that the next step overwrites; copy those that you
-            want to keep.
-        parameters: The parameters after the update, also views.
+            want to keep. Empty in a sweep or fine-tuning.
+        parameters: The parameters after the update, by name, also views; empty where
+            gradients are.
         numbers: Further numbers by name, such as the learning rate of a fine-tuning.
-        total: Total number of updates; 0 if it is not known.
+        total: Total number of updates of a sweep or fine-tuning; 0 in
+            :func:`inweights.train`.
     """
 
     phase: str
@@ -96,6 +98,8 @@ class Observer:
 
     def step(self, seen: Step) -> None:
         """React to an update; called after every ``every``-th one.
+
+        In a sweep, it is called at each report of progress instead.
 
         Args:
             seen: Losses, gradients and parameters of the update.

@@ -101,7 +101,8 @@ def load(name: str, device: torch.device | str = "cpu") -> Stored:
         The model with its card and its world.
 
     Raises:
-        ConfigError: There is no model of this name; the message suggests similar names.
+        ConfigError: There is no model of this name (the message suggests similar
+            names), or this machine has no such device.
 
     Example:
         >>> import inweights as iw

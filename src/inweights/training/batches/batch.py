@@ -37,10 +37,10 @@ class Batch:
 
     @property
     def selected(self) -> Int[Tensor, " n"] | None:
-        """Indices ``at`` of the labelled positions; ``None`` if all positions are labelled.
+        """Indices ``at`` of the labelled positions; ``None`` for all, if sequences have one token.
 
-        This is the argument ``at`` of a :class:`~inweights.models.Model`. All positions
-        are labelled if sequences have a single token.
+        This is the argument ``at`` of a :class:`~inweights.models.Model`. ``None`` is
+        returned only if every sequence has a single token, which is labelled.
         """
         single = all(length == 1 for _, length in self.inputs.shapes)
         return None if single and len(self.at) == self.inputs.size else self.at

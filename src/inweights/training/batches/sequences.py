@@ -46,7 +46,7 @@ class Sequences:
 
     @cached_property
     def even(self) -> bool:
-        """Whether all labels have the same weight."""
+        """Whether all labels have the same weight and there is no pool."""
         return self.pool is None and bool((self.weights == self.weights[0]).all())
 
     def __len__(self) -> int:

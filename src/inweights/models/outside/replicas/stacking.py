@@ -24,9 +24,9 @@ class Names:
     """Map names of a module's parameters and buffers to their names in a model.
 
     Attributes:
-        own: Names of tensors with a replica axis. The names of a tied parameter are all
-            mapped to one.
-        shared: Names of tensors that all replicas share.
+        own: For each tensor with a replica axis, its name in the module and the name in
+            the model. The names of a tied parameter are all mapped to one.
+        shared: The same for tensors that all replicas share.
     """
 
     own: Mapping[str, str]
@@ -41,6 +41,9 @@ def stack(
     each_stored: bool = False,
 ) -> Names:
     """Copy parameters and buffers of several modules into one model, stacked by replica.
+
+    A parameter that needs no gradient becomes a buffer. A buffer that is equal in all
+    modules is shared by the replicas, and not stored.
 
     Args:
         model: Model that gets parameters and buffers under the modules' own names.

@@ -19,7 +19,8 @@ class RoundedProducts(TorchFunctionMode):
     """Within the ``with`` block ``torch.bmm`` and ``torch.baddbmm`` round to bfloat16.
 
     Their inputs and results are rounded to numbers that bfloat16 can represent; the
-    tensors stay float32. All layers of the library multiply by these two functions.
+    tensors stay float32. The library's linear layers multiply by these two functions;
+    products inside of attention are not rounded.
     """
 
     def __torch_function__(

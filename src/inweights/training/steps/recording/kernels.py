@@ -45,7 +45,7 @@ METHODS = frozenset(("copy", "fill", "masked_fill", "relu", "zero"))
 
 
 class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which users never see
-    """The computation draws random numbers, or its kernels depend on computed numbers."""
+    """Error for a computation that draws random numbers, or whose kernels depend on numbers."""
 
 
 class Kernels:
