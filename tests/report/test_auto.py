@@ -52,6 +52,14 @@ def test_one_number_is_the_axis_and_roles_are_lines() -> None:
     assert titles == [""]
 
 
+def test_an_empty_facet_is_a_single_panel() -> None:
+    numbers = table(n=[4, 8], rate=[0.1, 0.2])
+    assert seen(plot(numbers, facet=""))[0] == [""]
+    names = table(model=["gpt", "mlp"], world=["a", "b"])
+    assert len(seen(plot(names))[0]) > 1
+    assert seen(plot(names, facet=""))[0] == ["model"]
+
+
 def test_what_was_varied_next_is_lines_with_its_name_and_roles_are_panels() -> None:
     titles, axis, legend = seen(plot("auto", table(n=[4, 8], rate=[0.1, 0.2])))
     assert (axis, legend) == ("n", ["rate = 0.1", "rate = 0.2"])

@@ -18,16 +18,20 @@ def pivot(
 ) -> pl.DataFrame:
     """Convert a tidy table to a wide one, with one column for each value of ``on``.
 
-    If a value is also the name of a column of the index, its column is called ``on =
-    value``. In a sweep over ``world.identity``, for example, the setting ``identity``
-    and the role ``identity`` have different columns.
+    A column is named by its value, as text. If the value is not a text, or also the
+    name of a column of the index, its column is called ``on = value``. In a sweep over
+    ``world.identity``, for example, the setting ``identity`` and the role ``identity``
+    have different columns.
 
     Args:
-        table: Frame of polars or pandas, as a sweep or a probe returns it.
-        values: Column of the numbers.
-        on: Column whose values become columns.
+        table: Frame of polars or pandas, as a sweep or a probe returns it, or a
+            dictionary of columns. Its column ``replica`` counts as ``seed``.
+        values: Column of the numbers; rows without a number are left out.
+        on: Column whose values become columns; by default ``role``.
         index: Columns that distinguish the rows of the result; by default the varied
-            settings and ``seed``.
+            settings and ``seed``, which are all columns up to ``seed`` (in a table
+            without seeds, all columns that do not contain decimal numbers), except
+            ``on``.
 
     Returns:
         One row per condition and seed: the columns of the index, then one column per

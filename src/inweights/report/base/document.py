@@ -31,9 +31,12 @@ def document(
     Args:
         title: Title of the page, as plain text.
         body: Content of the page, as HTML.
-        styles: Names of style sheets of ``report/assets``.
+        styles: File names of style sheets of ``report/assets``, such as ``page.css``.
         scripts: Texts of scripts, which are placed at the end of the body.
         class_: Class of the body element; ``None`` for none.
+
+    Returns:
+        The page, from ``<!doctype html>`` on.
     """
     head = tag(
         "head",

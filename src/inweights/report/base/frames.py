@@ -21,7 +21,12 @@ def as_polars(table: Any) -> pl.DataFrame:
     """Return a table as a polars frame; a column ``replica`` is also copied to ``seed``.
 
     Args:
-        table: A frame of polars or pandas, or a dictionary of columns.
+        table: A frame of polars (a lazy one is collected) or pandas, or a dictionary of
+            columns.
+
+    Returns:
+        The table. If it has a column ``replica`` and no ``seed``, a copy of it with the
+        name ``seed`` precedes it.
 
     Raises:
         DataError: The table has another type.
@@ -59,8 +64,12 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
 
     Args:
         table: The table.
-        raw: Whether texts are written unchanged. By default a quote is added before
-            texts that begin like a formula.
+        raw: Whether texts are written unchanged. By default a ``'`` is added before
+            texts and names of columns that begin with ``=``, ``+``, ``-``, ``@``, a tab
+            or a carriage return, unless they are numbers.
+
+    Returns:
+        The text, with the names of the columns in the first line.
     """
     if raw or not table.width:
         return table.write_csv()

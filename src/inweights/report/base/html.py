@@ -44,7 +44,14 @@ def escape(text: Any) -> str:
 
 
 def in_order(text: str) -> str:
-    """Return a text in which Unicode's bidirectional controls are replaced by their names."""
+    """Return a text in which Unicode's bidirectional controls are replaced by their names.
+
+    Args:
+        text: The text.
+
+    Returns:
+        The text with ``[U+202E]`` for the character U+202E, for example.
+    """
     return text.translate(_BIDIRECTIONAL)
 
 
@@ -78,6 +85,9 @@ def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
 def prose(text: str) -> str:
     """Return a sentence as HTML, in which words between backticks are set as code.
 
+    Args:
+        text: The sentence, as plain text, which is escaped.
+
     Example:
         >>> prose("uses `b -> b`")
         'uses <code>b -&gt; b</code>'
@@ -92,7 +102,7 @@ def disclosure(
 
     Args:
         summary: The line that is always shown, as HTML.
-        inner: The content that is shown when the block is open, as HTML.
+        inner: The content that is shown when the block is open, as pieces of HTML.
         open_: Whether the block is open at first; by default it is closed.
         class_: Class of the element; ``None`` for none.
     """
@@ -105,12 +115,12 @@ def figure_card(
     """Return a numbered figure with title and caption, as HTML.
 
     Args:
-        number: Number of the figure on its page.
+        number: Number of the figure on its page, from 1.
         key: Identifier; the id of the element is ``figure-<key>``.
         title: Title, as plain text.
         picture: The picture, as HTML.
         caption: Caption, as plain text; words between backticks are set as code.
-        more: HTML below the caption.
+        more: HTML below the caption; by default nothing.
     """
     return tag(
         "figure",
@@ -145,7 +155,16 @@ def nav(links: Iterable[tuple[str, str]]) -> str:
 
 
 def script_json(value: Any) -> str:
-    """Return plain values as JSON that is safe inside a ``<script>`` element."""
+    """Return plain values as JSON that is safe inside a ``<script>`` element.
+
+    Args:
+        value: Mappings, lists, texts, finite numbers, truth values and ``None``, nested
+            in any way.
+
+    Raises:
+        ValueError: A number is infinite or NaN.
+        TypeError: A value is of another type.
+    """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return (
         # A "<" could end the element, and the separators are ends of lines in older
@@ -172,8 +191,13 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
 
     Args:
         values: Nested mappings and lists of plain values.
-        ours: Dotted names of settings that are marked as our choice.
+        ours: Dotted names of settings, such as ``gpt.model.width``, that are marked as
+            our choice; by default none.
         path: Dotted name of ``values`` itself; empty at the top level.
+
+    Returns:
+        A ``<ul>`` element with one entry per key (or item of a list of mappings); for a
+        value that is not nested, a ``<code>`` element.
     """
     mapping = isinstance(values, Mapping)
     if mapping:
@@ -214,7 +238,9 @@ def _setting(value: Any) -> str:
 
 
 def write_page(text: str, file: Path) -> None:
-    """Write a page atomically, without overwriting files that the library did not write.
+    """Write a page atomically, and replace only files that are pages of the library.
+
+    Such a page names ``inweights`` as its generator. An empty file is replaced, too.
 
     Args:
         text: The page, as HTML.

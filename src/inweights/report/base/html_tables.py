@@ -32,6 +32,11 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
         name: Name of the table, and of the file to download.
         table: The table.
         rows: Largest number of rows that are shown; by default :data:`PREVIEW_ROWS`.
+
+    Returns:
+        A note with the number of rows, the link to the CSV (if it has at most 200,000
+        bytes), and the table. Lists of more than eight values are shown as their
+        length.
     """
     head = list(map(escape, table.columns))
     grid = _grid(table.head(rows), head, _plain_cell, "data")
@@ -47,6 +52,10 @@ def sortable(title: str, table: pl.DataFrame) -> str:
     Args:
         title: Title of the table, from which the name of the downloaded file is made.
         table: The table; at most :data:`SORTABLE_ROWS` rows are shown.
+
+    Returns:
+        A link to the CSV (if it has at most 200,000 bytes), and the table; before them
+        a note if rows are left out.
     """
     names = (escape(column.replace("_", " ")) for column in table.columns)
     head = [tag("button", name, type="button") for name in names]

@@ -38,6 +38,10 @@ def handles(
         labels: Labels by name; by default each name is its own label.
         reference: Label of the reference line; empty if there is no line.
         controls: Names of the controls, drawn as grey bands.
+
+    Returns:
+        One line of matplotlib per entry, in this order: ``names``, ``controls``,
+        ``reference``.
     """
     shown = [
         Line2D(
@@ -77,7 +81,7 @@ def handles(
 
 
 def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
-    """Put a legend above a figure.
+    """Put a legend above a figure, in as many columns as fit.
 
     Args:
         figure: The figure.
@@ -100,7 +104,10 @@ def columns_that_fit(
         texts: Labels of the entries.
         figure: The figure.
         beside: Width in points that each entry needs in addition to its label.
-        most: Largest number of columns.
+        most: Largest number of columns; by default 99.
+
+    Returns:
+        The number of columns, at least 1.
     """
     room = figure.bbox.width / figure.dpi * 72
     sizes = np.array([text_width(text, style.SMALL + 0.5) + beside for text in texts])

@@ -64,6 +64,11 @@ def matrix_of(
         column_group: Column with the group of the matrix column; ``None`` for no
             groups.
 
+    Returns:
+        The matrix. A cell without a finite number is NaN. A cell has a box if one of
+        its rows is marked. The groups of rows and columns are those of their first row
+        in the table.
+
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, 2.0]})
         >>> matrix_of(table, "in", "out", "logit").values
@@ -116,6 +121,10 @@ def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
         matrices: The matrices.
         limit: Largest absolute value on the scale; ``None`` for the largest that
             occurs.
+
+    Returns:
+        A colour scale of matplotlib from ``-limit`` to ``limit``; from -1 to 1 if all
+        values are zero or missing.
     """
     sizes = [
         np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()

@@ -76,11 +76,12 @@ def wrap(text: str, inches: float, size: float) -> str:
 
     Args:
         text: The text.
-        inches: Width that is available.
+        inches: Width that is available, in inches.
         size: Font size in points.
 
     Returns:
-        The text with line breaks.
+        The text with line breaks. Words are not broken, so that a line with a long word
+        may be wider.
 
     Example:
         >>> wrap("a title", 0.5, 9.0)
@@ -110,6 +111,10 @@ def plan_labels(
         cell: Width and height of a cell in inches.
         rows: Whether the names of rows and of their groups are shown; by default they
             are.
+
+    Returns:
+        The layout. Names of rows or columns are left out if cells are smaller than
+        0.105 inches.
     """
     wide = cell[0] * 72
     high = cell[1] * 72

@@ -36,8 +36,12 @@ def drawing(kind: str) -> Callable[[D], D]:
     Args:
         kind: Name of the drawing, as used in ``Figure.kind``.
 
+    Returns:
+        The decorator, which returns the function unchanged.
+
     Raises:
-        ConfigError: Another function is already registered under this name.
+        ConfigError: Another function is already registered under this name (raised when
+            the decorator is applied).
 
     Example:
         >>> from matplotlib.figure import Figure as Picture
@@ -55,13 +59,17 @@ def player(kind: str) -> Callable[[D], D]:
     """Return a decorator that registers a function as the interactive form of a drawing.
 
     The function takes the same arguments as the drawing and the keyword argument
-    ``name``, and returns HTML.
+    ``name``, the id of the figure on its page, and returns HTML.
 
     Args:
         kind: Name of the drawing.
 
+    Returns:
+        The decorator, which returns the function unchanged.
+
     Raises:
-        ConfigError: Another function is already registered under this name.
+        ConfigError: Another function is already registered under this name (raised when
+            the decorator is applied).
     """
     return _adder(PLAYERS, kind)
 
@@ -86,6 +94,9 @@ def _adder(known: dict[str, Any], kind: str) -> Callable[[D], D]:
 def find(figure: Figure) -> Drawing:
     """Return the drawing function of a figure.
 
+    Args:
+        figure: The figure, whose ``kind`` is the name of the drawing.
+
     Raises:
         ConfigError: No drawing is registered under the figure's ``kind``.
     """
@@ -101,7 +112,8 @@ def arguments(
     """Check the tables and options of a figure, and return the tables in order.
 
     Args:
-        figure: The figure: kind, names of tables, options.
+        figure: The figure: its kind, the names of its tables (``sources``) and its
+            options.
         function: The drawing function.
         tables: All tables, by name.
 

@@ -52,7 +52,8 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
 
     Args:
         figure: The figure.
-        scale: Resolution in units of 100 dots per inch.
+        scale: Resolution in units of 100 dots per inch; by default 2, thus 200 dots per
+            inch.
     """
     stream = io.BytesIO()
     with style.context(), _canvas(figure, FigureCanvasAgg, 100 * scale) as canvas:
@@ -73,7 +74,14 @@ def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas
 
 
 def show_inline(figure: Figure) -> Figure:
-    """Return a figure, changed so that a notebook shows it as the result of a cell."""
+    """Return a figure, changed so that a notebook shows it as the result of a cell.
+
+    Args:
+        figure: The figure, which gets a PNG representation at 200 dots per inch.
+
+    Returns:
+        The same figure.
+    """
 
     def picture() -> tuple[bytes, dict[str, int]]:
         width, height = (round(100 * inches) for inches in figure.get_size_inches())
@@ -85,6 +93,10 @@ def show_inline(figure: Figure) -> Figure:
 
 class Still:
     """A figure with a fixed layout, for files and pages.
+
+    Attributes:
+        picture: The figure, without a layout engine.
+        name: Identifier of the figure on its page.
 
     Args:
         picture: The figure, whose layout engine is removed.
@@ -100,7 +112,7 @@ class Still:
 
     @cached_property
     def svg(self) -> str:
-        """The figure as an SVG file."""
+        """The figure as the text of an SVG file."""
         return svg(self.picture, self.name)
 
     @cached_property
@@ -115,7 +127,8 @@ class Still:
 
         Args:
             label: Description for screen readers.
-            limit: Length of the SVG, in characters, above which a PNG is used.
+            limit: Length of the SVG, in characters, above which a PNG is used; by
+                default 900,000.
             class_: Class of the element; ``None`` for none.
         """
         width = self.picture.get_figwidth() * 96

@@ -78,7 +78,8 @@ def require(
         numbers: Options whose columns must contain numbers.
 
     Raises:
-        DataError: A column is missing or contains no numbers, or there are no rows.
+        DataError: A column is missing, a column of ``numbers`` contains neither numbers
+            nor truth values, or there are no rows.
 
     Example:
         >>> require("lines", pl.DataFrame({"seed": [0], "steps": [5]}), {"x": "step"})
@@ -129,13 +130,13 @@ def refuse_mixed(
     *apart: str | None,
     along: str | None = None,
 ) -> None:
-    """Raise an error if numbers of several measures would be averaged.
+    """Raise an error if numbers of several values of the column ``measure`` would be averaged.
 
     Args:
         drawing: Name of the drawing, for error messages.
         table: Rows that are drawn.
         y: Column of the drawn numbers.
-        *apart: Columns that distinguish lines and panels.
+        *apart: Columns that distinguish lines and panels; ``None`` is ignored.
         along: Column of the other axis; ``None`` for none.
 
     Raises:
@@ -206,7 +207,7 @@ def panels(
             for no order.
 
     Returns:
-        Pairs of a value and its rows.
+        Pairs of a value and its rows; the value is ``None`` for a single part.
     """
     if column is None:
         return [(None, table)]
@@ -222,7 +223,8 @@ def controls_apart(
     """Separate the rows of the conditions from those of their controls.
 
     Args:
-        table: A table, with or without the column ``control``.
+        table: A table, with or without the column ``control``, which is ``none`` for
+            the conditions.
         *used: Columns that a drawing uses; if ``control`` is among them, nothing is
             separated.
 
@@ -249,9 +251,12 @@ def spread(
     Args:
         rows: Rows with a column ``seed``.
         axis: Column of positions.
-        value: Column of numbers.
+        value: Column of numbers or truth values.
         bounds: Smallest and largest possible value, to which intervals are clipped;
             ``None`` for no bounds.
+
+    Returns:
+        Means, intervals and single values, by ascending position.
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)

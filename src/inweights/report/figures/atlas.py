@@ -96,14 +96,15 @@ def atlas(
             :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
         order: Architectures in the desired order, followed by the others; by default in
             the order of the table.
-        columns: Largest number of architectures that are shown.
+        columns: Largest number of architectures that are shown, the first in the order;
+            by default 5.
 
     Returns:
         The figure.
 
     Raises:
-        DataError: A column or a graph is missing, or an animation has another number of
-            nodes than its graph.
+        DataError: A column or a graph is missing, a table has no rows, or an animation
+            has another number of nodes than its graph.
     """
     check(films, graphs)
     shown = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))[:columns]

@@ -51,16 +51,19 @@ class Auto:
         series: Column that distinguishes lines; by default chosen as described above.
         facet: Column that distinguishes panels; by default chosen as described above.
             Empty for a single panel.
-        where: Values of columns that select the drawn rows; by default all rows are
-            drawn.
+        where: Values of columns that select the drawn rows, such as ``{"role":
+            "edge"}``; by default all rows are drawn.
         labels: Label of a value of ``series`` or ``facet``, by the value as text.
         x_label: Label of the axis; by default that of the declaration, or the column's
             name.
         y_label: Label of the other axis; by default that of the declaration, or the
             column's name.
-        y_limits: Smallest and largest value shown; by default 0 and 1 for a share.
-        x_log: Whether the axis is logarithmic; by default if its values span a factor
-            of 30.
+        y_limits: Smallest and largest value shown; by default those that the probe
+            declares, or 0 and 1 for a share: truth values, or values from 0 to 1 in a
+            column whose name contains a word such as ``accuracy``, ``share`` or
+            ``recall``.
+        x_log: Whether the axis is logarithmic; by default if it has at least three
+            values, all above 0, that span a factor of 30, and is not ``step``.
     """
 
     table: pl.DataFrame
@@ -80,8 +83,9 @@ class Auto:
         """Return the figure.
 
         Raises:
-            DataError: A column is missing, or there are several columns of numbers and
-                none is declared.
+            DataError: A column is missing or contains no numbers, no rows are left, the
+                rows have several measures, or there are several columns of numbers and
+                none is declared (:class:`UndeclaredError`).
         """
         table = self._rows()
         shown = shown_in(table.columns[table.columns.index(frames.SEED) + 1 :])
@@ -99,7 +103,9 @@ class Auto:
         if x is None or not table[x].dtype.is_numeric():
             # Names on the axis: those of x, or the first that tell rows apart.
             value = x or (rest.pop(0) if rest else next(iter(table.columns)))
-            facet = self.facet or (rest.pop(0) if rest else None)
+            facet = self.facet or None
+            if self.facet is None and rest:
+                facet = rest.pop(0)
             panel = facet
             if panel is None:  # one, whose title is the setting's name
                 panel = value + " "
@@ -116,8 +122,10 @@ class Auto:
                 labels={**_named(table, series, facet), **(self.labels or {})},
             ).draw()
         series = self.series or (rest.pop(0) if rest else None)
-        few = (name for name in rest if table[name].n_unique() <= _MOST)
-        facet = self.facet if self.facet is not None else next(few, None)
+        facet = self.facet or None
+        if self.facet is None:
+            few = (name for name in rest if table[name].n_unique() <= _MOST)
+            facet = next(few, None)
         return Lines(
             table,
             x=x,
@@ -136,6 +144,7 @@ class Auto:
         """Return the rows that are drawn, after checking the columns."""
         table = self.table
         given = {name: getattr(self, name) for name in ("x", "y", "series", "facet")}
+        given["facet"] = self.facet or None  # empty: a single panel
         given |= {frames.SEED: frames.SEED} | {
             f"where {name}": name for name in self.where or {}
         }

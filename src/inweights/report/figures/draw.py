@@ -39,15 +39,17 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
     """Draw a figure from its description: a registered drawing, names of tables, and options.
 
     Args:
-        figure: Description of the figure.
+        figure: Description of the figure: ``kind``, the name of its drawing;
+            ``sources``, the names of its tables; and ``options`` of the drawing.
         tables: All tables of the run, by name.
 
     Returns:
-        The matplotlib figure.
+        The matplotlib figure. If the drawing ``auto`` does not know which of several
+        columns to draw, the figure contains a sentence that says so.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, or an option does
-            not fit it.
+        ConfigError: No drawing is registered under the figure's kind, an option does
+            not fit it, or it takes another number of tables.
         DataError: A table or a column is missing, or a table has no rows.
 
     Example:
@@ -92,11 +94,11 @@ def draw_for_phone(
         tables: All tables of the run, by name.
 
     Returns:
-        The picture; ``None`` if the figure cannot be made narrow.
+        The picture, 3.2 inches wide; ``None`` if the figure cannot be made narrow.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, or an option does
-            not fit it.
+        ConfigError: No drawing is registered under the figure's kind, an option does
+            not fit it, or it takes another number of tables.
         DataError: A table or a column is missing, or a table has no rows.
     """
     with style.on_a_phone():
@@ -118,10 +120,11 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     """Draw a table with a registered drawing: ``plot(table)``, or ``plot("lines", table)``.
 
     Args:
-        kind: Name of a drawing, such as ``lines`` or ``heatmaps``; by default ``auto``,
-            which chooses axes from the columns.
-        *tables: Tables to draw: frames of polars or pandas, as a sweep or a probe
-            returns them. A column ``seed`` or ``replica`` distinguishes replicates.
+        kind: Name of a drawing, such as ``lines`` or ``heatmaps``; or the first table,
+            which is drawn by ``auto``, with axes chosen from the columns.
+        *tables: Tables to draw: frames of polars or pandas, or dictionaries of columns,
+            as a sweep or a probe returns them. A column ``seed`` or ``replica``
+            distinguishes replicates.
         axes: Axes of your own figure into which ``lines`` are drawn, and whose frame
             and limits are not changed; by default a new figure is made.
         **options: Options of the drawing, such as ``x`` and ``y`` of ``lines``.
@@ -130,9 +133,10 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
         The figure; with ``axes``, the figure to which they belong.
 
     Raises:
-        ConfigError: No drawing has this name, an option does not fit it, or the drawing
-            cannot draw into given axes.
-        DataError: A column is missing, or a table has no rows.
+        ConfigError: No drawing has this name, an option does not fit it, it takes
+            another number of tables, or it cannot draw into given axes.
+        DataError: A column is missing or contains no numbers, a table has no rows or is
+            none, or ``auto`` does not know which column to draw.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "C": [1, 1], "hit": [0, 1]})

@@ -48,6 +48,10 @@ class Heatmaps:
             table.
         columns: Largest number of panels side by side; fewer are used if cells would be
             too small.
+
+    Raises:
+        DataError: A column is missing, ``value`` contains no numbers, or there are no
+            rows.
     """
 
     table: pl.DataFrame

@@ -44,6 +44,10 @@ class Panel:
         x_limits: Smallest and largest position shown; ``None`` for those of the table.
         y_limits: Smallest and largest value shown, to which intervals are clipped;
             ``None`` for those of the table.
+
+    Raises:
+        DataError: A column is missing, ``x``, ``y`` or the reference contains no
+            numbers, or there are no rows.
     """
 
     table: pl.DataFrame
@@ -87,11 +91,13 @@ class Panel:
 
     @cached_property
     def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-        """Rows of the conditions, and rows of each control by its name."""
+        """Rows of the conditions (a table), and rows of each control (tables by its name)."""
         return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:
-        """Draw the lines into given axes, whose frame and limits are not changed.
+        """Draw the lines into given axes and label both; their frame and limits are not changed.
+
+        If there are several series, the axes also get a legend.
 
         Args:
             axes: Axes of the caller's own figure.
@@ -110,7 +116,7 @@ class Panel:
 
     @property
     def handles(self) -> list[Line2D]:
-        """Return the entries of a legend: every series, the reference line, and the controls."""
+        """Entries of a legend: every series, the reference line, and the controls."""
         text = self.named.get("label", self.named.get("column", ""))
         controls = list(self.apart[1])
         return legend.handles(

@@ -49,6 +49,11 @@ class Lines(Panel):
         order: Values of ``series`` and ``facet`` in the desired order, followed by the
             others; by default in the order of the table.
         x: Column of the axis, with numbers.
+
+    Raises:
+        DataError: A column is missing, ``x``, ``y`` or the reference contains no
+            numbers, there are no rows, or numbers of several measures would be
+            averaged.
     """
 
     _: KW_ONLY

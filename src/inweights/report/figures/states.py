@@ -52,6 +52,9 @@ class States:
         order: Values of ``panel`` in the desired order, followed by the others;
             ``None`` for the order of the table.
         columns: Largest number of panels side by side.
+
+    Raises:
+        DataError: A column is missing, or there are no rows.
     """
 
     table: pl.DataFrame
@@ -140,12 +143,13 @@ def cloud(
     """Draw the states of one panel.
 
     Args:
-        axes: The panel.
+        axes: The panel, which gets the same length of both axes and no ticks.
         rows: Table with one row per state and the columns ``named``.
         named: Columns with the two coordinates, the layer, the sample and the kind.
         pairs: All samples, in the order of their hues.
         layers: All layers, in order.
-        kinds: Kinds of states, in the order of their markers.
+        kinds: Kinds of states as text, in the order of their markers; others are not
+            drawn.
     """
     x, y, layer, pair, kind = named
     for place, sample in enumerate(pairs):

@@ -53,6 +53,10 @@ class Sweeps:
         columns: Largest number of panels side by side.
         order: Values of ``axis`` and ``series`` in the desired order, followed by the
             others; by default in the order of the table.
+
+    Raises:
+        DataError: A column is missing, ``y`` contains no numbers, there are no rows, or
+            numbers of several measures would be averaged.
     """
 
     table: pl.DataFrame
@@ -93,7 +97,7 @@ class Sweeps:
 
     @property
     def controls(self) -> list[str]:
-        """Names of the controls."""
+        """Names of the controls, in the order of the table; empty if there are none."""
         return [*tidy.controls_apart(self.table, self.axis, self.value, self.series)[1]]
 
     def draw(self) -> Figure:

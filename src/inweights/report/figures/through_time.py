@@ -53,6 +53,10 @@ class ThroughTime:
             the table.
         matrix_label: Label of the colour bar.
         step_log: Whether the axis of steps is logarithmic.
+
+    Raises:
+        DataError: A table has no rows or lacks a column, the matrices and the states
+            have no common step, or nothing was measured at one of the ``moments``.
     """
 
     curves: pl.DataFrame

@@ -53,9 +53,9 @@ def page(
         The page, as HTML.
 
     Raises:
-        DataError: A graph has no world, a table does not fit its world, or the page
-            would be too large. About 250 nodes with 40 frames and five architectures
-            fit.
+        DataError: There are no films, a graph has no world, a table does not fit its
+            world or has numbers that are not finite, or the page would be too large.
+            About 250 nodes with 40 frames and five architectures fit.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -128,7 +128,8 @@ def whole(
         The page, as HTML.
 
     Raises:
-        DataError: An animation does not fit its graph, or the page would be too large.
+        DataError: A table has no rows or lacks a column, an animation does not fit its
+            graph or has numbers that are not finite, or the page would be too large.
     """
     content = build_content(films, graphs, order) | {"unit": unit}
     body = tag(
@@ -166,7 +167,8 @@ def fragment(
         The atlas, as HTML.
 
     Raises:
-        DataError: An animation does not fit its graph, or the page would be too large.
+        DataError: A table has no rows or lacks a column, an animation does not fit its
+            graph or has numbers that are not finite, or the page would be too large.
     """
     del columns
     return build_fragment(build_content(films, graphs, order), name)

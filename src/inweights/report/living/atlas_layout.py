@@ -72,13 +72,15 @@ def build_content(
 
     Returns:
         By name: ``graphs`` (nodes, edges and layout of each), ``architectures`` (their
-        names), ``films`` (frames by ``graph/architecture``, by index), ``palettes``
-        (colours), ``speed`` of the animation, and ``start``, the indices of the graph
-        and the architecture that are shown first.
+        names), ``films`` (frames by the text ``graph/architecture`` of both indices),
+        ``palettes`` (colours), ``speed`` of the animation in frames per second, and
+        ``start``, the indices of the graph and the architecture that are shown first:
+        the first graph with the last of its architectures.
 
     Raises:
-        DataError: An animation does not fit its graph or has non-finite numbers, or the
-            data are too large for a page.
+        DataError: A table has no rows or lacks a column, an animation does not fit its
+            graph, has two frames of one step or has non-finite numbers, or the data are
+            larger than 14 MB.
     """
     check(films, graphs)
     architectures = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))
@@ -173,7 +175,8 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
     """Return the HTML of an atlas with its data, styles and scripts.
 
     Args:
-        content: The data that :func:`build_content` returned.
+        content: The data that :func:`build_content` returned, and ``unit``, in which
+            frames are counted (by default ``step``).
         name: Id of the figure on its page.
     """
     icon = tag("svg", viewBox="-1.1 -1.1 2.2 2.2", aria_hidden="true")

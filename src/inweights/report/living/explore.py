@@ -28,11 +28,12 @@ def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
     """Return an interactive page on which a small model is trained, as one offline HTML file.
 
     Args:
-        which: ``geometry`` (embeddings of a graph) or ``bridge`` (two-hop facts).
-        seed: Seed of the initial parameters.
+        which: ``geometry`` (embeddings of a graph, the default) or ``bridge`` (two-hop
+            facts).
+        seed: Seed of the initial parameters; by default 0.
 
     Raises:
-        ConfigError: There is no such page.
+        ConfigError: ``which`` is neither of these.
     """
     check_names("living picture", [which], EXPLORATIONS)
     title = _ABOUT[which]["title"]

@@ -38,7 +38,7 @@ _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
 @twin("through_time")
 def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
-    """Return the interactive player of a training, as HTML.
+    """Return the interactive player of a training, as HTML that needs plotly and ``player.js``.
 
     Args:
         *tables: Curves, matrices and states, as for the drawing :class:`ThroughTime`.
@@ -46,7 +46,7 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
         **options: Options of the drawing :class:`ThroughTime`.
 
     Raises:
-        DataError: A table or a column is missing, or the tables have no common step.
+        DataError: A table or a column is missing, or a step is not in all tables.
     """
     film = ThroughTime(*tables, **options)
     steps = film.steps

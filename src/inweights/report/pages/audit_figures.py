@@ -17,12 +17,13 @@ _NAME = 22
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
     """Return a figure of how many questions of each pair of relations are answered.
 
-    Bars show the numbers of questions that are answered, tied and missed. Without a
-    prediction they show the highest accuracy that is possible without attention.
+    Bars show the numbers of questions that follow, follow once identities are added,
+    tie, and fail. Without a prediction they show the highest accuracy that is possible
+    without attention, as a share of the chains.
 
     Args:
-        outlook: Table of :func:`inweights.audit.outlook`; only the first 14 pairs are
-            drawn.
+        outlook: Table of :func:`inweights.audit.outlook`, with at least one row; only
+            the first 14 pairs are drawn.
     """
     rows = outlook.head(PAIRS).reverse()
     narrow = style.full_width() < style.FULL_WIDTH
@@ -89,8 +90,9 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
     """Return a figure of how many chains lead from one relation to another, as a matrix.
 
     Args:
-        compositions: Table ``compositions`` of :class:`inweights.audit.Audit`; only the
-            relations with the most chains are drawn.
+        compositions: Table ``compositions`` of :class:`inweights.audit.Audit`, with at
+            least one row; only the relations with the most chains are drawn, at most
+            18.
     """
     size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
     other = compositions.group_by(relation="second").agg(pl.col("chains").sum())

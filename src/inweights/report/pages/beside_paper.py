@@ -34,6 +34,9 @@ def differences_section(
         protocol: What the paper states; ``None`` if unknown, in which case the result
             is empty.
         statements: Statements of the paper without a corresponding setting, by subject.
+
+    Returns:
+        The section; empty without ``protocol`` or without rows.
     """
     if protocol is None or not rows:
         return ""
@@ -77,6 +80,10 @@ def in_numbers(rows: Sequence[DifferenceRow]) -> str:
 
     Args:
         rows: Rows of a table of differences; only ``whose`` is counted.
+
+    Returns:
+        A text such as ``12 settings: 8 …, 4 …``, with the words of
+        :data:`~inweights.experiments.grammar.protocols.differences.WHOSE`.
     """
     counted = Counter(row.whose for row in rows)
     parts = [

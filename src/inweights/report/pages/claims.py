@@ -34,7 +34,15 @@ _EDGE = 8.0
 
 
 def headline(claims: Sequence[ClaimResult]) -> str:
-    """Return a summary of all verdicts in one phrase, such as ``3 of 4 claims reproduced``."""
+    """Return a summary of all verdicts in one phrase, such as ``3 of 4 claims reproduced``.
+
+    Checks, which hold by construction, count only if there is nothing else (``2 of 2
+    checks hold``). For our own claims the word is ``hold``. If nothing was judged, the
+    text is ``4 claims, none judged``.
+
+    Args:
+        claims: The judged claims.
+    """
     counted = [claim for claim in claims if not claim.check]
     if not counted:
         good = sum(claim.verdict == "reproduced" for claim in claims)
@@ -54,7 +62,11 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
-    """Return the headline, the counts and one row per claim as HTML; empty without claims."""
+    """Return the headline, the counts and one row per claim as HTML; empty without claims.
+
+    Args:
+        claims: The judged claims, in the order of the page.
+    """
     if not claims:
         return ""
     tally = Counter(claim.verdict for claim in claims if not claim.check)

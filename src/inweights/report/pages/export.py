@@ -46,19 +46,21 @@ def write_export(
 
     Args:
         outcome: The run.
-        folder: Folder to write into.
+        folder: Folder to write into, which is created if necessary; files of the same
+            name are replaced.
         pdf: Whether to write ``<figure>.pdf`` for each figure.
-        latex: Whether to write ``claims.tex``.
-        csv: Whether to write ``claims.csv`` and ``<table>.csv`` for each table.
+        latex: Whether to write ``claims.tex``, if the run has claims.
+        csv: Whether to write ``claims.csv`` and ``<table>.csv`` for each table. Columns
+            with lists, arrays and structs are left out.
         raw: Whether texts in CSV are written unchanged, even if a spreadsheet would run
             them as formulas.
 
     Returns:
-        Paths of the written files.
+        Paths of the written files; empty if nothing was requested.
 
     Raises:
         ConfigError: Only the claims or only the figures are requested, and the run has
-            none.
+            none; or a figure names an unknown drawing or option.
         WriteError: A file cannot be written.
         DataError: A figure names a missing table or column.
     """
@@ -91,7 +93,15 @@ def write_export(
 
 
 def claims_latex(outcome: Outcome) -> str:
-    r"""Return the claims of a run as a LaTeX table, for the package ``booktabs``."""
+    r"""Return the claims of a run as a LaTeX table, for the package ``booktabs``.
+
+    Args:
+        outcome: The run.
+
+    Returns:
+        The table, with one row per claim: its text, the target, the measured value, its
+        interval, the number of seeds and the verdict.
+    """
     rows = []
     for claim in outcome.claims:
         cells = (claim.text, claim.target.text, *_numbers(claim), claim.verdict)
@@ -123,6 +133,13 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
         claims: The judged claims.
         raw: Whether texts are written unchanged, even if a spreadsheet would run them
             as formulas.
+
+    Returns:
+        The text. Columns: ``id``; ``claim``, its sentence; ``place`` and ``source`` in
+        the paper; ``published``, the printed number; ``least`` and ``most``, the ends
+        of the target; ``verdict``; ``measured`` with its interval from ``low`` to
+        ``high`` at the confidence ``level``; ``seeds``, their number; ``condition``;
+        and ``case``, the deciding one.
     """
     named = {
         "claim": "text",

@@ -81,8 +81,8 @@ def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) 
 
     Args:
         tables: Pairs of a title and a table.
-        opened: Index of the table whose block is open at the beginning; by default the
-            first.
+        opened: Index of the table whose block is open at the beginning, also counting
+            tables without rows; by default 0, the first. -1 opens none.
     """
     return "".join(
         disclosure(

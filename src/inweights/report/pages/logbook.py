@@ -49,11 +49,14 @@ def write_logbook(
             ``None`` for no ledger.
 
     Returns:
-        Paths of the two files: the page and the index.
+        Paths of the two files: the page and the index, below
+        ``.trackio/logbook/pages``.
 
     Raises:
-        ConfigError: The page has cells that others added.
+        ConfigError: The page has cells that others added, or a figure names an unknown
+            drawing or option.
         WriteError: A file cannot be written.
+        DataError: A figure names a missing table or column.
     """
     run = outcome.folder.path.name
     title = f"{outcome.recipe.name}, {outcome.scale}, {run}"

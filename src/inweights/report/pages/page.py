@@ -43,7 +43,8 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
 
     Args:
         content: The run, and what to cite.
-        stills: Figures that were already drawn, by id; ``None`` draws them.
+        stills: Figures that were already drawn, by id, one for each figure of the run;
+            ``None`` draws them.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
@@ -96,6 +97,7 @@ def write_figures(
     Raises:
         ConfigError: A figure names an unknown drawing or option.
         DataError: A figure names a table or column that does not exist.
+        OSError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stills = _stills(figures, tables)
@@ -106,7 +108,7 @@ def write_figures(
 
 
 def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
-    """Write the figures and the page of a run into its folder.
+    """Write the figures and the page of a run, ``page.html``, into its folder.
 
     Args:
         outcome: The run.
@@ -116,6 +118,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
     Raises:
         ConfigError: A figure names an unknown drawing or option.
         DataError: A figure names a table or column that does not exist.
+        OSError: A file cannot be written.
     """
     stills = write_figures(outcome.figures, outcome.tables, folder / "figures")
     content = PageContent(outcome=outcome, cite=cite)

@@ -56,7 +56,7 @@ def build_forecast_page(
         queries: Rows to show, with further columns in addition to those of
             ``made.queries``; ``None`` for ``made.queries``.
         trained: Sentence about short trainings that were run in addition; by default
-            advice on running them.
+            (empty) advice on running them.
     """
     rows = made.queries if queries is None else queries
     if "outlook" not in rows.columns:

@@ -84,7 +84,7 @@ def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in readable units.
+    """Return a duration, given in seconds, in readable units.
 
     Example:
         >>> duration(4.21), duration(754), duration(7320)
@@ -104,8 +104,8 @@ def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | Non
         tables: All tables of the run by name.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, or an option does
-            not fit it.
+        ConfigError: No drawing is registered under the figure's kind, or an option or
+            the number of tables does not fit it.
         DataError: A table or a column is missing, or a table has no rows.
     """
     given = arguments(figure, find(figure), tables)
@@ -125,10 +125,11 @@ def figures_section(
     Args:
         figures: The figures.
         tables: All tables of the run by name.
-        stills: The drawn figures, by id.
+        stills: The drawn figures by id, one for each figure.
 
     Returns:
-        Two values: the HTML, and whether the page needs plotly and the player's script.
+        Two values: the HTML (empty without figures), and whether the page needs plotly
+        and the player's script.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
@@ -176,7 +177,9 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
     Args:
         tables: Tables of a run, by name. A probe's table has the column ``seed`` before
-            its own columns, and the column ``control`` if controls were run.
+            its own columns, and the column ``control`` if controls were run. If no
+            probe declares a measure (:func:`inweights.experiments.shows`), the result
+            is empty.
     """
     parts = []
     without = []
@@ -213,7 +216,7 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return all tables in closed blocks with name and size, as HTML; ``overview`` is open.
+    """Return the first 50 rows of all tables in closed blocks (``overview`` is open), as HTML.
 
     Args:
         tables: Tables of a run, by name.
@@ -267,7 +270,7 @@ def again_section(run: Outcome) -> str:
 
 
 def command_of(outcome: Outcome) -> str:
-    """Return the command that repeats a run, quoted for a POSIX shell."""
+    """Return the command that repeats a run, quoted for a POSIX shell, without default options."""
     if outcome.command:
         return shlex.join(["inweights", *outcome.command])
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
