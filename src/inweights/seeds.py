@@ -69,6 +69,14 @@ class Streams:
     """
 
     def __init__(self, root: int) -> None:
+        """Store the root seed.
+
+        Args:
+            root: An integer from 0 to 2**63 - 1.
+
+        Raises:
+            ConfigError: The root seed is outside of this range.
+        """
         if root < 0:
             raise ConfigError(f"seed must be an integer of at least 0, got {root}")
         if root >= 2**63:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,13 @@ def test_a_million_statements_are_cheap() -> None:
     ((indices, prompts, answers),) = statements.by_shape()
     assert len(statements) == len(indices) == 1_000_000
     assert prompts[-1, 0] + 1 == answers[-1, 0] == 1_999_999
+
+
+def test_a_world_without_facts_has_a_card(tmp_path: Path) -> None:
+    empty = Statements.build({})
+    world = World("w", Vocabulary({"x": ["a"]}), empty, empty)
+    card = save_world(world, tmp_path / "w", card=True) / "README.md"
+    assert "such as `none`" in card.read_text(encoding="utf-8")
 
 
 def test_tokens_outside_the_vocabulary_are_refused() -> None:

@@ -67,7 +67,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of options without effect beside the others, left out of a run's key; none here."""
+        """Names of options without effect at present, left out of a run's key; none by default."""
         return ()
 
     @property
@@ -123,8 +123,8 @@ def decode(kind: type[C], values: Mapping[str, Any]) -> C:
         values: Fields by name; nested configs as mappings.
 
     Raises:
-        ConfigError: A key is unknown (the message names the nearest), or a value has
-            the wrong type or range.
+        ConfigError: A key is unknown (the message names the nearest), or a value is
+            missing or has the wrong type or range.
 
     Example:
         >>> class Ring(Config):

@@ -102,7 +102,9 @@ def as_list(values: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return the values of another library's config, with string keys, and lists for sequences.
+    """Return the values of another library's config, with string keys, and lists for tuples.
+
+    Dictionaries, lists and tuples are searched; other values are unchanged.
 
     Example:
         >>> as_json({"labels": {0: "no"}, "limit": (0.0, float("inf"))})

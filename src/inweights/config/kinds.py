@@ -24,6 +24,13 @@ class Kinds(dict[str, type[Any]]):
     def __init__(
         self, what: str, known: Iterable[type[Any]], members: Mapping[str, str]
     ) -> None:
+        """Register the library's own classes.
+
+        Args:
+            what: Kind of objects that the configs describe, such as ``world``.
+            known: The classes, each with a tag or registered under its own name.
+            members: Description of each member that a registered class must have.
+        """
         # A class without a tag is the kind that files name by default: it goes by its
         # own name.
         super().__init__(

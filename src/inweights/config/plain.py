@@ -71,7 +71,7 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 
 
 def named(value: Any, *, newer: bool = False) -> Any:
-    """Return the values that :func:`identity` encodes, with values of any type unchanged.
+    """Return what :func:`identity` returns, before values that JSON cannot express are encoded.
 
     Args:
         value: A config, or configs within lists and dictionaries.

@@ -73,7 +73,7 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return the guarded form of a function of the library; any other value unchanged."""
+    """Return a function of the library in its :func:`guarded` form; any other value unchanged."""
     own = isinstance(thing, FunctionType) and thing.__module__.startswith("inweights")
     return _guarded_once(thing) if own else thing
 
@@ -85,7 +85,7 @@ def _guarded_once(function: FunctionType) -> Any:
 
 
 def guard_names(package: str, names: Sequence[str]) -> None:
-    """Replace public functions of a package that it imports eagerly by their guarded forms.
+    """Replace functions that a package imports eagerly by their :func:`guarded` forms.
 
     Names of anything else, such as classes, are accepted and have no effect.
 

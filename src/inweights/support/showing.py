@@ -80,7 +80,10 @@ class Card:
 
 
 class Carded:
-    """Base of classes whose instances are displayed by a card, as text and in notebooks as HTML."""
+    """Base of classes whose instances are displayed by a card, as text and in notebooks as HTML.
+
+    A subclass defines the method ``_card``, which returns the :class:`Card`.
+    """
 
     def _card(self) -> Card:
         raise NotImplementedError

@@ -144,7 +144,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
     def build(self, seed: int = 0) -> World:
         """Make the other world with this seed and alter it; the permutation depends on the seed.
 
-        The name of the world remains that of the other world.
+        The world has the name of the other world, and the settings of this config.
 
         Raises:
             ConfigError: :attr:`of` is ``None``, nothing is altered, the seed is out of

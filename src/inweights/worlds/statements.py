@@ -258,7 +258,7 @@ class Statements:
         """Yield statements in groups of one shape, shortest prompts first.
 
         Args:
-            indices: Statements; by default all.
+            indices: Indices of the statements; by default all.
 
         Yields:
             ``(indices, prompts [m, T], answers [m, A])`` for every pair of lengths.
@@ -276,7 +276,7 @@ class Statements:
             yield rows, prompts, answers
 
     def joined(self, other: Statements) -> Statements:
-        """Return these statements followed by the statements of ``other``."""
+        """Return these statements followed by those of ``other``; equal role names become one."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
         # A role is an index into the names, which are those of both now.
         renumbered = list(map(names.index, other.role_names))

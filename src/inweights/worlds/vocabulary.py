@@ -41,6 +41,14 @@ class Vocabulary:
 
     @guarded
     def __init__(self, groups: Mapping[str, Sequence[str]]) -> None:
+        """Number the token names of all groups from 0.
+
+        Args:
+            groups: Names of the tokens of each group, in the order of their ids.
+
+        Raises:
+            DataError: A name occurs twice.
+        """
         self.names: tuple[str, ...] = tuple(chain.from_iterable(groups.values()))
         self._ids = {name: i for i, name in enumerate(self.names)}
         if len(self._ids) != len(self.names):
@@ -74,7 +82,7 @@ class Vocabulary:
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Names of the tokens of each group."""
+        """Names of the tokens of each group, by the name of the group."""
         return {group: self.names[a:b] for group, (a, b) in self._spans.items()}
 
     def id(self, name: str) -> int:

@@ -43,7 +43,10 @@ else:
 
 
 def usual(value: Any) -> Any:
-    """Return a value as the default of a :class:`Taken` field; it is typed as ``Any``."""
+    """Return a value unchanged but typed as ``Any``, as the default of a :class:`Taken` field.
+
+    Such a field also accepts a function or a class, which its config converts.
+    """
     return value
 
 
@@ -60,8 +63,8 @@ class Code(Config):
 
     Attributes:
         at: Address, ``module:name``.
-        source: Hash of its source and of what it uses from its own folder; not checked
-            if empty.
+        source: Hash (16 hexadecimal digits) of its source and of what it uses from its
+            own folder; not checked if empty.
         options: Keyword arguments that are bound to it, as by ``functools.partial``.
     """
 

@@ -46,7 +46,8 @@ def contents_of(*names: str) -> dict[str, str]:
     """Return the hash of each given file, folder or model of the Hugging Face hub, by name.
 
     A model of the hub is identified by its revision in the local cache; without one it
-    is left out. Names that begin with ``@`` belong to a package and are also left out.
+    is left out, and so is a path that does not exist. Names that begin with ``@``
+    belong to a package and are also left out.
 
     Args:
         *names: Paths, and names of models.

@@ -26,6 +26,9 @@ _MAX_NAME = 1_000
 def files_of(options: Any) -> dict[str, str]:
     """Return the hash of each file to which options refer, by its name and :data:`MARK`.
 
+    A path or a string counts if the file exists; a string also needs a suffix or a
+    separator, as in ``bag.pt`` or ``data/bag``.
+
     Args:
         options: Keyword arguments of a user's function, or any value; lists and
             dictionaries are searched.

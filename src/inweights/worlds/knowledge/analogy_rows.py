@@ -166,7 +166,7 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     Every row gets the category of another row, which differs from its own.
 
     Args:
-        rows: The rows.
+        rows: The rows, at least one.
         seed: Root seed of the permutation.
 
     Returns:

@@ -71,7 +71,7 @@ class Knowledge:
         return self.entities[s], self.relations[r], self.entities[o]
 
     def take(self, facts: Ids) -> Self:
-        """Return the facts with the given indices, only their entities, and all relations."""
+        """Return the facts with the given indices, only their entities, and all else unchanged."""
         triples = self.triples[facts]
         ends, place = np.unique(triples[:, [0, 2]], return_inverse=True)
         triples[:, [0, 2]] = place.reshape(-1, 2)

@@ -26,6 +26,13 @@ class Components:
     """
 
     def __init__(self, facts: Ids, nodes: Ids, *, total: int) -> None:
+        """Find the components.
+
+        Args:
+            facts: Index of the fact of each mention, from 0 to ``total - 1``, ``[K]``.
+            nodes: Index of the node of each mention, ``[K]``.
+            total: Number of facts; one without a node is a component of its own.
+        """
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components
 

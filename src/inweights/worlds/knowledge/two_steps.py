@@ -22,8 +22,8 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     """Return two-step questions with all their answers, and the total number of prompts.
 
     If there are more than ``most`` prompts, the chosen ones are spread evenly over all
-    prompts, in the order of the facts with which they begin; and so are those for which
-    all answers together exceed :data:`ANSWERS`. The cost at a hub is proportional to
+    prompts, in the order of the facts with which they begin. Fewer are chosen if their
+    answers together would exceed :data:`ANSWERS`. The cost at a hub is proportional to
     its number of facts and answers.
 
     Args:

@@ -36,7 +36,8 @@ def read_labels(path: str | Path) -> dict[str, str]:
     labels are then in the column ``label``, ``name`` or ``title``, if there is one.
 
     Args:
-        path: The file.
+        path: The file: delimited text; or ``.json`` with an object of labels by id, or
+            a list of objects that have an id and a label each.
 
     Returns:
         Label by id. If two ids have the same label, the id is appended to the second

@@ -12,10 +12,10 @@ class Remark(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: What the remark is about. How the file was read: ``header``, ``order``,
-            ``rows``, ``cells``, ``format``, ``encoding`` or ``labels``. What the facts
-            contain: ``duplicate``, ``contradiction``, ``blank``, ``literal``,
-            ``alias``, ``one-sided``, ``inverse``, ``homonym``, or a kind of
-            :data:`inweights.worlds.knowledge.checks.values.KINDS`.
+            ``columns``, ``rows``, ``cells``, ``format``, ``encoding`` or ``labels``.
+            What the facts contain: ``duplicate``, ``contradiction``, ``blank``,
+            ``literal``, ``alias``, ``one-sided``, ``inverse``, ``homonym``, or a kind
+            of :data:`inweights.worlds.knowledge.checks.values.KINDS`.
         lines: Lines of the file to which the remark refers; for a pair of relations,
             the lines of an example.
         text: The remark as a sentence.

@@ -57,32 +57,42 @@ SIZES_OF: Mapping[str, tuple[str, ...]] = {
 
 
 class ShapeConfig(Protocol):
-    """The settings of a graph that decide its shape; see :class:`~inweights.worlds.Graph`.
-
-    Attributes:
-        shape: Name of the shape.
-        arms: Number of arms of a star.
-        nodes: Number of nodes on a path of a star, root and leaf included.
-        branches: Number of children of an inner node of a tree-star.
-        rows: Number of rows of a grid.
-        columns: Number of columns of a grid.
-        n: Number of nodes of a cycle.
-    """
+    """The settings of a graph that decide its shape; see :class:`~inweights.worlds.Graph`."""
 
     @property
-    def shape(self) -> str: ...
+    def shape(self) -> str:
+        """Name of the shape."""
+        ...
+
     @property
-    def arms(self) -> int: ...
+    def arms(self) -> int:
+        """Number of arms of a star."""
+        ...
+
     @property
-    def nodes(self) -> int: ...
+    def nodes(self) -> int:
+        """Number of nodes on a path of a star, root and leaf included."""
+        ...
+
     @property
-    def branches(self) -> int: ...
+    def branches(self) -> int:
+        """Number of children of an inner node of a tree-star."""
+        ...
+
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int:
+        """Number of rows of a grid."""
+        ...
+
     @property
-    def columns(self) -> int: ...
+    def columns(self) -> int:
+        """Number of columns of a grid."""
+        ...
+
     @property
-    def n(self) -> int: ...
+    def n(self) -> int:
+        """Number of nodes of a cycle."""
+        ...
 
 
 def built_in_graph(config: ShapeConfig) -> EdgeList:

@@ -76,5 +76,7 @@ def world_files(folder: str, part: str) -> list[DataFile]:
 
 def _example(world: World) -> str:
     """Return a fact of the world in words."""
+    if not len(world.facts):
+        return "none"
     words, fact = world.vocabulary, world.facts[0]
     return f"{words.text(fact.prompt)} → {words.text(fact.answer)}"

@@ -54,6 +54,14 @@ class Records:
     def __init__(
         self, path: str | Path, layout: Layout, remarks: list[Remark], *, edited: bool
     ) -> None:
+        """Store how records are read; nothing is read yet.
+
+        Args:
+            path: File, for error messages.
+            layout: Columns or keys, as stated by the caller.
+            remarks: List to which remarks are appended while records are read.
+            edited: Whether to read edited facts instead of the original ones.
+        """
         self.path = path
         self.layout = layout
         self.remarks = remarks

@@ -104,7 +104,7 @@ class Wording(Config):
         return words
 
     def over(self, facts: Knowledge) -> Self:
-        """Return this wording with the templates and aliases of the facts' file after its own.
+        """Return this wording with templates and aliases of the facts' file where it has none.
 
         Example:
             >>> from inweights.worlds import read_knowledge
@@ -146,7 +146,7 @@ class Wording(Config):
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:
-        """Return all templates of a relation, its own first."""
+        """Return all templates of a relation: its own, or that of Table 6, then generic ones."""
         own = self.statements.get(relation, ())
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)

@@ -41,7 +41,7 @@ _DAMAGE = (LookupError, ValueError, TypeError)
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return the files of edges of the built-in graphs, by name."""
+    """Return the files of edges that come with the package, by file name without extension."""
     folder = Path(__file__).parents[2] / "graphs"
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 

@@ -131,7 +131,7 @@ def called(needed: Sequence[str]) -> str:
 
 
 def listed(cells: Sequence[str]) -> str:
-    """Return the first cells of a row as text, for a message."""
+    """Return the first eight cells of a row in quotes, each cut to 40 characters, for a message."""
     shown = ", ".join(" ".join(cell.split())[:40] for cell in cells[:_SHOWN])
     return f"'{shown}'" + (" …" if len(cells) > _SHOWN else "")
 
