@@ -12,12 +12,13 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from inweights.errors import ConfigError, DataError
 from inweights.models import OneLayerConfig
 from inweights.models.configs.model_config import Init
 from inweights.theory.feature_resemblance import gradients as closed_form
 from inweights.theory.feature_resemblance import stage_one as module
 from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
-from inweights.worlds import AnalogicalTwoHop, Analogy
+from inweights.worlds import AnalogicalTwoHop, Analogy, TwoHop
 
 JOINT = {"category": 3.0, "similarity": 2.0, "attribution": 1.0}
 SMALL = OneLayerConfig(width=24, hidden=4, kappa=20.0, mlp="folded", init=Init(std=0.1))
@@ -190,3 +191,18 @@ def test_lemma_1_has_relu_where_it_is_asked_for(
     monkeypatch.setattr(module, "gradients", swapped)
     for mlp in ("linear", "relu"):
         assert lemma_1(Analogy(n=3), mlp=mlp)["error"].to_numpy().min() > 0.01
+
+
+def test_worlds_and_settings_without_a_closed_form_are_errors() -> None:
+    with pytest.raises(DataError, match="prompts of one length"):
+        lemma_1(TwoHop(n=3, identity=True))
+    with pytest.raises(ConfigError, match="got 'relu'"):
+        stage_one(Analogy(n=3), JOINT, model=msgspec.structs.replace(SMALL, mlp="relu"))
+    with pytest.raises(ConfigError, match="steps must be at least 1"):
+        stage_one(Analogy(n=3), JOINT, steps=0)
+    for roles, match in (
+        ({"category": 0.0}, "above 0"),
+        ({"category": -1.0}, ">= 0, got -1"),
+    ):
+        with pytest.raises(ConfigError, match=match):
+            stage_one(Analogy(n=3), roles, model=SMALL)

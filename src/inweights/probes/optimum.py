@@ -47,7 +47,11 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
 
     Raises:
         ConfigError: The model is of another architecture, whose logits are not sums of
-            rows of templates.
+            rows of templates; ``gap`` is not from 1e-7 to below 1; or the probe would
+            need more memory than is available.
+        DataError: The worlds do not fit the model, or no program can be made of a world
+            (an answer has several tokens, or facts contradict each other).
+        SolverError: No matrix gives all facts of a world a positive margin.
 
     Example:
         >>> import inweights as iw
@@ -110,7 +114,10 @@ def nuclear_norm(
         facts, in logits, and ``norm``, which is NaN if a fact has no positive margin.
 
     Raises:
-        ConfigError: The model is of another architecture.
+        ConfigError: The model is of another architecture, or the probe would need more
+            memory than is available.
+        DataError: The worlds do not fit the model, or no program can be made of a world
+            (an answer has several tokens, or facts contradict each other).
 
     Example:
         >>> import inweights as iw

@@ -230,7 +230,7 @@ def predicted_similarity(
     Args:
         world: Config of an analogy, or of two hops as an analogy.
         roles: Roles of the facts that are trained on in stage 1, such as
-            ``similarity``, each with its weight in the loss.
+            ``similarity``, each with how often its facts count.
         seed: Root seed of the world.
         model: Config with the scale ``κ0`` of the logits and the width ``m``; by
             default the paper's.
@@ -253,8 +253,8 @@ def predicted_similarity(
 
     Raises:
         DataError: The world has no pairs of entities, or no facts of one of the roles.
-        ConfigError: ``rate``, ``steps`` or ``rho`` is not above 0, ``course`` is
-            unknown, or ``seed`` is negative.
+        ConfigError: ``rate`` or ``steps`` is not above 0, ``rho`` is below 1,
+            ``course`` is unknown, a count is negative, or all counts are 0.
     """
     built = world.build(seed)
     about = model or OneLayerConfig()

@@ -66,7 +66,8 @@ def forecast(
     Raises:
         ConfigError: ``seconds`` or another option is out of range, or ``config`` gives
             identities to an unknown relation.
-        DataError: Facts contradict each other, and ``answers`` is ``one``.
+        DataError: Facts contradict each other and ``answers`` is ``one``, or the arrays
+            of a part would not fit in memory.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -162,6 +163,7 @@ def predict_source(
             of the soft program.
         DataError: The facts cannot be read, an answer of the world has several tokens,
             or facts contradict each other and ``solving.answers`` is ``one``.
+        WriteError: The file ``solving.state`` cannot be written.
 
     Example:
         >>> few = Solving(advise=False, intervals=True)

@@ -106,7 +106,7 @@ def lemma_18(
     Args:
         width: ``d``, at least the number of inputs.
         layers: Number of layers.
-        labels: Number of labels.
+        labels: Number of labels, at least 2.
         per_label: Number of inputs of each label.
         share: ``ηT/N``.
         seed: Root seed of the network.

@@ -184,8 +184,8 @@ def linear_cosines(
     Args:
         world: World with the facts; only the first token of an answer is used.
         pairs: Token ids, ``[P, 2]``.
-        roles: How often the facts of each role count in stage 1; by default all facts
-            count once.
+        roles: How often the facts of each role count in stage 1; other roles are not
+            trained. By default all facts count once.
         rate: Learning rate ``η`` of stage 1.
         steps: Number ``T1`` of updates in stage 1.
         kappa: Scale ``κ0`` of the logits.
@@ -195,7 +195,7 @@ def linear_cosines(
         Cosines ``[P]``.
 
     Raises:
-        ConfigError: A number is not above 0.
+        ConfigError: A number is not above 0, a count is negative, or all counts are 0.
         DataError: The world lacks a role, or pairs are not ``[P, 2]`` of its tokens.
 
     Example:
@@ -244,6 +244,7 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
 
     Raises:
         DataError: The world lacks a role.
+        ConfigError: A count is negative or not finite, or all counts are 0.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -253,7 +254,13 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
     """
     weights = np.zeros(len(world.facts))
     for role, count in roles.items():
+        if not (count >= 0 and math.isfinite(count)):
+            raise ConfigError(
+                f"the count of role '{role}' must be finite and >= 0, got {count}"
+            )
         weights[world.facts.with_role(role)] = count
+    if not weights.any():
+        raise ConfigError("at least one role must have a count above 0")
     total: Reals = weights / weights.sum()
     return total
 

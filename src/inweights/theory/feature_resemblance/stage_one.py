@@ -18,6 +18,8 @@ import polars as pl
 import torch
 from torch.nn import functional as F
 
+from inweights.config import check_size
+from inweights.errors import ConfigError, DataError
 from inweights.models.configs import OneLayerConfig
 from inweights.models.configs.model_config import Init
 from inweights.models.one_layer import OneLayer
@@ -46,7 +48,8 @@ def lemma_1(
         difference relative to the largest entry.
 
     Raises:
-        DataError: Prompts have different lengths.
+        DataError: Prompts have different lengths, or answers have.
+        ConfigError: ``mlp`` is unknown, or ``seed`` is negative.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -93,10 +96,11 @@ def stage_one(
 
     Args:
         world: Config of a world whose prompts all have the same length.
-        roles: How often the facts of each role count in stage 1.
+        roles: How often the facts of each role count in stage 1; other roles are not
+            trained.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; by default the paper's, folded.
-        rate: Learning rate ``η``.
+        rate: Learning rate ``η``, of full-batch gradient descent.
         steps: Number ``T1`` of updates.
 
     Returns:
@@ -107,7 +111,9 @@ def stage_one(
         latter; ``learnt``, the decrease of the mean loss, in nats.
 
     Raises:
-        DataError: The world lacks a role, or prompts have different lengths.
+        DataError: The world lacks a role, or prompts or answers have different lengths.
+        ConfigError: The MLP of ``model`` has ReLU, its width is below the number of
+            tokens, ``steps`` is below 1, a count is negative, or all counts are 0.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -116,6 +122,7 @@ def stage_one(
         >>> bool(table["span"].item() < 1e-9)
         True
     """
+    check_size("steps", steps)
     learnt = StageOneResult.by_attention(
         world, roles, seed=seed, model=model, rate=rate, steps=steps
     )
@@ -185,21 +192,29 @@ class StageOneResult:
 
         Args:
             world: Config of a world whose prompts all have the same length.
-            roles: How often the facts of each role count in stage 1.
+            roles: How often the facts of each role count in stage 1; other roles are
+                not trained.
             seed: Root seed of world and initialisation.
             model: Architecture with a folded or linear MLP; None for the paper's,
                 folded.
             rate: Learning rate ``η``.
-            steps: Number ``T1`` of updates.
+            steps: Number ``T1`` of updates; with 0, the end is the start.
 
         Returns:
             The matrices at the start and the end of stage 1.
 
         Raises:
-            DataError: The world lacks a role, or prompts have different lengths.
+            DataError: The world lacks a role, or prompts or answers have different
+                lengths.
+            ConfigError: The MLP of ``model`` has ReLU, its width is below the number of
+                tokens, a count is negative, or all counts are 0.
         """
         built = world.build(seed)
         config = model or OneLayerConfig(mlp="folded")
+        if config.mlp == "relu":
+            raise ConfigError(
+                "stage 1 in closed form needs model.mlp = 'linear' or 'folded', got 'relu'"
+            )
         network, prompts, labels = _start(built, config, seed)
         key_query, value, mlp = _weights(network)
         # Folded, F = (κ0 / √m) ⟨u, h⟩: the same formulas with one unit and that scale.
@@ -243,6 +258,12 @@ def _start(
 ) -> tuple[OneLayer, Ids, Ids]:
     """Return a model in double precision, prompts ``[N, T]`` and columns of the answers ``[N]``."""
     outputs = world.outputs
+    shapes = list(world.facts.by_shape())
+    if len(shapes) != 1:
+        raise DataError(
+            "all facts must have prompts of one length and answers of one length, got "
+            f"{len(shapes)} pairs of lengths"
+        )
     model = config.build(
         vocabulary=len(world.vocabulary), seeds=[seed], candidates=outputs.tolist()
     ).double()

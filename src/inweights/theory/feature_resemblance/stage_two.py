@@ -47,8 +47,8 @@ def stage_two(
 
     Args:
         world: Config of a world whose prompts all have the same length.
-        phases: For each phase, how often the facts of each role count; stage 1 uses
-            those of the first phase.
+        phases: For each phase, how often the facts of each role count (other roles are
+            not trained); stage 1 uses those of the first phase.
         steps: Number of updates of the MLP in each phase.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; by default the paper's, folded.
@@ -64,8 +64,10 @@ def stage_two(
         are in nats.
 
     Raises:
-        ConfigError: Phases and steps differ in number, or a phase has no step.
-        DataError: The world lacks a role, or prompts have different lengths.
+        ConfigError: Phases and steps differ in number, a phase has no step, the MLP of
+            ``model`` has ReLU, its width is below the number of tokens, a count is
+            negative, or all counts of a phase are 0.
+        DataError: The world lacks a role, or prompts or answers have different lengths.
 
     Example:
         >>> from inweights.worlds import Analogy

@@ -51,6 +51,10 @@ def one_layer_start(
         ``|⟨x, y⟩|`` of two vectors, divided by ``2 σ0² √(d log(M²/δ))`` for ``M``
         vectors.
 
+    Raises:
+        ConfigError: ``width`` is below the number of tokens, ``hidden`` or ``std`` is
+            out of range, or ``seed`` is negative.
+
     Example:
         >>> from inweights.worlds import Analogy
         >>> table = one_layer_start(Analogy(n=5))
@@ -106,7 +110,8 @@ def deep_start(
         u_k'⟩|`` of two labels, both divided by ``2 √((s + 1) log(K²/δ) / d)``.
 
     Raises:
-        ConfigError: Width or layers are below 1, or there are fewer than 2 labels.
+        ConfigError: Width or layers are below 1, there are fewer than 2 labels, or
+            ``seed`` is negative.
 
     Example:
         >>> deep_start(width=64, layers=2, labels=3)["above"].to_list()

@@ -126,6 +126,7 @@ def averaging(
 
     Raises:
         SolverError: No feasible matrix was found to start from.
+        ConfigError: ``n`` is below 2.
 
     Example:
         >>> checks = dict(averaging(3, seed=0, matrices=2).rows())

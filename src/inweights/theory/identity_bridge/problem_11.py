@@ -22,6 +22,9 @@ def squares_of_means(p: Parameters, n: int) -> float:
     Args:
         p: The parameters.
         n: Number of entities of each kind.
+
+    Returns:
+        ``(a1 + n a2)² + (b1 + n b2)² + n (e² + f²)``.
     """
     return float(
         (p.a1 + n * p.a2) ** 2 + (p.b1 + n * p.b2) ** 2 + n * (p.e**2 + p.f**2)
@@ -57,6 +60,13 @@ def multipliers_of_11(n: int) -> dict[str, float]:
 
     Args:
         n: Number of entities of each kind.
+
+    Returns:
+        ``g1`` to ``g9`` (inequalities, at least 0) and ``h1``, ``h2`` (equalities, of
+        any sign).
+
+    Raises:
+        ConfigError: ``n`` is below 2.
     """
     known = closed_form(n)
     p = known.parameters
@@ -153,8 +163,9 @@ def stationarity(
         active: Slack below which a constraint counts as active.
 
     Returns:
-        The KKT residual; the number of active gradients minus their rank; and the slope
-        at which a direction leaves all active constraints.
+        The KKT residual, relative to the gradient of the objective; the number of
+        active gradients minus their rank; and the slope at which a direction leaves all
+        active constraints.
     """
     from scipy.optimize import linprog, nnls
 

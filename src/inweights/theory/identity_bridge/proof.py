@@ -108,7 +108,7 @@ def without(n: int) -> pl.DataFrame:
         - ``(39)``: multiplier of the own object in (36), divided by ``n - 1``; it is 0
           in the paper.
         - ``(41)``: multiplier of ``a1 ≥ 1`` divided by ``2 (n - 1)``, minus 1.
-        - ``(43)``: ``|a1 + n a2| + |α|`` at the optimum of (36), which is 0 according
+        - ``(43)``: ``|a1 + n a2| + |e|`` at the optimum of (36), which is 0 according
           to (43) and (44).
         - ``(36) range``: range of ``b1`` over the optima of (36).
 

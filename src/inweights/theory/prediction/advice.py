@@ -89,7 +89,8 @@ def bridges(
             searched; by default there is no limit.
 
     Returns:
-        Pairs of the index of a query and a token ``b``.
+        Pairs of the index of a query and a token ``b``, in the order of the queries; a
+        query may have several bridges, or none.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -158,6 +159,8 @@ def advise_identities(
 
     A set of identities is scored by the total number of queries that follow, so that
     queries that no longer follow count against it.
+
+    Errors of ``forecast`` are not caught.
 
     Args:
         world: Facts and queries.

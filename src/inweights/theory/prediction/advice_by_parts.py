@@ -31,6 +31,8 @@ def advise_parts(
 ) -> tuple[Advice | None, tuple[Remedy, ...]]:
     """Find advice for every part, beginning with the part that has the most failing queries.
 
+    Errors of ``forecast`` are not caught.
+
     Args:
         parts: Solutions, one per part.
         queries: Table of all queries, with the number of the ``part`` of each, and its

@@ -47,7 +47,7 @@ def check_seconds(seconds: float | None) -> None:
     """Check that a time limit is a valid number of seconds, or ``None`` for no limit.
 
     Raises:
-        ConfigError: The value is not a number, or is out of range.
+        ConfigError: The value is below 0, above 10**7, or not a number.
     """
     if seconds is not None:
         check_size("seconds", seconds, least=0, most=10**7)
@@ -123,11 +123,14 @@ def solve_piece(
 
     Returns:
         The solution, and the reason why the soft program was solved: empty for program
-        (2), or if a decay was given.
+        (2) (Identity Bridge §4.3), or if a decay was given. Its status is ``not
+        certified`` if a limit was reached before the gap.
 
     Raises:
-        DataError: Facts contradict each other, and ``answers`` is ``one``.
-        SolverError: The gap is not certified within the limits.
+        DataError: Facts contradict each other and ``answers`` is ``one``, an answer has
+            several tokens, or the arrays would not fit in memory.
+        ConfigError: ``answers`` is unknown, or ``decay``, ``gap``, ``iterations`` or
+            ``seconds`` is out of range.
     """
     why = ""
     usual = DECAY

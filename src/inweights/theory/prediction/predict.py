@@ -96,12 +96,17 @@ def predict(
 
     Returns:
         The answer, margin and verdict of every query, the facts that were dropped, and
-        the advice.
+        the advice. A solution whose gap is not certified within the limits is used,
+        too, with the status ``not certified``.
 
     Raises:
-        ConfigError: An option is out of range.
-        DataError: Answers have several tokens; there are no facts; or facts contradict
-            each other and ``answers`` is ``one``.
+        ConfigError: ``answers`` is unknown, another option is out of range, ``state``
+            is given but the facts are not solved as one program, or it is not a state
+            of this program.
+        DataError: Answers have several tokens; there are no facts; the arrays of a part
+            would not fit in memory; or facts contradict each other and ``answers`` is
+            ``one``.
+        WriteError: The file ``state`` cannot be written.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -276,6 +281,7 @@ def predicted_queries(
 
     Raises:
         DataError: Answers have several tokens, or facts contradict each other.
+        ConfigError: ``answers``, ``gap``, ``decay`` or ``seed`` is out of range.
 
     Example:
         >>> from inweights.worlds import TwoHop

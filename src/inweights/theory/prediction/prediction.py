@@ -68,17 +68,19 @@ class Prediction:
             margin of the facts, or with decay of their median), ``verdict``, ``tied``
             (number of outputs within the tolerance of the largest), ``expected``
             (fraction of these outputs that are right: the expected accuracy), ``role``,
-            ``pattern`` (form of the prompt and answer), ``out_of_distribution``. The
-            verdict is ``follows``, ``tied`` or ``fails``. Queries of the role
-            ``unstated`` have no right answer; their ``margin`` is the lead over the
-            next best output, ``expected`` is null, and the verdict is ``asserted`` if
-            the lead is above the tolerance, otherwise ``open``.
+            ``pattern`` (form of the prompt and answer: relations by name, other tokens
+            by their group), ``out_of_distribution``. The verdict is ``follows``,
+            ``tied`` or ``fails``. Queries of the role ``unstated`` have no right
+            answer; their ``margin`` is the lead over the next best output, ``expected``
+            is null, and the verdict is ``asserted`` if the lead is above the tolerance,
+            otherwise ``open``.
         let_go: Facts that are not used: ``fact`` (its index), ``statement``,
             ``instead`` (what the model answers instead), ``why``: ``left out`` (the
             fact is in no part) or ``answered otherwise by the program`` (the program,
             whose logits are a sum over tokens, cannot store it with the other facts; a
             trained network may).
-        why: Why the program is not the one for all facts without decay; empty if it is.
+        why: Why the program is not the one for all facts without decay, and remarks on
+            its accuracy; empty if there is nothing to say.
         advice: Identities to add, if some queries fail and identities can help.
         remedies: Further statements to add, against other kinds of failure, each
             verified.
@@ -187,7 +189,7 @@ class Prediction:
         """Return counts, expected accuracy and margins of the queries, by group.
 
         Args:
-            by: Columns of ``queries`` by which they are grouped.
+            by: Names of columns of :attr:`queries` by which they are grouped.
 
         Returns:
             One row per combination of their values: ``queries`` (their number),
@@ -228,9 +230,16 @@ class Prediction:
             progress: Called with the number of finished queries and the number of all
                 queries.
 
+        Returns:
+            A prediction with the same attributes, whose ``queries`` have the further
+            columns ``lower`` and ``upper`` (ends of the interval, infinite if nothing
+            was proved) and ``proved`` (``follows``, ``tied``, ``fails``, or ``open``).
+
         Raises:
             ConfigError: The prediction is that of the soft program, or ``accuracy`` is
                 not above 0.
+            SolverError: A solution had to be refined, and no matrix was found within
+                the limits.
 
         Example:
             >>> import inweights as iw

@@ -65,6 +65,8 @@ def remedies(
 ) -> tuple[Remedy, ...]:
     """Return facts that correct failing reversals, and the most frequent wrong assertion.
 
+    Errors of ``forecast`` are not caught.
+
     Args:
         world: Facts and queries.
         queries: The table ``queries`` of their prediction.

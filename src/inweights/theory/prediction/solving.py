@@ -11,14 +11,15 @@ class Solving:
     """How a prediction is solved, as :func:`inweights.audit.predict_source` does.
 
     Attributes:
-        answers: several or one: whether several answers to a prompt are all right, or
-            contradict each other.
+        answers: ``several`` (all answers to a prompt are right) or ``one`` (they
+            contradict each other, which is an error).
         decay: Weight decay of the training; if left out, the limit of long training
             without decay.
-        gap: Relative gap to certify.
+        gap: Relative gap to certify, from 1e-7 to below 1.
         seconds: Time limit for all programs together, in seconds; unfinished solutions
             are not certified.
-        tie: Margins up to this absolute value are ties (facts have margin 1).
+        tie: Margins up to this absolute value are ties (facts have margin 1); at least
+            0 and below 1.
         advise: Whether to search for identities, reversals and counter-examples that
             correct failing queries.
         state: File in which the state of a large program is stored, and from which an

@@ -35,7 +35,7 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
     """Return the predicted answer, margin and verdict of every query of a solution.
 
     Args:
-        solution: Optimum of program (2), or of the soft program.
+        solution: Optimum of program (2) (Identity Bridge §4.3), or of the soft program.
         tie: Margins of at most this absolute value are ties. If the solution has
             another matrix near the optimum, queries to which the two give different
             verdicts are ties, too.

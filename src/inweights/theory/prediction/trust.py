@@ -34,6 +34,10 @@ def trust(prediction: Prediction) -> str:
 
     Args:
         prediction: Result of :func:`inweights.predict`.
+
+    Returns:
+        Sentences on the nearest family of trained worlds and the errors there, and on
+        kinds of queries to which the prediction does not apply.
     """
     near = prediction.nearest
     known = calibration()
@@ -90,7 +94,11 @@ def meaning(prediction: Prediction) -> str:
 
 
 def propose_training(prediction: Prediction) -> str:
-    """Return advice to train small models on the facts; empty if the prediction is reliable."""
+    """Return advice to train small models on the facts; empty if the prediction is reliable.
+
+    It is not if a quarter of the queries have the outlook ``open``, or if
+    :attr:`.Nearest.vague` is true.
+    """
     words = prediction.probabilities["outlook"]
     uncertain = (words == "open").sum() / max(len(words), 1)
     unknown = prediction.nearest.vague

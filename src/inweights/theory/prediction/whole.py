@@ -40,6 +40,10 @@ def whole_fits(world: World, seconds: float | None) -> bool:
         world: The world with the facts.
         seconds: The time limit in seconds; ``None`` for no limit.
 
+    Returns:
+        False for up to 1,000 facts, which are solved in another way, for facts with
+        phrased identities, and if the expected time is above the limit.
+
     Example:
         >>> from inweights.worlds import TwoHop
         >>> world = TwoHop(n=600).build()
@@ -79,6 +83,9 @@ def solve_whole(
         SolverError: There is no solution, its arrays do not fit in memory, or its gap
             is too wide for a prediction.
         DataError: ``answers`` is ``one``, and facts contradict each other.
+        ConfigError: ``answers`` is unknown, ``gap`` or ``seconds`` is out of range, or
+            ``state`` is not a state of this program.
+        WriteError: The file ``state`` cannot be written.
 
     Example:
         >>> from inweights.worlds import TwoHop

@@ -33,7 +33,9 @@ def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         per unit of training time.
 
     Raises:
-        DataError: The graph is too large for a dense adjacency matrix.
+        DataError: The graph is too large for a dense adjacency matrix, or has no edges
+            between nodes.
+        ConfigError: ``seed`` is negative.
 
     Example:
         >>> table = idle_drive(Graph(shape="cycle", n=15, idle_tokens=15))

@@ -58,9 +58,9 @@ class Solution(Certified):
 
     ``templates``, ``[P, K]`` with a row for each input token and a column for each
     output, are feasible: the least margin of all facts is exactly 1. ``optimum`` is
-    their nuclear norm, and ``dual``, ``[M, K]`` with a row for each distinct prompt, is
-    ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``. ``scale`` is the unit in which margins are
-    measured, here 1.
+    their nuclear norm, ``bound`` a certified lower bound on the least norm, and
+    ``dual``, ``[M, K]`` with a row for each distinct prompt, is ``U(Λ)`` with ``‖Xᵀ
+    U‖_op ≤ 1``. ``scale`` is the unit in which margins are measured, here 1.
 
     Attributes:
         another: A second feasible matrix of nearly the same norm, if the solver has one

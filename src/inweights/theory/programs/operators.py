@@ -96,6 +96,14 @@ class MarginProjection:
         self._level: Floats | None = None
 
     def __call__(self, logits: Float[Floats, "M K"]) -> Float[Floats, "M K"]:
+        """Return the nearest logits whose margins are at least 1, row by row.
+
+        Args:
+            logits: ``[M, K]``.
+
+        Returns:
+            The projected logits, ``[M, K]``.
+        """
         if not len(self._many):
             return self._one(logits)
         projected = np.empty_like(logits)

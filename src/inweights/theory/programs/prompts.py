@@ -77,6 +77,9 @@ def in_words(world: World, statements: Statements, index: int) -> str:
         statements: Facts or queries of the world.
         index: Index of the statement.
 
+    Returns:
+        The text, with tokens separated by spaces.
+
     Example:
         >>> from inweights.worlds import TwoHop
         >>> world = TwoHop(n=3).build()

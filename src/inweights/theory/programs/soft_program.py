@@ -128,7 +128,8 @@ def solve_soft(
             iterations.
 
     Returns:
-        Templates, bounds and the gap that was reached.
+        Templates, bounds and the gap that was reached. If the decay is so large that
+        zero is the optimum, the templates are 0 and their rank is 0.
 
     Raises:
         ConfigError: ``decay``, ``gap``, ``iterations``, ``seconds`` or the shape of

@@ -96,7 +96,11 @@ class Splitting:
         return shrink(above, 1.0 / self.penalty)
 
     def advance(self) -> None:
-        """Make one over-relaxed and accelerated iteration."""
+        """Make one over-relaxed and accelerated iteration.
+
+        It changes :attr:`x` and the attributes that :meth:`split` sets, and
+        :attr:`apart`.
+        """
         by_logits = self.x_turned @ (self.s - self.s_price)
         target = self.z - self.z_price + self.coupling * by_logits
         w = self._inverse @ target

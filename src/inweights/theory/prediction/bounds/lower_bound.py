@@ -76,6 +76,10 @@ def prove(
         dual: ``U(Λ)``, ``[M, K]``. Each row contains minus the multipliers of the wrong
             answers and the multipliers of the right ones, and sums to 0.
 
+    Returns:
+        The bound. It holds for every feasible matrix of norm at most ``norm``, however
+        the multipliers were found.
+
     Raises:
         ConfigError: ``dual`` has a wrong sign, or a row does not sum to 0.
     """
@@ -110,6 +114,9 @@ def lower_bound(
         late: Time of :func:`time.perf_counter` after which the best bound so far is
             returned, ``-inf`` if there is none yet. By default there is no limit.
         inverse: ``(I + κ Xᵀ X)⁻¹``, ``[P, P]``; computed if left out.
+
+    Returns:
+        The best bound that was found, with its multipliers.
     """
     program = solution.program
     here = float((functional * solution.templates).sum())

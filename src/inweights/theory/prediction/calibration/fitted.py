@@ -107,7 +107,11 @@ class Calibration(msgspec.Struct, frozen=True):
                 default the fit to all families is used.
 
         Returns:
-            ``query``, and one column of probabilities per model.
+            ``query``, and one column of probabilities per model, named ``Emb-MLP`` and
+            ``GPT``.
+
+        Raises:
+            KeyError: There is no family with the name ``without``.
         """
         effects = self.families[without].effects if without else self.effects
         found = {
@@ -125,6 +129,9 @@ class Calibration(msgspec.Struct, frozen=True):
 
         Args:
             world: The world.
+
+        Returns:
+            Name, distance and errors of the nearest family.
         """
         own = properties(world)
         families = {
@@ -159,6 +166,9 @@ def calibration(name: str = "fitted") -> Calibration:
 
     Returns:
         The fit; repeated calls return the same object.
+
+    Raises:
+        FileNotFoundError: There is no fit of this name.
     """
     text = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
@@ -226,6 +236,9 @@ def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float
         one: Properties of a world, by name.
         other: Properties of another world, or means of a family.
         spread: Standard deviation of each property.
+
+    Returns:
+        The distance; 0 if all properties are equal.
     """
     gaps = [(one[name] - other.get(name, 0.0)) / spread[name] for name in spread]
     return float(np.sqrt(np.mean(np.square(gaps))))

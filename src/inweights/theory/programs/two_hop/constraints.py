@@ -34,6 +34,11 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
             paper states in (4), (5), (35) and (37). The names of all others end with a
             star.
 
+    Returns:
+        Names such as ``first hop, other bridge``: the prompt, and the output that its
+        right answer has to beat. *Own* means that this output has the index of the
+        prompt, *other* that it has another one.
+
     Example:
         >>> constraints(identity=False, complete=False)[:2]
         ('first hop, other bridge', 'first hop, own object')

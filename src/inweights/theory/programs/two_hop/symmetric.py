@@ -125,8 +125,8 @@ class Parameters:
         """Return the margin of a prompt's right answer over all other outputs.
 
         Args:
-            prompt: Tokens separated by spaces: ``a`` and ``b`` (the first subject and
-                the first bridge), ``r1``, ``r2``.
+            prompt: Tokens separated by spaces, of ``a`` and ``b`` (the first subject
+                and the first bridge), ``r1``, ``r2``.
             right: The right answer: ``b`` (the first bridge) or ``c`` (the first
                 object).
             n: Number of entities of each kind.
@@ -261,6 +261,9 @@ class Parameters:
 
     def mean(self, other: Parameters) -> Parameters:
         """Return the average of two points, parameter by parameter.
+
+        Args:
+            other: The other point.
 
         Example:
             >>> Parameters(a1=1).mean(Parameters(a1=2, h=4)) == Parameters(a1=1.5, h=2)

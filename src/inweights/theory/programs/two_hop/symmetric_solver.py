@@ -86,8 +86,10 @@ def solve_symmetric(
         zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum
             to 0.
         tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which
-            selects a corner if the optimum is not unique. None by default.
-        gap: Requested relative duality gap, on the central path.
+            selects a corner if the optimum is not unique. Without it (the default), the
+            solution is a point in the middle of the optima.
+        gap: Requested relative duality gap, on the central path; below about 1e-8,
+            rounding prevents it.
         closed: Whether to return the closed form if there is one (``complete``, no
             ``tilt``).
 
