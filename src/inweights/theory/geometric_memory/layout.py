@@ -111,7 +111,8 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     # Singular along a shift of all nodes, which changes no distance.
     inverse = np.linalg.pinv(laplacian)
     for _ in range(_ROUNDS):
-        gap = np.linalg.norm(where[:, None] - where, axis=-1)
+        x, y = where.T
+        gap = np.sqrt((x[:, None] - x) ** 2 + (y[:, None] - y) ** 2)
         pull = np.divide(weight * d, gap, out=np.zeros_like(d), where=gap > 0)
         where = inverse @ ((np.diag(pull.sum(1)) - pull) @ where)
     where = where - where.mean(0)
