@@ -133,6 +133,9 @@ class Model(ReadableStates):
         By default it is the product of the state and :attr:`head_matrix`. A model
         without such a matrix overrides this method.
 
+        Args:
+            state: The deepest state, ``[R, n, D]``.
+
         Raises:
             NotImplementedError: :attr:`head_matrix` is ``None``, and the class does not
                 override this method.

@@ -87,6 +87,9 @@ class DeepLinear(Model):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute the states ``layer1`` to ``layerL`` of a batch, by name, ``[R, S, D]`` each.
 
+        Args:
+            batch: Packed sequences, ``S`` tokens in total.
+
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
         """
@@ -103,6 +106,9 @@ class DeepLinear(Model):
 
         They are its product with the readout, or, without a readout, its first ``K``
         coordinates.
+
+        Args:
+            state: The deepest state, ``[R, n, D]``.
         """
         if self.readout is None:
             return state[..., : len(self.candidates)]

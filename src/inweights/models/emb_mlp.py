@@ -69,6 +69,9 @@ class EmbMLP(Model):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute the states ``embedding`` and ``sum`` of a batch, by name, ``[R, S, D]`` each.
 
+        Args:
+            batch: Packed sequences, ``S`` tokens in total.
+
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
         """
@@ -81,7 +84,11 @@ class EmbMLP(Model):
         return None
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits ``[R, n, K]`` of the state ``sum``: its product with ``W_proj``."""
+        """Return the logits ``[R, n, K]`` of the state ``sum``: its product with ``W_proj``.
+
+        Args:
+            state: The deepest state, ``[R, n, D]``.
+        """
         return self.projection(state)
 
     def templates(self) -> Float[Tensor, "R V K"]:

@@ -104,6 +104,9 @@ class GPT(Model):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
 
+        Args:
+            batch: Packed sequences, ``S`` tokens in total.
+
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
@@ -176,6 +179,9 @@ class GPT(Model):
         """Return a state ``[R, n, D]`` after the norm that precedes the head.
 
         It is unchanged if the config sets ``norm=False``.
+
+        Args:
+            state: State of any layer, ``[R, n, D]``.
         """
         return self.norm(state)
 

@@ -49,6 +49,9 @@ class ReadableStates(nn.Module):
 
         A subclass implements it. The order is that of :attr:`layer_names`, from shallow
         to deep.
+
+        Args:
+            batch: Packed sequences, ``S`` tokens in total.
         """
         raise NotImplementedError
 

@@ -88,6 +88,9 @@ class TinyNN(Model):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute the states ``embedding`` and ``middle`` of a batch, by name, ``[R, S, D]`` each.
 
+        Args:
+            batch: Packed sequences, ``S`` tokens in total.
+
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
         """

@@ -144,6 +144,9 @@ class StateFile(Generic[S]):
 
         It is due every ``every_steps`` updates, or if that is 0, ``every_seconds``
         after the last write or, before the first one, after this object was made.
+
+        Args:
+            total: Number of updates made over all phases.
         """
         if self._every_steps:
             return total % self._every_steps == 0

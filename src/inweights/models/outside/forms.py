@@ -83,7 +83,11 @@ def state_of_output(output: Any) -> Any:
 
 
 def exactly(state: Tensor) -> Tensor:
-    """Convert half precision to single, which probes can read; return other states unchanged."""
+    """Return a state in half precision as fp32, which probes can read; others unchanged.
+
+    Args:
+        state: Any tensor.
+    """
     return state.float() if state.dtype in (torch.bfloat16, torch.float16) else state
 
 

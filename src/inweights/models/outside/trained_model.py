@@ -169,6 +169,9 @@ class Trained(Wrapped):
         ``logits`` is NaN at all but the last position if the module returns logits only
         for the last one and ``answers`` is not ``sum``.
 
+        Args:
+            batch: Packed sequences, ``S`` tokens in total.
+
         Raises:
             ConfigError: Hooks are set and a name of the world is several token ids, or
                 the positions of the batch have an offset.

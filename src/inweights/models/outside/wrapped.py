@@ -153,6 +153,9 @@ class Wrapped(ModuleCaller):
         The state ``logits`` is NaN at all but the last position if the module returns
         logits only for the last one.
 
+        Args:
+            batch: Packed sequences, ``S`` tokens in total.
+
         Raises:
             ConfigError: The positions of the batch have an offset.
             DataError: A token id is out of range.
@@ -160,7 +163,11 @@ class Wrapped(ModuleCaller):
         return self._states(batch, self._form.states)
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the state unchanged: the deepest state is already the logits, ``[R, n, K]``."""
+        """Return the state unchanged: the deepest state is already the logits, ``[R, n, K]``.
+
+        Args:
+            state: The logits, ``[R, n, K]``.
+        """
         return state  # the deepest state is the logits
 
     @property

@@ -224,7 +224,14 @@ class Noise:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason why a call could not be batched, from torch's error message."""
+    """Return the reason why a call could not be batched, from torch's error message.
+
+    It is the name of an operation without a batching rule, or the first sentence of the
+    message.
+
+    Args:
+        error: The error that the call under ``torch.func.vmap`` raised.
+    """
     operation = re.search(r"aten::\w+(\.\w+)?", str(error))
     if operation:
         return f"{operation.group()} has no batching rule"

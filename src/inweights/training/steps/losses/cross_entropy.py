@@ -145,5 +145,9 @@ class _LogNormaliser(torch.autograd.Function):
 
 
 def in_single_precision(values: Tensor) -> Tensor:
-    """Return a bfloat16 tensor as fp32; return tensors of other types unchanged."""
+    """Return a bfloat16 tensor as fp32; return tensors of other types unchanged.
+
+    Args:
+        values: Any tensor.
+    """
     return values.float() if values.dtype == torch.bfloat16 else values
