@@ -53,7 +53,11 @@ def stages_of(facts: Knowledge) -> Ids:
 
 
 def text_of(row: Row) -> str:
-    """Return the text that a model reads: prompt and completion."""
+    """Return the text that a model reads: prompt and completion.
+
+    Args:
+        row: A row of the training set.
+    """
     return row.prompt + row.completion
 
 
@@ -84,6 +88,9 @@ def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
         row: The row.
         facts: The facts from which the row was made.
         words: Templates of questions.
+
+    Returns:
+        The turn as text; empty for a row without a prompt.
     """
     if row.role == "fact":
         subject, relation, _ = facts.names(row.fact)
@@ -100,6 +107,10 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
         rows: The rows, in order.
         room: Limit of the length, in the unit of ``count``.
         count: Function that returns the length of each text, in words or tokens.
+
+    Returns:
+        The rows from the first on, up to the one with which the total would exceed
+        ``room``.
     """
     ends = np.cumsum(count(list(map(text_of, rows))))
     return rows[: int((ends <= room).sum())]
@@ -176,7 +187,11 @@ def fill(
 
 
 def words_of(texts: Sequence[str]) -> list[int]:
-    """Return the number of words of each text, which are the parts between spaces."""
+    """Return the number of words of each text: of the parts between single spaces.
+
+    Args:
+        texts: The texts.
+    """
     return [len(text.split(" ")) for text in texts]
 
 

@@ -158,6 +158,12 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     In an analogy these are ``(a_i, b_i)``, tuple by tuple. In two hops they are also
     ``(a_i, b_i)``, where the entity ``b_i`` is the bridge to which ``a_i`` leads.
 
+    Args:
+        world: World of analogies, or of two hops as analogies.
+
+    Returns:
+        Token ids of ``P`` pairs, ``[P, 2]``.
+
     Raises:
         DataError: The world has no conclusions, or neither similarities nor first hops.
 

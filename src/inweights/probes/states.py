@@ -41,6 +41,9 @@ def last_states(
         prompts: Token ids ``[m, T]``: one array for all replicas, or one for each.
         layers: Names of layers, among ``model.layer_names``; by default all.
 
+    Returns:
+        State ``[R, m, D]`` of each requested layer, by its name.
+
     Raises:
         ConfigError: A layer is unknown.
     """

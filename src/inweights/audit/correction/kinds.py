@@ -103,6 +103,11 @@ class EntityKinds:
             name: Index of the rarer name.
             other: Index of the commoner name, which must have at least three facts and
                 a relation that the rarer name lacks.
+
+        Returns:
+            True if the rarer name occurs in one fact, the other in at least three, and
+            the other has a relation, as a subject, that nearly all entities with the
+            roles of the rarer name have and the rarer name lacks.
         """
         lacks = self._lacks(name, other, self._expected(name))
         return lacks and self.uses[name] == 1 and self.uses[other] >= _COMMON

@@ -112,6 +112,10 @@ class StrategyInput:
             fact: Index of the fact.
             wording: Index of the wording; 0 is the first, and indices beyond the last
                 start again from 0.
+
+        Returns:
+            The beginning of the sentence, and the object with the space before it and
+            the full stop.
         """
         s, r, o = self.facts.names(fact)
         return self.words.state(r, s, o, wording)

@@ -169,6 +169,9 @@ def arrange(
             least 2.
         seed: Root seed of UMAP, which then uses one thread.
 
+    Returns:
+        Coordinates ``[N, K]``; those of ``pca`` are centred.
+
     Raises:
         ConfigError: The method or a number is out of range, or umap-learn is not
             installed.

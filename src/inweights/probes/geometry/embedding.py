@@ -143,7 +143,12 @@ class Embedding:
 
 
 def node_names(world: World) -> tuple[str, ...]:
-    """Return the names of a graph's nodes, in the order of their ids."""
+    """Return the names of a graph's nodes, in the order of their ids.
+
+    Args:
+        world: World of the graph: the names of its tokens in the group ``node``, or of
+            all tokens if there is no such group.
+    """
     words = world.vocabulary
     return tuple(words.groups["node"] if "node" in words else words.names)
 

@@ -59,7 +59,12 @@ class Pairs:
 
     @classmethod
     def all(cls, hops: Float[Floats, "N N"]) -> Pairs:
-        """Return all unordered pairs whose distance is finite."""
+        """Return all unordered pairs whose distance is finite.
+
+        Args:
+            hops: Distances of all pairs of nodes, ``[N, N]``; infinite between
+                components.
+        """
         u, v = np.triu_indices(len(hops), 1)
         near = hops[u, v]
         joined = np.isfinite(near)
@@ -76,13 +81,27 @@ class Pairs:
         return Pairs(self.u[fits], self.v[fits], self.hops[fits], self.nodes)
 
     def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the cosine of every pair; 0 for a vector of zeros."""
+        """Return the cosine of every pair; 0 for a vector of zeros.
+
+        Args:
+            vectors: Vectors of the graph's ``N`` nodes, ``[N, D]``.
+
+        Returns:
+            Cosines ``[P]``, in the order of the pairs.
+        """
         if self.nodes <= EXACT:
             return cosine_matrix(vectors)[self.u, self.v]
         return self.angles(unit(vectors))
 
     def angles(self, ends: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the inner product of every pair; the cosine if vectors have length 1."""
+        """Return the inner product of every pair; the cosine if vectors have length 1.
+
+        Args:
+            ends: Vectors of the graph's ``N`` nodes, ``[N, D]``.
+
+        Returns:
+            Inner products ``[P]``, in the order of the pairs.
+        """
         found = np.empty(len(self.u), dtype=ends.dtype)
         step = max(1, _IN_CACHE // ends.shape[1])
         for start in range(0, len(found), step):
@@ -153,7 +172,11 @@ class Pairs:
         return self.counted(angles.astype(np.intp))
 
     def error(self, angles: Float[Floats, " P"]) -> float:
-        """Return the standard error of a sampled correlation, from groups of sources."""
+        """Return the standard error of a sampled correlation, from groups of sources.
+
+        Args:
+            angles: Cosines of the pairs, ``[P]``.
+        """
         parts = []
         for group in range(_GROUPS):
             mine = self.u % _GROUPS == group
@@ -213,6 +236,9 @@ def spearman(
     Args:
         angles: Cosines of all pairs of nodes, for ``K`` embeddings.
         hops: Distances of all pairs, infinite between components.
+
+    Returns:
+        Correlations from -1 to 1; NaN if all cosines or all distances are equal.
     """
     pairs = Pairs.all(hops)
     return pairs.correlation(
@@ -239,6 +265,9 @@ def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
     circle. Therefore values with a gap of at most
     :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal. (Rounding
     would separate some values on two sides of a half.)
+
+    Args:
+        values: Cosines, ``[P]``.
     """
     order = values.argsort()
     gaps = np.diff(values[order], prepend=-np.inf)
@@ -248,7 +277,15 @@ def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
 
 
 def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
-    """Return ranks, from 1, of group numbers; members of one group share their mean rank."""
+    """Return ranks, from 1, of group numbers; members of one group share their mean rank.
+
+    Args:
+        groups: Number of the group of each value, ``[P]``, from 0 for the smallest
+            values.
+
+    Returns:
+        Ranks ``[P]``.
+    """
     return _ranks_of(np.bincount(groups).astype(np.float64))[groups]
 
 

@@ -87,6 +87,9 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
 def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
     """Rotate or reflect every frame so that it fits the next one best.
 
+    Args:
+        frames: Coordinates of ``N`` points in each of ``K`` frames, ``[K, N, 3]``.
+
     Returns:
         A copy of the frames, ``[K, N, 3]``; the last one is unchanged.
 

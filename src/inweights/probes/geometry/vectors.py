@@ -81,6 +81,12 @@ def once_each(graphs: Sequence[T]) -> dict[int, T]:
 
     Results are computed once for each of them and looked up by ``id(graph)`` for every
     replica.
+
+    Args:
+        graphs: Graph of each replica; replicas may share an object.
+
+    Returns:
+        Graphs by the ``id`` of their object, in the order of their first replica.
     """
     return {id(graph): graph for graph in graphs}
 
@@ -112,6 +118,9 @@ def node_vectors(
         before: Tokens before the node in that prompt, such as those of
             :func:`~inweights.worlds.families.graphs.edges.edge_prefix`.
 
+    Returns:
+        Vectors in double precision.
+
     Raises:
         ConfigError: The layer is unknown.
         DataError: The model has no table of token embeddings.
@@ -131,7 +140,15 @@ def node_vectors(
 
 
 def prefix_of(worlds: Worlds) -> tuple[int, ...]:
-    """Return the tokens before a node in the prompt of an edge; equal for all worlds."""
+    """Return the tokens before a node in the prompt of an edge; equal for all worlds.
+
+    Args:
+        worlds: One world of a graph, or one for each replica, of which the first is
+            used.
+
+    Returns:
+        Token ids; empty if a prompt is the node alone.
+    """
     return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
 
 
@@ -221,7 +238,15 @@ def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
 def cosine_matrix(
     vectors: Float[NDArray[Any], "*R N D"],
 ) -> Float[NDArray[Any], "*R N N"]:
-    """Return the cosines of all pairs of vectors; 0 for a vector of zeros."""
+    """Return the cosines of all pairs of vectors; 0 for a vector of zeros.
+
+    Args:
+        vectors: One vector per node, ``[N, D]``, optionally for several replicas, ``[R,
+            N, D]``.
+
+    Returns:
+        ``[N, N]``, or ``[R, N, N]``.
+    """
     ends = unit(vectors)
     return ends @ np.swapaxes(ends, -1, -2)
 

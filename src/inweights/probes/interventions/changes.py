@@ -72,6 +72,10 @@ def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
         given: Vector or factor by the name of the change, a key of :data:`CHANGES`;
             ``None`` for changes that are not requested.
 
+    Returns:
+        A key of :data:`CHANGES` (``add``, ``replace``, ``project_out`` or ``scale``),
+        and what was given for it.
+
     Raises:
         ConfigError: No change or several changes are requested, or a name is not among
             them.
@@ -102,6 +106,9 @@ def random_change(
         seed: Root seed of the direction, which all replicas, prompts and positions
             share.
         draw: Number of the random direction.
+
+    Returns:
+        The moved state, ``[R, B, T, D]``.
 
     Raises:
         ConfigError: ``seed`` is negative.
@@ -211,6 +218,10 @@ def vector_of(
         position: Position of a prompt at which its state is read, which is that of the
             change; if the prompt has no such position, or all positions are changed,
             the state is read at its last token.
+
+    Returns:
+        A tensor that fits ``[R, B, T, D]``: one vector for all, or one for each
+        replica; for a change of scale, the factor as a tensor.
 
     Raises:
         DataError: A prompt has several such positions, numbers have another shape, a

@@ -90,7 +90,7 @@ def last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R
 
     Args:
         model: The model.
-        tokens: Prompts of one length.
+        tokens: Token ids of ``B`` prompts of one length, ``[B, T]`` or ``[R, B, T]``.
     """
     batch = pack([tokens])
     logits: Tensor = model(batch, at=batch.last)

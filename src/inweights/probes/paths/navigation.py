@@ -261,6 +261,9 @@ def ridge_map(
 def paths_of(part: Statements) -> Int[Ids, "d p"]:
     """Return the nodes of every path, from the root to the leaf, ``[d, p]``.
 
+    Args:
+        part: Facts or queries with the role ``path``, whose answers are the paths.
+
     Raises:
         DataError: There are no statements of the role ``path``, or the paths differ in
             length.

@@ -69,7 +69,15 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
 
 
 def in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
-    """Return coordinates padded with zeros to three dimensions, with root mean square length 1."""
+    """Return coordinates padded with zeros to three dimensions, with root mean square length 1.
+
+    Args:
+        where: Coordinates of ``N`` points in one to three dimensions, ``[N, D]``; not
+            centred here.
+
+    Returns:
+        ``[N, 3]``; zeros if all points are at the origin.
+    """
     place = np.zeros((len(where), 3))
     place[:, : where.shape[1]] = where
     size = np.sqrt(np.square(place).sum(1).mean())

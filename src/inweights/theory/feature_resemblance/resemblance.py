@@ -63,6 +63,9 @@ def noise(
         kappa: Scale ``κ0`` of the logits.
         hidden: Width ``m`` of the MLP.
 
+    Returns:
+        ``ν²``, above 0; it decreases with the number of steps.
+
     Raises:
         ConfigError: A number is not above 0 or not finite, or ``steps`` is below 1.
 

@@ -66,6 +66,10 @@ class Bands:
             kind: Which negative Laplacian, as in :func:`~.spectral.operator`; the
                 paper's by default.
 
+        Returns:
+            The operator with 32 bands. Repeated calls for one graph return the same
+            object.
+
         Raises:
             DataError: No edge joins two different nodes, or ``kind`` is unknown.
         """
@@ -93,7 +97,11 @@ class Bands:
             cut: A single limit instead of those of the bands; see :meth:`energy`.
 
         Returns:
-            ``[B]``, not rounded; the degenerate eigenvalues are left out.
+            ``[B]`` (with ``cut`` two: above and below it), not rounded; the degenerate
+            eigenvalues are left out.
+
+        Raises:
+            ConfigError: ``seed`` is negative.
         """
         stream = Streams(seed).numpy(EVALUATION, "bands")
         # A random vector has as much energy in every eigenvector, on average.
@@ -114,10 +122,10 @@ class Bands:
                 above and below it.
 
         Returns:
-            Fractions that sum to 1, from the largest eigenvalues down, ``[B]`` (NaN if
-            there is no energy); and a bound on the error of a cumulative fraction: half
-            of the weight of the two quadrature nodes next to a limit, for the limit
-            with the largest.
+            Fractions that sum to 1, from the largest eigenvalues down, ``[B]``, or two
+            with ``cut`` (NaN if there is no energy); and a bound on the error of a
+            cumulative fraction: half of the weight of the two quadrature nodes next to
+            a limit, for the limit with the largest.
 
         Example:
             >>> ring = np.arange(6)

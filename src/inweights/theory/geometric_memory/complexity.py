@@ -48,6 +48,10 @@ def bit_complexity(
         tied: Whether embedding and unembedding are one matrix, as by default; two
             matrices cost twice the bits.
 
+    Returns:
+        Both costs in bits: of ``M`` associations (entries of ``a`` that are 1) between
+        ``N`` nodes, and of ``N`` vectors.
+
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or there are fewer than one
             dimension or two cells.
@@ -79,6 +83,10 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
         tied: Whether embedding and unembedding are one matrix, as by default; two
             matrices have ``√2`` times the norm.
 
+    Returns:
+        Both Frobenius norms, for ``M`` associations (entries of ``a`` that are 1)
+        between ``N`` nodes.
+
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1.
 
@@ -102,6 +110,9 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
         arms: Number of directions, at least 2.
         closeness: Largest allowed ``|cosine|`` of two directions, between 0 and 1.
         seed: Seed of the random directions.
+
+    Returns:
+        The number of dimensions, at least 1.
 
     Raises:
         DataError: There are fewer than two arms, or ``closeness`` is not between 0 and

@@ -100,6 +100,10 @@ class Detail:
         Args:
             every: Names of all nodes, of length ``N``.
 
+        Returns:
+            Names of the ``K`` drawn nodes, such as ``a + 2`` for a node that represents
+            two others.
+
         Example:
             >>> Detail.of(9, np.arange(8), np.arange(1, 9), most=3).names(list("abcdefghi"))
             ['a + 2', 'e + 2', 'i + 2']

@@ -110,7 +110,7 @@ def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
     """Return the number of hops between all nodes, without direction; infinite without a path.
 
     Args:
-        a: Adjacency, ``[N, N]``.
+        a: Adjacency of ``N`` nodes, ``[N, N]``; every entry above 0 is an edge.
 
     Returns:
         ``[N, N]``, symmetric, with zeros on the diagonal.
@@ -201,6 +201,9 @@ def whole_hops(
 
 def check_adjacency(a: Floats) -> None:
     """Raise an error unless ``a`` is a square matrix of non-negative numbers.
+
+    Args:
+        a: Any array.
 
     Raises:
         DataError: ``a`` is not such a matrix.

@@ -24,6 +24,9 @@ def sparse_walk(a: Any) -> Any:
     Args:
         a: Adjacency of non-negative numbers, a SciPy sparse array ``[N, N]``.
 
+    Returns:
+        ``[N, N]``; rows sum to 1, and are 0 for nodes without edges.
+
     Example:
         >>> from scipy import sparse
         >>> sparse_walk(sparse.csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))).toarray().tolist()
@@ -51,7 +54,8 @@ def descend_in_blocks(
         steps: Number of updates.
 
     Returns:
-        ``[R, N, D]``. Values that overflow are infinite or NaN.
+        ``[R, N, D]``, from ``C = (P − S) + (P − S)ᵀ`` with ``S`` the row softmax of ``V
+        Vᵀ``. Values that overflow are infinite or NaN.
 
     Example:
         >>> from scipy import sparse
@@ -80,6 +84,9 @@ def mean_losses(v: Float[Floats, "R N D"], walk: Any) -> Float[Floats, " R"]:
     Args:
         v: Vectors ``V``, ``[R, N, D]``.
         walk: Random walk ``P``, a SciPy sparse array ``[N, N]``.
+
+    Returns:
+        One loss for each of ``R`` replicas, in nats, ``[R]``.
 
     Example:
         >>> from scipy import sparse

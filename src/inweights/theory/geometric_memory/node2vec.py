@@ -32,7 +32,7 @@ def probabilities(
     """Return ``S``, the row softmax of ``V Uᵀ`` (``V Vᵀ`` by default).
 
     Args:
-        v: Vectors ``V``, ``[..., N, D]``.
+        v: Vectors ``V`` of ``N`` nodes in width ``D``, ``[..., N, D]``.
         u: Vectors ``U`` of the predicted nodes, of the same shape; ``V`` by default.
 
     Returns:
@@ -63,10 +63,11 @@ def losses(
 ) -> Float[Floats, "*R"]:
     """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
 
-    Divide by the number of nodes for a mean. Its lower bound is ``Σ_i ln deg(i)``.
+    ``S`` is the row softmax of ``V Uᵀ``. Divide by the number of nodes for a mean. The
+    lower bound is ``Σ_i ln deg(i)``.
 
     Args:
-        v: Vectors ``V``, ``[..., N, D]``.
+        v: Vectors ``V`` of ``N`` nodes in width ``D``, ``[..., N, D]``.
         a: Adjacency, ``[N, N]``.
         u: Vectors ``U`` of the predicted nodes of an untied model; ``V`` by default.
 
@@ -88,6 +89,9 @@ def coefficients(
     v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]
 ) -> Float[Floats, "*R N N"]:
     """Return the coefficient matrix ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``.
+
+    ``P`` is the random walk of the graph, and ``S`` the row softmax of ``V Vᵀ``
+    (Geometric Memory, App. F).
 
     Args:
         v: Vectors ``V``, ``[..., N, D]``.
@@ -148,13 +152,17 @@ def descend(
 ) -> Trajectory:
     """Run ``V ← V + η C V`` for any number of replicas at once.
 
+    This is gradient descent on the loss of Node2Vec (Geometric Memory, App. F, Lemma
+    1), with ``C`` of :func:`coefficients`.
+
     Args:
-        start: ``V`` at step 0, ``[R, N, D]``; its dtype is that of the computation.
+        start: ``V`` at step 0, for ``R`` replicas, ``N`` nodes and width ``D``, ``[R,
+            N, D]``; its dtype is that of the computation.
         a: Adjacency, ``[N, N]``: an array, or a SciPy sparse array of a large graph.
             For a sparse one, logits are computed for some nodes at a time, so that
             memory does not grow with the square of the nodes; the model must be tied.
         rate: Learning rate ``η``: one for all replicas, or one per replica.
-        steps: Number of updates.
+        steps: Number of updates, at least 0.
         record: Steps (0 is the start) at which loss and vectors are recorded; the last
             step is always recorded.
         targets: ``U`` at step 0, ``[R, N, D]``, for an untied model: ``V ← V + η (P −
@@ -251,12 +259,7 @@ class _Updates:
 
 
 class _LargeUpdates(_Updates):
-    """The updates of a large graph, for a tied model.
-
-    Args:
-        a: Adjacency, a SciPy sparse array in CSR format.
-        eta: Learning rate of each replica, or of all.
-    """
+    """The updates of a large graph, whose adjacency is sparse in CSR format; for a tied model."""
 
     def __init__(self, a: Any, eta: Floats) -> None:
         self._eta = eta

@@ -68,6 +68,9 @@ def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
     Args:
         a: Adjacency, ``[N, N]``.
 
+    Returns:
+        ``[N, N]``.
+
     Raises:
         DataError: ``a`` is not a square matrix of non-negative numbers.
 

@@ -43,6 +43,9 @@ def star_picture(
         label; that of the root only once), ``x, y`` (coordinates, with the root in the
         middle).
 
+    Raises:
+        DataError: The task has no facts of the roles ``edge`` and ``path``.
+
     Example:
         >>> table = star_picture(PathStar(arms=4, nodes=3))
         >>> table.height, sorted(set(table["kind"]))

@@ -198,7 +198,8 @@ class Fit:
 
     Attributes:
         edges: Largest ``|logit − 1|`` over edges.
-        others: Largest ``|logit|`` over pairs of different nodes without an edge.
+        others: Largest ``|logit|`` over pairs of different nodes without an edge; 0 if
+            there are none.
         itself: Largest ``|logit|`` of a node with itself if it has no loop; no
             construction of a tied model can make it 0.
         recall: Whether the neighbours of every node have its largest logits, not

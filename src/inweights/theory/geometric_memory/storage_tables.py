@@ -32,6 +32,7 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
     Raises:
         DataError: ``dimensions`` or ``cells`` is too small, or the adjacency would not
             fit in memory.
+        ConfigError: ``seed`` is negative.
 
     Example:
         >>> costs(Graph(shape="cycle", n=16), dimensions=2, cells=16)["ratio"].to_list()[0]
@@ -80,6 +81,7 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     Raises:
         DataError: The graph is directed or has loops, or the adjacency would not fit in
             memory.
+        ConfigError: ``seed`` is negative.
 
     Example:
         >>> constructions(Graph(shape="cycle", n=6))["construction"].to_list()
@@ -138,6 +140,7 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 
     Raises:
         DataError: ``width`` is below 1, or the adjacency would not fit in memory.
+        ConfigError: ``seed`` is negative.
 
     Example:
         >>> one_step(Graph(shape="cycle", n=6), width=2000)["recall"].item()
@@ -166,10 +169,10 @@ def squeezed_star(
     Args:
         arms: Number of arms of the star, at least 2.
         nodes: Number of nodes of a path, the root included, and of cells per
-            coordinate.
+            coordinate; at least 2.
         closeness: Largest ``|cosine|`` of two arms, between 0 and 1.
-        draws: Number of random draws, of which the one with the fewest dimensions is
-            taken.
+        draws: Number of random draws, at least 1, of which the one with the fewest
+            dimensions is taken.
 
     Returns:
         One row: ``nodes``, ``dimensions``, ``over_log`` (dimensions divided by ``ln

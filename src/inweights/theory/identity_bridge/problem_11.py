@@ -99,6 +99,10 @@ def objective_of_11(p: Parameters, n: int, t: float) -> float:
         p: The parameters.
         n: Number of entities of each kind.
         t: The bound on the determinant of the blocks.
+
+    Returns:
+        ``(n - 1) √M1 + √(2 M2)``, with ``M1 = sum_of_squares(p) + 2 t`` and ``M2 =
+        squares_of_means(p, n)``.
     """
     first = sum_of_squares(p) + 2 * t
     return float((n - 1) * np.sqrt(first) + np.sqrt(2 * squares_of_means(p, n)))

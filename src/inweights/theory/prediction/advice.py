@@ -64,7 +64,7 @@ class Advice:
 
 
 def stated_identities(world: World) -> set[int]:
-    """Return the tokens whose identity is a fact of the world."""
+    """Return the ids of the tokens that are both prompt and answer of a fact (an identity)."""
     found = set()
     for fact in world.facts:
         if fact.prompt == fact.answer:

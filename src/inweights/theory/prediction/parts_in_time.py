@@ -46,6 +46,9 @@ PHRASED = 1e-2
 def check_seconds(seconds: float | None) -> None:
     """Check that a time limit is a valid number of seconds, or ``None`` for no limit.
 
+    Args:
+        seconds: The time limit.
+
     Raises:
         ConfigError: The value is below 0, above 10**7, or not a number.
     """
@@ -64,6 +67,9 @@ def facts_within(seconds: float | None) -> int:
 
     Args:
         seconds: The time limit in seconds; ``None`` stands for ten minutes.
+
+    Returns:
+        The number of facts in all parts together, at least 40.
     """
     budget = SECONDS if seconds is None else seconds
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))

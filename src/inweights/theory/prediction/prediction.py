@@ -200,7 +200,12 @@ class Prediction:
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
     def surprising(self) -> pl.DataFrame:
-        """Return the queries sorted by verdict: assertions, failures, ties, then the others."""
+        """Return the queries sorted by verdict: assertions, failures, ties, then the others.
+
+        Returns:
+            The table :attr:`queries` in this order; within a verdict, the largest
+            absolute margins first.
+        """
         place = {verdict: number for number, verdict in enumerate(SURPRISING)}
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
         return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)

@@ -78,7 +78,11 @@ def trust(prediction: Prediction) -> str:
 
 
 def meaning(prediction: Prediction) -> str:
-    """Return an explanation of a prediction's terms in two sentences."""
+    """Return an explanation of a prediction's terms in one or two sentences.
+
+    Args:
+        prediction: Result of :func:`inweights.predict`.
+    """
     known = calibration()
     program = (
         "Follows, tied and fails are what the optimum of the program does, up to its "
@@ -98,6 +102,9 @@ def propose_training(prediction: Prediction) -> str:
 
     It is not if a quarter of the queries have the outlook ``open``, or if
     :attr:`.Nearest.vague` is true.
+
+    Args:
+        prediction: Result of :func:`inweights.predict`.
     """
     words = prediction.probabilities["outlook"]
     uncertain = (words == "open").sum() / max(len(words), 1)
@@ -116,7 +123,11 @@ def propose_training(prediction: Prediction) -> str:
 
 
 def has_phrased(facts: Statements) -> bool:
-    """Return whether an identity has more than one token in its prompt, as ``(a, same) → a``."""
+    """Return whether an identity has more than one token in its prompt, as ``(a, same) → a``.
+
+    Args:
+        facts: Facts of a world; identities are those with the role ``identity``.
+    """
     roles = [i for i, name in enumerate(facts.role_names) if name == "identity"]
     lengths = np.diff(facts.prompt_ends, prepend=0)
     return bool((np.isin(facts.roles, roles) & (lengths > 1)).any())

@@ -55,6 +55,9 @@ def shrink(
 def operator_norm(matrix: Float[Floats, "P K"]) -> float:
     """Return the largest singular value of a matrix.
 
+    Args:
+        matrix: ``[P, K]``.
+
     Example:
         >>> operator_norm(np.diag([3.0, 1.0]))
         3.0
@@ -162,6 +165,9 @@ def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
     Args:
         shape: Rows and columns of the matrices; for larger ones the number of threads
             is not changed.
+
+    Returns:
+        A context manager; the number of threads is restored at its end.
 
     Example:
         >>> with few_threads((10, 10)):

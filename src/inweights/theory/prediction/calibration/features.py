@@ -145,6 +145,9 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
 def properties(world: World) -> dict[str, float]:
     """Return the :data:`PROPERTIES` of a world, and those :data:`OF_ANSWERS`.
 
+    Args:
+        world: Facts and queries.
+
     Returns:
         Value by name: ``facts`` (logarithm of the number of facts), ``identities``
         (fraction of the bridges that have one), ``evenness`` (entropy of the answers of

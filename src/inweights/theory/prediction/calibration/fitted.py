@@ -245,5 +245,12 @@ def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float
 
 
 def sigmoid(logits: Floats) -> Floats:
-    """Return the probabilities of log odds."""
+    """Return the probabilities of log odds.
+
+    Args:
+        logits: Log odds, in any shape.
+
+    Returns:
+        Probabilities from 0 to 1, in the same shape.
+    """
     return np.asarray(0.5 * (1 + np.tanh(logits / 2)))

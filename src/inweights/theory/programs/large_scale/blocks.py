@@ -84,13 +84,21 @@ class Block:
         total[self._inputs] += self._turned.astype(rows.dtype, copy=False) @ rows
 
     def worst_right(self, logits: Float[Floats, "m K"]) -> Float[Floats, " m"]:
-        """Return the least logit of each prompt's right answers, ``[m]``."""
+        """Return the least logit of each prompt's right answers, ``[m]``.
+
+        Args:
+            logits: Logits of the block's ``m`` prompts, ``[m, K]``.
+        """
         right = logits.reshape(-1)[self._right_at]
         worst: Floats = np.minimum.reduceat(right, self._right_from)
         return worst
 
     def without_right(self, logits: Float[Floats, "m K"]) -> Float[Floats, "m K"]:
-        """Set the logits of right answers to minus infinity, in place, and return the logits."""
+        """Set the logits of right answers to minus infinity, in place, and return the logits.
+
+        Args:
+            logits: Logits of the block's ``m`` prompts, ``[m, K]``; changed in place.
+        """
         logits.reshape(-1)[self._right_at] = -np.inf
         return logits
 
@@ -247,7 +255,11 @@ def _starts(at: Ids, shape: tuple[int, ...]) -> Ids:
 
 
 def blocks_of(program: Program) -> list[Block]:
-    """Return the blocks of a program: consecutive prompts whose logits fit in the cache."""
+    """Return the blocks of a program: consecutive prompts whose logits fit in the cache.
+
+    Args:
+        program: The program.
+    """
     prompts, outputs = program.right.shape
     size = max(1, BLOCK // outputs)
     slices = [slice(at, min(at + size, prompts)) for at in range(0, prompts, size)]
@@ -255,7 +267,11 @@ def blocks_of(program: Program) -> list[Block]:
 
 
 def prices_of(blocks: Sequence[Block]) -> sparse.csr_array:
-    """Return the multipliers of all prompts, divided by the penalty, sparse ``[M, K]``."""
+    """Return the multipliers of all prompts, divided by the penalty, sparse ``[M, K]``.
+
+    Args:
+        blocks: All blocks of a program, in order.
+    """
     outputs = blocks[0].right.shape[1]
     starts, columns, data = [], [], []
     before = 0

@@ -288,9 +288,10 @@ class Bounds:
         self.dual /= np.float32(size)
 
     def take_another(self) -> None:
-        """Set :attr:`another` to the first of :attr:`others`, repaired, that is nearly as good.
+        """Set :attr:`another` to the first of :attr:`others`, repaired, that is near the optimum.
 
-        Its norm is at most :data:`NEAR`, or the gap, above the optimum.
+        Near: its norm is at most a fraction :data:`NEAR` (or the gap, if larger) above
+        the optimum. Otherwise :attr:`another` stays ``None``.
         """
         for candidate in self.others:
             another, least = self._repair(candidate)

@@ -68,7 +68,11 @@ class Mixture:
         self._right: list[Floats] = []
 
     def add(self, parts: Sequence[Part]) -> None:
-        """Add parts, and drop those with the least weight if there are too many."""
+        """Add parts, and drop those with the least weight if there are too many.
+
+        Args:
+            parts: The new parts, which stay.
+        """
         for part in parts:
             along = [
                 float(left @ (part.slope @ right))
@@ -89,7 +93,10 @@ class Mixture:
             old -= 1
 
     def mix(self) -> None:
-        """Look for weights that prove a larger bound, by cutting planes from the best weights."""
+        """Look for weights that prove a larger bound, by cutting planes from the best weights.
+
+        It changes :attr:`bound` and :attr:`weights` if the new bound is larger.
+        """
         totals = np.array([part.total for part in self.parts])
         if not totals.sum() > 0:
             return

@@ -68,7 +68,11 @@ def start_near(
 
 
 def singular_values(matrix: Floats) -> Floats:
-    """Return the singular values in ascending order, in double precision."""
+    """Return the singular values in ascending order, in double precision.
+
+    Args:
+        matrix: Any matrix.
+    """
     wide = matrix.shape[0] < matrix.shape[1]
     small = matrix @ matrix.T if wide else matrix.T @ matrix
     squares = np.linalg.eigvalsh(small.astype(float))

@@ -70,7 +70,8 @@ def solve_large(
 
     Args:
         program: Constraints.
-        gap: Requested relative duality gap, from 1e-5 (single precision) to below 1.
+        gap: Requested relative duality gap, from 1e-7 to below 1; below about 1e-5,
+            which single precision does not reach, the result is not certified.
         iterations: Maximum number of iterations. After these, the best point so far is
             returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
@@ -89,6 +90,7 @@ def solve_large(
         ConfigError: ``gap``, ``iterations`` or ``seconds`` is invalid, or ``state`` is
             not a state of this program.
         SolverError: No matrix with positive margins was found.
+        WriteError: The file ``state`` cannot be written.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -147,6 +149,9 @@ def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
         facts: Number of facts.
         inputs: Number of input tokens.
         outputs: Number of answers.
+
+    Returns:
+        Seconds on one core.
 
     Example:
         >>> 0.5 < expected_seconds(2_000, 600, 200) < 5

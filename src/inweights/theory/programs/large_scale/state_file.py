@@ -44,6 +44,9 @@ class StateFile:
     def read(self) -> State | None:
         """Return the stored state; ``None`` if there is no file.
 
+        Returns:
+            Arrays by name, as :meth:`write` stored them.
+
         Raises:
             ConfigError: The file contains no state, or the state of other facts or
                 another gap.
@@ -91,6 +94,9 @@ def prefixed(name: str, state: Mapping[str, Any]) -> State:
     Args:
         name: The prefix.
         state: Arrays or numbers by name.
+
+    Returns:
+        Arrays by ``PREFIX/NAME``.
     """
     return {f"{name}/{key}": np.asarray(value) for key, value in state.items()}
 
@@ -101,6 +107,9 @@ def part_of(name: str, state: Mapping[str, NDArray[Any]]) -> State:
     Args:
         name: The prefix.
         state: A state with several prefixes.
+
+    Returns:
+        Arrays by name, without the prefix; empty if no name has it.
     """
     start = f"{name}/"
     found = {key: value for key, value in state.items() if key.startswith(start)}

@@ -220,6 +220,9 @@ class Parameters:
         Args:
             name: Name of the constraint, as :func:`constraints` returns it.
 
+        Returns:
+            The difference; 0 if the constraint is tight.
+
         Raises:
             KeyError: There is no such constraint.
 
