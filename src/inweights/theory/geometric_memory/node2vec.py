@@ -90,8 +90,7 @@ def coefficients(
 ) -> Float[Floats, "*R N N"]:
     """Return the coefficient matrix ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``.
 
-    ``P`` is the random walk of the graph, and ``S`` the row softmax of ``V Vᵀ``
-    (Geometric Memory, App. F).
+    ``P`` is the random walk, ``S`` the row softmax of ``V Vᵀ`` (Geometric Memory, F).
 
     Args:
         v: Vectors ``V``, ``[..., N, D]``.
@@ -152,12 +151,11 @@ def descend(
 ) -> Trajectory:
     """Run ``V ← V + η C V`` for any number of replicas at once.
 
-    This is gradient descent on the loss of Node2Vec (Geometric Memory, App. F, Lemma
-    1), with ``C`` of :func:`coefficients`.
+    This is gradient descent on Node2Vec's loss (Geometric Memory, Lemma 1), for ``N``
+    nodes in width ``D``; :func:`coefficients` returns ``C``.
 
     Args:
-        start: ``V`` at step 0, for ``R`` replicas, ``N`` nodes and width ``D``, ``[R,
-            N, D]``; its dtype is that of the computation.
+        start: ``V`` at step 0, ``[R, N, D]``; its dtype is that of the computation.
         a: Adjacency, ``[N, N]``: an array, or a SciPy sparse array of a large graph.
             For a sparse one, logits are computed for some nodes at a time, so that
             memory does not grow with the square of the nodes; the model must be tied.
@@ -175,8 +173,7 @@ def descend(
     Raises:
         DataError: Shapes do not fit, a step to record does not exist, or the adjacency
             is sparse and the model untied.
-        SolverError: The vectors of some replicas became infinite or NaN; the message
-            says which.
+        SolverError: The vectors of some replicas became infinite or NaN.
 
     Example:
         >>> ring = np.roll(np.eye(9), 1, 1) + np.roll(np.eye(9), -1, 1)

@@ -290,8 +290,7 @@ class Bounds:
     def take_another(self) -> None:
         """Set :attr:`another` to the first of :attr:`others`, repaired, that is near the optimum.
 
-        Near: its norm is at most a fraction :data:`NEAR` (or the gap, if larger) above
-        the optimum. Otherwise :attr:`another` stays ``None``.
+        Near: above it by a fraction of at most :data:`NEAR` or the gap. Else it is None.
         """
         for candidate in self.others:
             another, least = self._repair(candidate)
