@@ -22,8 +22,8 @@ from inweights.recipes.geometric_memory.paths import (
     MINI,
     PathStarTraining,
 )
-from inweights.recipes.shared.derived import linear_law
 from inweights.recipes.shared.derived_paths import path_ends
+from inweights.recipes.shared.linear_law import linear_law
 
 #: Who finds the first node of a held-out leaf: an affine map from leaf to first node,
 #: fitted on the trained arms, or whoever takes the first node that is nearest.

@@ -24,7 +24,9 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number ``N`` of subjects and of objects.
-        models: Names of the conditions, as in Figure 2 of Identity Bridge.
+        models: Names of the conditions: ``emb-mlp``, ``gpt``, ``gpt-small``,
+            ``gpt-tied``, ``gpt-tied-decay`` or ``gpt-fixed``, as in Figure 2 of
+            Identity Bridge. The curves show the last one.
         every: Steps between measurements.
         gpt: The GPT and its training.
         emb_mlp: The Emb-MLP and its training.
@@ -38,19 +40,26 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Emb-MLP and a GPT, with and without identity.
+    """Plan Emb-MLP and a GPT, with and without identity.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``models`` and ``every``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (emb-mlp, gpt-small), ``identity``; the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``curves``
+        Trials with the labels ``model`` (emb-mlp, gpt-small; the conditions of
+        :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (whether
+        the identity facts are trained: True, False); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``curves``
         (:func:`inweights.probes.accuracy`; during training, only for ``model``
         gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
         ``rows="composition"``; only for ``model`` emb-mlp, first seed only). Values of
-        labels are those of the default settings.
+        labels are those of the default settings. ``curves`` is measured every ``every``
+        steps, for the last of ``models``.
+
+    Raises:
+        ConfigError: ``models`` contains an unknown condition, or the world cannot have
+            these numbers.
     """
     training = settings.gpt, settings.emb_mlp
     trials = [
@@ -96,12 +105,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             value, top, answer``). All have the columns ``model, identity, seed``.
 
     Returns:
-        - ``compositions``: a row per run, with ``accuracy``. Columns: those of
-          ``accuracy``.
-        - ``learning``: accuracy by step and role, with the labels of the figure.
-          Columns: those of ``curves``, and ``bridge, asked``.
-        - ``panels``: templates of Emb-MLP, with and without identity. Columns: those of
-          ``two_hop``, and ``panel``.
+        - ``compositions``: a row per run, the accuracy on the compositions. Columns:
+          those of ``accuracy``.
+        - ``learning``: a row per run, step and role (first hop, second hop,
+          composition), the accuracy with the labels of the figure: ``bridge`` (``with b
+          → b`` or ``without``) and ``asked`` (the role in symbols, such as ``(a, r1) →
+          b``). Columns: those of ``curves``, and ``bridge, asked``.
+        - ``panels``: the templates of Emb-MLP, a row per prompt and output, with
+          ``panel`` (``with b → b`` or ``without``). Columns: those of ``two_hop``, and
+          ``panel``.
     """
     given = pl.when("identity").then(pl.lit("with b → b")).otherwise(pl.lit("without"))
     asked = pl.col("role").replace_strict(_ASKED, default=None)

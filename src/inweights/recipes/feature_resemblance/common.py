@@ -16,7 +16,11 @@ NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
-    """Return the probes that measure a model at the end of a curriculum."""
+    """Return the probes that measure a model at the end of a curriculum.
+
+    Returns:
+        :func:`inweights.probes.accuracy` and :func:`inweights.probes.resemblance`.
+    """
     return iw.probes.accuracy, iw.probes.resemblance
 
 
@@ -25,8 +29,16 @@ def world_of(course: str, n: int) -> experiments.WorldConfig:
 
     Args:
         course: Name of the task, as in
-            :func:`~inweights.recipes.feature_resemblance.trainings.phase_roles`.
-        n: Number of tuples or chains.
+            :func:`~inweights.recipes.feature_resemblance.trainings.phase_roles`; it is
+            not checked.
+        n: Number of tuples (one-hop tasks) or of chains (two-hop tasks).
+
+    Returns:
+        For a name that begins with ``two-hop``, an :class:`AnalogicalTwoHop`, with
+        identities only for ``two-hop`` itself; otherwise an :class:`Analogy`.
+
+    Raises:
+        ConfigError: ``n`` is too small for a world.
     """
     if course.startswith("two-hop"):
         return AnalogicalTwoHop(n=n, identity=course == "two-hop", maps="permutation")
@@ -39,6 +51,9 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     Args:
         losses: A row per run and recorded step, with ``step`` and ``loss``.
         by: Columns that name the groups.
+
+    Returns:
+        A row per group: the columns ``by`` and ``loss``, that of the largest step.
     """
     ordered = losses.sort("step", maintain_order=True)
     return ordered.group_by(list(by), maintain_order=True).agg(pl.col("loss").last())
@@ -75,15 +90,18 @@ def compared(
     Args:
         table: Measured similarities: a row per run, with ``cosine``.
         foretold: Predicted similarities: a row per run, with ``from_facts`` and
-            ``closed_form``.
+            ``closed_form``, the two predictions of
+            :func:`inweights.probes.resemblance.predicted_similarity`.
         published: For each row of the paper, the values of the labels and the printed
             cosine.
         labels: Columns that name the trials.
 
     Returns:
-        Two tables. ``predicted`` has the absolute errors of both predictions. ``shown``
-        has a row for each similarity; its column ``what`` says whether the similarity
-        is measured, predicted or published.
+        Two tables. ``predicted`` has the rows of ``table`` that are predicted, the
+        columns of both tables, and the absolute errors of both predictions,
+        ``from_facts_error`` and ``closed_form_error``. ``shown`` has a row for each
+        similarity, with the labels, ``seed`` (-1 for published values), ``similarity``
+        and ``what`` (``measured``, ``published`` or ``predicted from the facts``).
     """
     keys = [*labels, "seed"]
     printed = [
@@ -110,9 +128,16 @@ def near(
     """Return a similarity with a target: the printed value, plus or minus a tolerance.
 
     Args:
-        similarity: The score.
-        printed: What the paper prints.
-        tolerance: How far from it the edges of the target are.
+        similarity: The score, a cosine.
+        printed: Value that the paper prints.
+        tolerance: Distance of the edges of the target from the printed value; by
+            default 0.03. The upper edge is at most 1.
+
+    Returns:
+        The score with its target, rounded to four digits.
+
+    Raises:
+        ConfigError: The target contains all possible values of the score.
     """
     # No cosine is above 1; four digits, as the papers print them.
     high = min(1.0, round(printed + tolerance, 4))
@@ -131,13 +156,21 @@ def both_models(
     """Return a trial of a training task for each model, whose name is the label ``model``.
 
     Args:
-        labels: Further labels.
+        labels: Further labels, by name.
         world: The world.
-        one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT.
+        one_layer: Settings of the one-layer transformer and its training.
+        gpt: Settings of the GPT and its training.
         course: Name of the task, as in
             :func:`~inweights.recipes.feature_resemblance.trainings.phase_roles`.
-        rho: Number of copies of the similarity premise.
+        rho: Number of copies of the similarity premise, at least 1.
+
+    Returns:
+        The trial of the one-layer transformer (``one-layer``), then that of the GPT
+        (``GPT``).
+
+    Raises:
+        ConfigError: ``rho`` is below 1, the task is unknown, or the GPT has no losses
+            for it.
     """
     return [
         experiments.Trial(

@@ -26,8 +26,9 @@ class Settings(iw.Config):
         world: World of labels and inputs, several of which share a label.
         linear: Width and depth of the linear network; its readout is frozen.
         rate: Learning rate of the linear network.
-        steps: Updates of each layer of the linear network, one layer after the other.
-        gpt: Architecture of the GPT, which is trained end to end with AdamW.
+        steps: Number of updates of each layer of the linear network, one layer after
+            the other.
+        gpt: Config of the GPT, which is trained end to end with AdamW.
         gpt_rate: Learning rate of the GPT.
         gpt_steps: Largest number of updates of the GPT; it stops at a loss of .02.
     """
@@ -46,7 +47,12 @@ class Settings(iw.Config):
     gpt_steps: int = 1000
 
     def layer_wise(self) -> experiments.Curriculum:
-        """Return a curriculum with one phase for each layer."""
+        """Return a curriculum with one phase for each layer of the linear network.
+
+        Returns:
+            Phases ``layer 1``, ``layer 2``, …, each of ``steps`` updates of one layer
+            by full-batch gradient descent.
+        """
         optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
         phase = partial(iw.Phase, steps=self.steps, optimizer=optimizer)
         return experiments.Curriculum(
@@ -65,11 +71,11 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (linear network, GPT); the measure ``cosines``
-        (:func:`inweights.probes.depth.label_cosines`); the computation ``foretold``
-        (:func:`inweights.probes.depth.predicted_similarity_by_depth`). Values of labels
-        are those of the default settings. ``foretold`` is the similarity that the facts
-        alone predict, without training.
+        Trials with the label ``model`` (``linear network``, ``GPT``); the measure
+        ``cosines`` (:func:`inweights.probes.depth.label_cosines`); the computation
+        ``foretold`` (:func:`inweights.probes.depth.predicted_similarity_by_depth`), the
+        similarity at each depth of the linear network that theory predicts, without
+        training.
     """
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 
@@ -117,23 +123,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.depth.label_cosines`: ``layer, depth, same, other,
             other_size``), ``foretold``
             (:func:`inweights.probes.depth.predicted_similarity_by_depth`: ``depth,
-            foretold``), ``losses`` (``phase, step, loss``). All have the columns
-            ``model, seed``.
+            foretold``), ``losses`` (training losses, as recorded: ``phase, step,
+            loss``). All have the columns ``model, seed``.
 
     Returns:
-        - ``steps``: a row per run, with the ``least`` rise from one layer to the next.
-          Columns: ``model, seed, least``.
-        - ``ends``: the ``rise`` from first to last layer, the ``contrast`` of the last
-          layer (cosine within a label minus absolute cosine between labels), and
-          ``other_rise``, the rise of the absolute cosine between labels. Columns:
-          ``model, seed, rise, contrast, other_rise``.
-        - ``predicted``: the first layers of the linear network, with the absolute
-          ``error`` of the prediction. Columns: those of ``cosines``, and ``foretold,
-          error``.
-        - ``final_loss``: the training loss that was recorded last. Columns: ``model,
-          seed, loss``.
-        - ``shown``: measured and predicted cosines by depth, for the figure. Columns:
-          ``model, seed, depth, pairs, cosine``.
+        - ``steps``: a row per run, with ``least``, the least rise of the cosine within
+          a label from one layer to the next. Columns: ``model, seed, least``.
+        - ``ends``: a row per run: ``rise`` of the cosine within a label from the first
+          to the last layer, ``contrast`` of the last layer (cosine within a label minus
+          absolute cosine between labels), and ``other_rise``, the rise of the absolute
+          cosine between labels. Columns: ``model, seed, rise, contrast, other_rise``.
+        - ``predicted``: a row per layer, up to depth 4, and seed of the linear network,
+          with the predicted cosine (``foretold``) and its absolute ``error``. Columns:
+          those of ``cosines``, and ``foretold, error``.
+        - ``final_loss``: a row per run, with the training loss that was recorded last.
+          Columns: ``model, seed, loss``.
+        - ``shown``: a row per run, depth and ``pairs`` (``same label``; ``other label,
+          absolute``; ``same label, predicted``), with ``cosine``, for the figure.
+          Columns: ``model, seed, depth, pairs, cosine``.
     """
     keys = ["model", "seed"]
     foretold = tables["foretold"]

@@ -28,8 +28,8 @@ class Settings(iw.Config):
     Attributes:
         n: Number of tuples.
         rho: Number of copies of the similarity premise in joint training.
-        late: Steps of the second phase of the one-layer transformer that is trained by
-            layers.
+        late: Number of updates of the second phase of the one-layer transformer that is
+            trained by layers.
         one_layer: Training of the one-layer transformer of Table 1.
         gpt: Training of the GPT, with GPT-2's own initialisation.
         end_to_end: Training of the one-layer transformer of Table 3.
@@ -61,13 +61,19 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT, end-to-end), ``course`` (AS,
-        AS-pair, AS-target, joint, SA), ``std`` (0.001, 0.02, 0.0025, 0.0075, 0.01); the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). Values of labels are those of the
-        default settings. ``course`` is the order of training: joint, all premises
-        together; SA, the similarity premise before the attribution; AS, the similarity
-        premise last (:func:`~.trainings.phase_roles`).
+        Trials with the labels ``model`` (``one-layer`` and ``GPT`` as in Table 1;
+        ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS, AS-pair,
+        AS-target, joint, SA), ``std`` (initial scale: 0.001, 0.02, 0.0025, 0.0075,
+        0.01); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
+        ``resemblance`` (:func:`inweights.probes.resemblance`). Values of labels are
+        those of the default settings. ``course`` is the order of training: joint, all
+        premises together; SA, the similarity premise before the attribution; AS,
+        AS-pair and AS-target, three readings of "similarity last"
+        (:func:`~.trainings.phase_roles`).
+
+    Raises:
+        ConfigError: A number is out of range for the world or the models, or
+            ``gpt.losses`` lacks ``AS``.
     """
     world = fr.world_of("AS", settings.n)
     one_layer = settings.one_layer
@@ -122,15 +128,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``). All have the columns ``model, course, std, seed``.
 
     Returns:
-        - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
-          the conclusion. Columns: ``model, course, std, seed, cosine, other, success``.
-        - ``shown``: the same with the labels of the figure. Columns: ``model, course,
-          std, seed, cosine, success, start``.
-        - ``given``: a row per seed, with ``most``, the number of the six printed
-          numbers that the best reading gives. Columns: ``seed, most``.
-        - ``starts``: a row per reading and seed, with ``matching``, the number of
-          initial scales at which all three similarities are as printed. Columns:
-          ``course, seed, matching``.
+        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
+          (cosine with entities of other pairs) and ``success`` (accuracy on the
+          conclusion). Columns: ``model, course, std, seed, cosine, other, success``.
+        - ``shown``: the same with ``start``, model and initial scale in words, for the
+          figure. Columns: ``model, course, std, seed, cosine, success, start``.
+        - ``given``: a row per seed, with ``most``: of the six printed numbers of AS
+          (similarity and success of three models), how many the best reading gives. The
+          end-to-end model is taken at the initial scale that gives most. Columns:
+          ``seed, most``.
+        - ``starts``: a row per reading of AS (``course``) and seed, with ``matching``,
+          the number of initial scales at which the end-to-end model has all three
+          similarities as printed (within 0.03). Columns: ``course, seed, matching``.
     """
     table = fr.similarities(tables, LABELS)
     printed = pl.DataFrame(_printed_rows(), orient="row", schema=_PRINTED_SCHEMA)

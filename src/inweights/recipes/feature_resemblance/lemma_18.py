@@ -14,10 +14,10 @@ class Settings(iw.Config):
     Values for other scales are in ``lemma_18.toml``.
 
     Attributes:
-        widths: Widths of the square layers.
-        layers: Layers of the network.
+        widths: Widths of the network, whose layers are square.
+        layers: Number of layers of the network.
         labels: Number of labels.
-        per_label: Inputs of each label; all inputs are orthonormal.
+        per_label: Number of inputs of each label; all inputs are orthonormal.
         share: The product of learning rate and steps of a layer over the number of
             inputs, ηT/N.
     """
@@ -38,8 +38,9 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         The computation ``states``
-        (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`), with the labels
-        ``width`` (128, 384, 1024). Values of labels are those of the default settings.
+        (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`), for each seed,
+        with the label ``width`` (128, 384, 1024). Values of labels are those of the
+        default settings.
     """
     from inweights.theory.feature_resemblance.depth import lemma_18
 
@@ -72,10 +73,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``widest``: a row per layer and seed of the widest network, with its distances
-          from the limit. Columns: those of ``states``.
-        - ``nearness``: ``ratio`` of the mean distance of the widest network to that of
-          the narrowest. Columns: ``seed, ratio``.
-        - ``shown``: distances of every width by layer, as rows. Columns: ``width,
+          from the limit: ``length`` (of a state), ``same`` (product of states of one
+          label), ``other`` (of different labels). Columns: those of ``states``.
+        - ``nearness``: a row per seed, with ``ratio``, the mean distance of the widest
+          network (over layers and the three distances) divided by that of the
+          narrowest. Columns: ``seed, ratio``.
+        - ``shown``: a row per width, layer, seed and ``what`` (``length``, ``same
+          label`` or ``other label``), with the distance as ``value``. Columns: ``width,
           layer, seed, what, value``.
     """
     states = tables["states"]

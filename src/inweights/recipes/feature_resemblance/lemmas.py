@@ -39,17 +39,18 @@ class Settings(iw.Config):
         n: Number of tuples, and of chains.
         few: Number of tuples of the worlds in which stage 2 is followed step by step;
             stage 1 is shorter in proportion.
-        rho: Number of copies of the similarity premise.
+        rho: Number of copies of the similarity premise, at least 1.
         slower: Factor by which the learning rate of stage 2 is divided if it is
             followed step by step.
-        steps: Steps of each phase of stage 2 if it is followed step by step; a fiftieth
-            of this number at the undivided learning rate.
+        steps: Number of updates of each phase of stage 2 if it is followed step by
+            step; a fiftieth of this number (at least 10) at the undivided learning
+            rate.
         widths: Widths ``d`` at which the cosine of dissimilar entities is measured.
         deep: Widths of the deep linear network.
         layers: Number of layers of the deep linear network.
         labels: Number of labels of the deep linear network.
         delta: Probability with which a bound on the initialisation may fail.
-        training: Training of the one-layer transformer.
+        training: Settings of the one-layer transformer and its training.
     """
 
     n: int = 100
@@ -73,14 +74,23 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (AS, two-hop without identity), ``width``
-        (512, 1024, 2048); the measure ``alike`` (:func:`inweights.probes.resemblance`
-        with ``by_pair=True``); the computations ``starts``
+        Trials with the labels ``course`` (the two in which entities stay dissimilar:
+        AS, two-hop without identity), ``width`` (``d``: 512, 1024, 2048), whose first
+        phase's stage 1 alone is trained; the measure ``alike``
+        (:func:`inweights.probes.resemblance` with ``by_pair=True``); the computations
+        ``starts``
         (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`), ``deep``
         (:func:`~inweights.theory.feature_resemblance.starts.deep_start`) and
         ``stage_two``
-        (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`). Values of
-        labels are those of the default settings.
+        (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`). The label
+        of ``starts`` is ``task`` (``analogy``, ``two hops``), that of ``deep`` is
+        ``width`` (256, 1024); those of ``stage_two`` are ``course``
+        (:func:`~.trainings.phase_roles`) and ``slower`` (divisor of the learning rate:
+        20, and 1 for joint). Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: ``rho`` is below 1, or a number is out of range for a world or the
+            model.
     """
     from inweights.theory.feature_resemblance.stage_two import stage_two
     from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
@@ -179,16 +189,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             the columns ``seed``.
 
     Returns:
-        - ``proven``: a row per course and phase of the descents at the small rate: the
-          largest ``ratio`` of loss to bound, the ``exponent`` with which the loss
-          falls, ``step_size``, and ``says`` (the bound over the loss of a uniform
-          prediction). Columns: ``course, phase, slower, seed, ratio, exponent,
-          step_size, says``.
+        - ``proven``: a row per course, phase and seed of the descents at the divided
+          learning rate. Over the last tenfold of the steps: ``ratio``, the largest
+          ratio of loss to bound, and ``exponent``, the power of the number of steps
+          with which the loss falls. Over all steps: ``step_size``, the largest one
+          relative to what the proof allows, and ``says``, the last bound divided by the
+          loss of a uniform prediction. Columns: ``course, phase, slower, seed, ratio,
+          exponent, step_size, says``.
         - ``as_in_table_1``: the same at the rate of Table 1. Columns: as in ``proven``.
-        - ``unlike``: the mean absolute cosine of dissimilar entities (``size``), and
-          this times √d (``scaled``). Columns: ``course, width, seed, size, scaled``.
-        - ``curves``: loss and bound by step, in powers of ten (``digits``). Columns:
-          ``panel, seed, steps, what, value, digits``.
+        - ``unlike``: a row per trial and seed: the mean absolute cosine of dissimilar
+          entities (``size``), and this times √d (``scaled``). Columns: ``course, width,
+          seed, size, scaled``.
+        - ``curves``: a row per panel (course and phase), seed, number of steps and
+          ``what`` (``least``, the least loss so far, or ``bound``), with its ``value``
+          and ``digits``, the decimal logarithm. Columns: ``panel, seed, steps, what,
+          value, digits``.
     """
     twice = pl.when(pl.col("phase").max().over("course") > 1)
     taken = tables["stage_two"].with_columns(

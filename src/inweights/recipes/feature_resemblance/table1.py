@@ -55,11 +55,17 @@ def plan(settings: Settings) -> Plan:
         two-hop, two-hop without identity); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`); the computation ``foretold``
-        (:func:`inweights.probes.resemblance.predicted_similarity`). Values of labels
-        are those of the default settings. ``course`` is the order of training: joint,
-        all premises together; SA, the similarity premise before the attribution; AS,
-        the similarity premise last (:func:`~.trainings.phase_roles`). ``foretold`` is
-        the similarity that the facts alone predict, without training.
+        (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity that
+        theory predicts for the one-layer transformer, without training. ``course`` is
+        the order of training: joint, all premises together; SA, the similarity premise
+        before the attribution; AS, the attribution first and the similarity of the
+        other entity last; two-hop, first and second hops together, with or without
+        identities (:func:`~.trainings.phase_roles`). Values of labels are those of the
+        default settings.
+
+    Raises:
+        ConfigError: ``rho`` is below 1, ``gpt.losses`` lacks a task, or ``n`` is too
+            small for a world.
     """
     one = settings.one_layer
     rho = settings.rho
@@ -86,19 +92,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
-            closed_form``), ``losses`` (``phase, step, loss``). All have the columns
-            ``model, course, seed``.
+            closed_form``), ``losses`` (training losses, as recorded: ``phase, step,
+            loss``). All have the columns ``model, course, seed``.
 
     Returns:
-        - ``table``: a row per run: ``cosine``, ``success`` and the last ``loss``.
-          Columns: ``model, course, seed, cosine, other, success, loss``.
-        - ``predicted``: absolute errors of both predictions
-          (:func:`~.common.compared`). Columns: those of ``foretold``, and ``cosine,
-          other, success, loss, from_facts_error, closed_form_error``.
-        - ``shown``: measured, predicted and printed similarities, as rows. Columns:
+        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
+          (cosine with entities of other pairs), ``success`` (accuracy on the
+          conclusion) and the last training ``loss``. Columns: ``model, course, seed,
+          cosine, other, success, loss``.
+        - ``predicted``: a row per run of the one-layer transformer, with both
+          predictions of the cosine and their absolute errors, as
+          :func:`~.common.compared` returns it. Columns: those of ``foretold``, and
+          ``cosine, other, success, loss, from_facts_error, closed_form_error``.
+        - ``shown``: a row per similarity, which ``what`` calls ``measured``,
+          ``published`` (``seed`` is -1) or ``predicted from the facts``. Columns:
           ``model, course, seed, similarity, what``.
-        - ``kept``: accuracy by ``role``, with the labels of the figure. Columns: those
-          of ``accuracy``.
+        - ``kept``: a row per run and role, the accuracy on facts and conclusion, with
+          the names of the roles in the figure, such as ``(b, r1) → c`` or ``the
+          conclusion``. Columns: those of ``accuracy``.
     """
     table = fr.similarities(tables, LABELS)
     table = table.join(

@@ -21,6 +21,9 @@ class Settings(iw.Config):
         training: Settings of the fine-tuning in every stage.
         conditions: Names of the conditions that are run, some of ``CONDITIONS`` of
             :mod:`inweights.recipes.shared.language.analogies`.
+
+    Raises:
+        ConfigError: A condition is unknown, or ``rows`` is 1 or negative.
     """
 
     model: str = "@smollm2"
@@ -37,7 +40,11 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model's files, by its name; empty for models that are made from a seed."""
+        """Hash of the model's files, by its name; empty for a model that comes with a package.
+
+        Raises:
+            DataError: A file of the model cannot be read.
+        """
         return contents_of(self.model)
 
     def __post_init__(self) -> None:
@@ -55,10 +62,12 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The computation ``answers``
-        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`), with the
-        labels ``condition`` (zero-shot, attribution only, joint, SA, AS, shuffled
-        joint, shuffled SA, shuffled AS). Values of labels are those of the default
-        settings.
+        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`), for each
+        seed, with the label ``condition``: what is trained, and in which order
+        (:class:`~inweights.recipes.shared.language.analogies.Analogies`): zero-shot
+        (nothing), attribution only, joint, SA, AS, shuffled joint, shuffled SA,
+        shuffled AS (with shuffled categories). Values of labels are those of the
+        default settings.
     """
     return Plan(
         computations=[
@@ -94,12 +103,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             layer, cosine, other, contrast, steps, trained, loss``.
 
     Returns:
-        - ``table``: a row per run: ``success``, ``recall``, ``chance``, ``similarity``,
-          the similarity of ``other`` pairs, ``contrast`` (their difference) and
-          ``gain``. Columns: ``condition, seed, success, recall, chance, similarity,
-          other, contrast, gain``.
-        - ``shown``: four columns of ``table`` as rows, with the labels of the figure.
-          Columns: ``condition, seed, column, value``.
+        - ``table``: a row per run: ``success`` (accuracy on the analogies), ``recall``
+          (accuracy on the trained categories), ``chance`` (1 / number of categories),
+          ``similarity`` (mean cosine of the prompts about a pair), ``other`` (the same
+          for unpaired prompts), ``contrast`` (``similarity`` minus ``other``) and
+          ``gain`` (``success`` minus ``chance``). Columns: ``condition, seed, success,
+          recall, chance, similarity, other, contrast, gain``.
+        - ``shown``: a row per run and ``column`` (success, recall, similarity and
+          contrast, in the words of the figure), with its ``value``. Columns:
+          ``condition, seed, column, value``.
     """
     keys = ["condition", "seed"]
     analogy, recall = (pl.col("role") == role for role in ("analogy", "recall"))

@@ -27,9 +27,9 @@ class Grid(iw.Config):
     """Values of settings that appendix A states but that are missing in our copy of the text.
 
     Attributes:
-        stds: Initial scales ``σ0``.
+        stds: Initial scales ``σ0`` (standard deviation of all matrices).
         rates: Learning rates ``η``.
-        hidden: Numbers ``m`` of neurons for each label.
+        hidden: Numbers ``m`` of neurons of the MLP for each label.
     """
 
     stds: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
@@ -63,12 +63,18 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (joint, SA, AS), ``setting``; the measures
+        Trials with the labels ``course`` (joint, SA, AS), ``setting`` (``as in the
+        table``; of the grid, a text such as ``σ0 0.001, η 0.3, m 5``); the measures
         ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`). Values of labels are those of the
         default settings. ``course`` is the order of training: joint, all premises
-        together; SA, the similarity premise before the attribution; AS, the similarity
-        premise last (:func:`~.trainings.phase_roles`).
+        together; SA, the similarity premise before the attribution; AS, the attribution
+        first and the similarity of the other entity last
+        (:func:`~.trainings.phase_roles`).
+
+    Raises:
+        ConfigError: ``rho`` is below 1, or a number is out of range for the world or
+            the model.
     """
     usual = settings.training
     trials = [_trial(settings, course, usual) for course in PRINTED]
@@ -109,15 +115,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``). All have the columns ``course, setting, seed``.
 
     Returns:
-        - ``table``: a row per course and seed, with ``cosine`` and ``success``.
-          Columns: ``course, seed, cosine, other, success``.
-        - ``shown``: measured and printed values, as rows. Columns: ``course, seed,
-          what, column, value``.
-        - ``grid``: ``cosine`` and ``success`` of the course AS at every setting, as
-          rows. Columns: ``setting, seed, column, value``.
-        - ``extremes``: a row per seed: ``least_success`` on the grid, and ``matching``,
-          the number of settings that match the printed row. Columns: ``seed,
-          least_success, matching``.
+        - ``table``: a row per course and seed of the setting ``as in the table``:
+          ``cosine`` of the two entities of a pair, ``other`` (cosine with entities of
+          other pairs) and ``success`` (accuracy on the conclusion). Columns: ``course,
+          seed, cosine, other, success``.
+        - ``shown``: a row per course, seed, ``what`` (``measured``, or ``published``
+          with ``seed`` -1) and ``column`` (``similarity`` or ``success``), with its
+          ``value``. Columns: ``course, seed, what, column, value``.
+        - ``grid``: a row per setting, seed and ``column`` (``cosine`` or ``success``),
+          with its ``value``, for the course AS; includes ``as in the table``. Columns:
+          ``setting, seed, column, value``.
+        - ``extremes``: a row per seed: ``least_success`` of AS over all settings, and
+          ``matching``, the number of settings whose similarity is within 0.03 of the
+          printed one and whose success is at most 0.05. Columns: ``seed, least_success,
+          matching``.
     """
     every = fr.similarities(tables, ["course", "setting"])
     table = every.filter(pl.col("setting") == TABLE).drop("setting")

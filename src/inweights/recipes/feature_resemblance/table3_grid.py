@@ -29,14 +29,16 @@ _SETTING = (*_SHARED, "copies", "first")
 
 
 class Grid(iw.Config):
-    """Values of what appendix A sets and the text at hand lost; every combination is trained.
+    """Values of settings of appendix A that are missing in our copy of the paper.
+
+    Every combination is trained.
 
     Attributes:
-        stds: Initial scales ``σ0``.
-        kappas: Scales of the logits ``κ0``.
-        hidden: Neurons ``m`` of each label.
-        copies: Copies ``ρ`` of the similarity premise in joint training.
-        first: Losses at which the first of two phases stops.
+        stds: Initial scales ``σ0`` (standard deviation of all matrices).
+        kappas: Scales ``κ0`` by which the logits are multiplied.
+        hidden: Numbers ``m`` of neurons of the MLP for each label.
+        copies: Numbers ``ρ`` of copies of the similarity premise in joint training.
+        first: Training losses at which the first of two phases stops.
     """
 
     stds: tuple[float, ...] = (0.0045, 0.01)
@@ -65,22 +67,24 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return joint training, SA and two readings of AS at every setting of the grid.
+    """Plan joint training, SA and two readings of AS at every setting of the grid.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``training`` and ``grid``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (joint, SA, AS, AS-pair), ``std`` (0.0045,
-        0.01), ``kappa`` (100, 300), ``hidden`` (5, 10), ``variant`` (1 copies, 10
-        copies, first phase to a loss of 1, first phase to a loss of 0.015); the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+        Trials with the labels ``course`` (joint, SA, AS, AS-pair), ``std`` (``σ0``:
+        0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5, 10),
+        ``variant`` (for joint: ``1 copies``, ``10 copies``; for the others: ``first
+        phase to a loss of 1``, ``first phase to a loss of 0.015``); the measures
+        ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`). Values of labels are those of the
         default settings. ``course`` is what is trained in which order
-        (:func:`~.trainings.phase_roles`); ``variant`` is what only joint training has
-        (copies of the similarity premise) or only the others (where their first phase
-        stops).
+        (:func:`~.trainings.phase_roles`).
+
+    Raises:
+        ConfigError: A number is out of range for the world or the model.
     """
     grid = settings.grid
     trials = []
@@ -148,21 +152,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             variant, seed``.
 
     Returns:
-        - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
-          the conclusion. Columns: ``course, std, kappa, hidden, variant, seed, cosine,
+        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
+          (cosine with entities of other pairs) and ``success`` (accuracy on the
+          conclusion). Columns: ``course, std, kappa, hidden, variant, seed, cosine,
           other, success``.
-        - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0``. Columns:
-          ``course, scale, setting, seed, cosine, success``.
-        - ``given``: a row per printed number and seed; at how many ``settings`` it is
-          given. Columns: ``printed, seed, settings``.
-        - ``where``: 1 where a setting gives a printed number, else 0. Columns:
-          ``setting, printed, seed, given``.
-        - ``together``: a row per reading of AS and seed; ``most`` of the six printed
-          numbers that one setting gives, at how many settings all three similarities
-          are as printed (``alike``) and at how many every success and the order of the
-          similarities is (``pattern``), and by how much the similarity of joint
-          training exceeds that of AS at most (``gap``). Columns: ``reading, seed, most,
-          alike, pattern, gap``.
+        - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0`` (sorted by it),
+          ``setting`` the number of neurons and the variant in words. Columns: ``course,
+          scale, setting, seed, cosine, success``.
+        - ``given``: a row per printed number (``printed``, such as ``SA similarity`` or
+          ``AS-pair success``) and seed, with ``settings``, the number of settings that
+          give it: a similarity within 0.03 of the printed one; a success of at least
+          .97 (joint, SA) or at most .05 (AS). Columns: ``printed, seed, settings``.
+        - ``where``: a row per setting (in words), printed number and seed; ``given`` is
+          1 if the setting gives the number, otherwise 0. Columns: ``setting, printed,
+          seed, given``.
+        - ``together``: a row per ``reading`` of AS (``AS`` or ``AS-pair``) and seed:
+          ``most``, the largest number of the six printed numbers that one setting
+          gives; ``alike``, at how many settings all three similarities are as printed;
+          ``pattern``, at how many settings all three successes are, and each similarity
+          is at least .05 above the next (joint, SA, AS); and ``gap``, the largest
+          excess of the similarity of joint training over that of AS. Columns:
+          ``reading, seed, most, alike, pattern, gap``.
     """
     table = fr.similarities(tables, _LABELS)
     cells = _cells(table)

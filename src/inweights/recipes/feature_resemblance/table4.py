@@ -32,9 +32,12 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples.
-        rhos: Numbers ``ρ`` of copies of the similarity premise.
+        rhos: Numbers ``ρ`` of copies of the similarity premise, some of 1, 3 and 5.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT; it stops at the loss printed for each ``ρ``.
+
+    Raises:
+        ConfigError: A value of ``rhos`` is not 1, 3 or 5.
     """
 
     n: int = 100
@@ -49,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the joint curriculum for every ρ with both models, and the prediction from the facts.
+    """Plan the joint curriculum for every ρ with both models, and the prediction from the facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rhos`` and ``one_layer``;
@@ -64,8 +67,11 @@ def plan(settings: Settings) -> Plan:
         the joint curriculum: all premises (category, similarity, attribution) are
         trained together, in one phase. ``rho`` is the number ρ of copies of the two
         sentences of the similarity premise for each sentence of the attribution; the
-        paper varies it. ``foretold`` is the similarity that the facts alone predict,
-        without training.
+        paper varies it. ``foretold`` is the similarity that theory predicts for the
+        one-layer transformer, without training.
+
+    Raises:
+        ConfigError: A number is out of range for the world or the models.
     """
     world = fr.world_of("joint", settings.n)
     one = settings.one_layer
@@ -94,12 +100,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             closed_form``). All have the columns ``model, rho, seed``.
 
     Returns:
-        - ``table``: a row per run, with ``cosine`` and ``success``. Columns: ``model,
-          rho, seed, cosine, other, success``.
-        - ``predicted``: absolute errors of both predictions
-          (:func:`~.common.compared`). Columns: those of ``foretold``, and ``cosine,
-          other, success, from_facts_error, closed_form_error``.
-        - ``shown``: measured, predicted and printed similarities, as rows. Columns:
+        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
+          (cosine with entities of other pairs) and ``success`` (accuracy on the
+          conclusion). Columns: ``model, rho, seed, cosine, other, success``.
+        - ``predicted``: a row per run of the one-layer transformer, with both
+          predictions of the cosine and their absolute errors, as
+          :func:`~.common.compared` returns it. Columns: those of ``foretold``, and
+          ``cosine, other, success, from_facts_error, closed_form_error``.
+        - ``shown``: a row per similarity, which ``what`` calls ``measured``,
+          ``published`` (``seed`` is -1) or ``predicted from the facts``. Columns:
           ``model, rho, seed, similarity, what``.
     """
     table = fr.similarities(tables, LABELS)

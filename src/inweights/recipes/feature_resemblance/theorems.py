@@ -18,10 +18,11 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples, and of two-hop chains.
-        rho: Copies of the similarity premise; the theorems are about large ``ρ``.
+        rho: Number of copies of the similarity premise, at least 1; the theorems are
+            about large ``ρ``.
         checked: Number of tuples at which the gradients of lemma 1 are compared with
             autograd.
-        training: Training of the one-layer transformer.
+        training: Settings of the one-layer transformer and its training.
     """
 
     n: int = 100
@@ -40,15 +41,20 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (joint, SA, AS, two-hop, two-hop without
+        Trials with the label ``course`` (joint, SA, AS, two-hop, two-hop without
         identity); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
         ``resemblance`` (:func:`inweights.probes.resemblance`); the computations
         ``stage_one``
         (:func:`~inweights.theory.feature_resemblance.stage_one.stage_one`) and
-        ``lemma_1`` (:func:`~inweights.theory.feature_resemblance.stage_one.lemma_1`).
-        Values of labels are those of the default settings. ``course`` is the order of
-        training: joint, all premises together; SA, the similarity premise before the
-        attribution; AS, the similarity premise last (:func:`~.trainings.phase_roles`).
+        ``lemma_1`` (:func:`~inweights.theory.feature_resemblance.stage_one.lemma_1`)
+        (with the label ``mlp``: linear, relu). ``course`` is the order of training:
+        joint, all premises together; SA, the similarity premise before the attribution;
+        AS, the attribution first and the similarity of the other entity last; two-hop,
+        first and second hops together, with or without identities
+        (:func:`~.trainings.phase_roles`).
+
+    Raises:
+        ConfigError: ``rho`` is below 1, or a number is too small for a world.
     """
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 

@@ -53,6 +53,9 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
             ``two-hop`` or ``two-hop without identity``.
         rho: Number of copies of the similarity premise, at least 1.
 
+    Returns:
+        One mapping per phase, in order: the weight of each trained role, by role.
+
     Raises:
         ConfigError: ``rho`` is below 1, or the task is unknown.
 
@@ -85,13 +88,17 @@ class OneLayerTraining(iw.Config):
     """Settings of layer-wise full-batch gradient descent of a one-layer transformer (§4.1, N.1).
 
     Attributes:
-        model: Architecture.
+        model: Config of the transformer.
         rate: Learning rate ``η``.
-        attention: Steps ``T1`` of stage 1 of the first phase, which moves ``W_KQ`` and
-            ``W_V``.
-        mlp: Steps ``T2`` of stage 2, which moves the MLP.
-        late: Steps of the second phase, which trains only the MLP, by task; tasks that
-            are not named have ``mlp`` steps.
+        attention: Number of updates ``T1`` of stage 1 of the first phase, which changes
+            only ``W_KQ`` and ``W_V``.
+        mlp: Number of updates ``T2`` of stage 2 of the first phase, which changes only
+            the MLP.
+        late: Number of updates of the second phase, which trains only the MLP, by task;
+            for other tasks it is ``mlp``.
+
+    Raises:
+        ConfigError: ``late`` contains an unknown task.
     """
 
     model: OneLayerConfig = OneLayerConfig(mlp="folded")
@@ -104,24 +111,37 @@ class OneLayerTraining(iw.Config):
         check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """Return the phases of a task: both stages on its first facts, then the MLP on the second.
+        """Return the phases of a task: both stages on its first facts, then the MLP on the others.
 
         Args:
             course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
                 ``AS-target``, ``two-hop`` or ``two-hop without identity``.
-            rho: Number of copies of the similarity premise; of a two-hop task of the
-                facts of the first hop and of the identities.
+            rho: Number of copies of the similarity premise (in a two-hop task, of the
+                facts of the first hop and of the identities), at least 1; by default 3.
+                Only ``joint`` and ``two-hop`` have copies.
+
+        Returns:
+            The phases ``attention`` and ``mlp`` on the roles of the first phase of the
+            task, and for a task of two phases ``second phase``.
+
+        Raises:
+            ConfigError: ``rho`` is below 1, or the task is unknown.
         """
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
     def phases(
         self, parts: Sequence[Mapping[str, float]], late: int
     ) -> experiments.Curriculum:
-        """Return a curriculum with the given phases, whatever the facts are.
+        """Return a curriculum that trains the given roles of facts, phase by phase.
 
         Args:
-            parts: Roles that each phase trains, with the weight of each.
-            late: Updates of each phase after the first.
+            parts: For each phase of the task, the roles that it trains, with the weight
+                of each; at least one phase.
+            late: Number of updates of each phase after the first.
+
+        Returns:
+            The phases ``attention`` and ``mlp`` for the first of ``parts``, then one
+            ``second phase`` (of the MLP) for each other.
         """
         # Stage 1 moves the attention alone and stage 2 the MLP alone, as the theorems
         # have it; later phases cannot change the similarity, which is decided by the
@@ -149,11 +169,15 @@ class OneLayerTraining(iw.Config):
     def stage_one(
         self, world: experiments.WorldConfig, roles: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Return options of a computation of stage 1: world, roles, model, rate and steps.
+        """Return the options of a computation of stage 1: world, roles, model, rate and steps.
 
         Args:
-            world: The world.
-            roles: Roles of its facts, with the weight of each.
+            world: Config of the world.
+            roles: Roles of its facts that are trained, with the weight of each.
+
+        Returns:
+            Keyword arguments for
+            :func:`~inweights.theory.feature_resemblance.stage_one.stage_one`, by name.
         """
         learnt = {"model": self.model, "rate": self.rate, "steps": self.attention}
         return {"world": world, "roles": roles, **learnt}
@@ -165,14 +189,17 @@ class OneLayerTraining(iw.Config):
         roles: Mapping[str, float],
         **options: Any,
     ) -> experiments.Computation:
-        """Return a computation of the similarity that follows from the facts of stage 1.
+        """Return the computation of the similarity that theory predicts from the facts of stage 1.
 
         Args:
-            labels: Its labels in the tables.
-            world: The world.
-            roles: Roles of its facts, with the weight of each.
+            labels: Further labels in the tables; ``model`` is ``one-layer``.
+            world: Config of the world.
+            roles: Roles of its facts that are trained, with the weight of each.
             **options: Further options of
                 :func:`inweights.probes.resemblance.predicted_similarity`.
+
+        Returns:
+            The computation ``foretold``, for each seed.
         """
         from inweights.probes.resemblance import predicted_similarity
 
@@ -190,7 +217,7 @@ class EndToEndTraining(iw.Config):
     """Settings of gradient descent of all parameters of a one-layer transformer (appendix A).
 
     Attributes:
-        model: Architecture.
+        model: Config of the transformer.
         rate: Learning rate.
         loss: Training loss at which a phase stops.
         steps: Largest number of updates of a phase.
@@ -209,8 +236,18 @@ class EndToEndTraining(iw.Config):
         Args:
             course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
                 ``AS-target``, ``two-hop`` or ``two-hop without identity``.
-            rho: Number of copies of the similarity premise.
-            frozen: Whether the value matrix is frozen in the second phase.
+            rho: Number of copies of the similarity premise (in a two-hop task, of the
+                facts of the first hop and of the identities), at least 1; by default 3.
+                Only ``joint`` and ``two-hop`` have copies.
+            frozen: Whether the value matrix is frozen in the second phase; by default
+                all parameters are trained.
+
+        Returns:
+            One phase or two (``first phase`` and ``second phase``), each of which stops
+            at the training loss ``loss``.
+
+        Raises:
+            ConfigError: ``rho`` is below 1, or the task is unknown.
         """
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
@@ -232,10 +269,13 @@ class GPTTraining(iw.Config):
     """Settings of a GPT that is trained end to end until its training loss is low enough.
 
     Attributes:
-        model: Architecture.
+        model: Config of the GPT.
         rate: Peak learning rate of AdamW, whose weight decay is 0.01.
-        losses: Training losses at which the phases of each task stop.
+        losses: For each task, the training loss at which each of its phases stops.
         steps: Largest number of updates of a phase.
+
+    Raises:
+        ConfigError: ``losses`` contains an unknown task.
     """
 
     model: iw.GPTConfig = iw.GPTConfig(
@@ -259,11 +299,15 @@ class GPTTraining(iw.Config):
         Args:
             course: Name of the task, a key of ``losses``: ``joint``, ``SA``, ``AS``,
                 ``two-hop`` or ``two-hop without identity`` by default.
-            rho: Number of copies of the similarity premise; of a two-hop task of the
-                facts of the first hop and of the identities.
+            rho: Number of copies of the similarity premise (in a two-hop task, of the
+                facts of the first hop and of the identities), at least 1; by default 3.
+                Only ``joint`` and ``two-hop`` have copies.
+
+        Returns:
+            One phase or two, each of which stops at its training loss.
 
         Raises:
-            ConfigError: No losses are known for the task.
+            ConfigError: ``losses`` does not contain the task, or ``rho`` is below 1.
         """
         check_names("course", [course], self.losses)
         return self.phases(phase_roles(course, rho), self.losses[course])
@@ -271,10 +315,13 @@ class GPTTraining(iw.Config):
     def phases(
         self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
     ) -> experiments.Curriculum:
-        """Return a curriculum with the given phases, whatever the facts are.
+        """Return a curriculum that trains the given roles of facts, phase by phase.
 
         Args:
-            parts: Roles that each phase trains, with the weight of each.
-            losses: Training loss at which each phase stops.
+            parts: For each phase, the roles that it trains, with the weight of each.
+            losses: Training loss at which each phase stops, as many as ``parts``.
+
+        Returns:
+            The phases, each of at most ``steps`` updates of AdamW.
         """
         return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)

@@ -36,20 +36,24 @@ class EmbMLPTraining(iw.Config):
 
     @property
     def model(self) -> iw.EmbMLPConfig:
-        """The architecture."""
+        """Config of the Emb-MLP, with the embedding width ``width``."""
         return iw.EmbMLPConfig(width=self.width)
 
     @property
     def curriculum(self) -> iw.Curriculum:
-        """A curriculum with one phase over all facts."""
+        """One phase of full-batch gradient descent over all facts, with the rate ``rate``."""
         return self.of_world(1)
 
     def of_world(self, facts: int) -> iw.Curriculum:
         """Return the curriculum for a world with the given number of facts.
 
+        Args:
+            facts: Number of facts of the world; has an effect only with ``per_fact``.
+
         Returns:
-            One phase of full-batch gradient descent; with ``per_fact`` its rate is
-            multiplied by the number of facts.
+            One phase of ``steps`` updates of full-batch gradient descent; with
+            ``per_fact`` its learning rate is ``rate`` times the number of facts,
+            otherwise ``rate``.
         """
         rate = self.rate * facts if self.per_fact else self.rate
         return iw.learners.two_hop_mlp(
@@ -58,14 +62,16 @@ class EmbMLPTraining(iw.Config):
 
 
 class GPTTraining(iw.Config):
-    """Settings of a GPT and its training.
+    """Settings of a GPT and its training, for the conditions of Identity Bridge, Figure 2.
 
     Attributes:
-        model: Architecture.
-        phase: Its only phase.
-        tuned_width: The width that the rate of the phase is meant for; at another one
-            it is scaled by this over it.
-        small_gamma: ``γ`` of the condition ``gpt-small``.
+        model: Config of the GPT.
+        phase: The only phase of its training.
+        tuned_width: Model width for which the learning rate of ``phase`` was chosen.
+            For another width, :attr:`scaled` multiplies the rate by ``tuned_width /
+            width``.
+        small_gamma: Exponent ``γ`` of the condition ``gpt-small``, whose initial
+            standard deviations are ``d^-γ`` for a matrix with ``d`` inputs.
         decay: Weight decay of the condition ``gpt-tied-decay``.
     """
 
@@ -79,7 +85,7 @@ class GPTTraining(iw.Config):
 
     @property
     def scaled(self) -> iw.Phase:
-        """The phase, with its learning rate scaled to the model's width."""
+        """The phase, with its learning rate times ``tuned_width`` over the model's width."""
         # A rate that suits one width is too large for a wider model: it falls as one over
         # the width.
         rate = self.phase.optimizer.rate * self.tuned_width / self.model.width
@@ -128,15 +134,19 @@ def trial(
     the same as ``gpt`` without random offsets of positions.
 
     Args:
-        name: Name of the condition.
-        world: The world.
-        gpt: Training of a GPT.
-        emb_mlp: Training of an Emb-MLP.
-        tied: Training of a GPT with a tied head.
-        **labels: Further labels.
+        name: Name of the condition, one of the six.
+        world: Config of the two-hop world.
+        gpt: Settings for ``gpt``, ``gpt-small`` and ``gpt-fixed``.
+        emb_mlp: Settings for ``emb-mlp``.
+        tied: Settings for ``gpt-tied`` and ``gpt-tied-decay``; by default
+            :data:`TIED_HEAD`.
+        **labels: Further labels, which become columns of the tables.
+
+    Returns:
+        The trial, with the label ``model`` (``name``) and the given labels.
 
     Raises:
-        ConfigError: The condition is unknown.
+        ConfigError: ``name`` is none of the six.
     """
     check_names("model", [name], (*CONDITIONS, FIXED))
     how = tied if name.startswith("gpt-tied") else gpt

@@ -31,11 +31,14 @@ def plan(settings: Settings) -> Plan:
             :class:`~inweights.recipes.shared.language.invented.InventedSettings`.
 
     Returns:
-        The computations ``before``
-        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) and
-        ``after`` (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
-        with the labels ``facts`` (real, invented), ``condition`` (one hop, two hops of
-        half, and identity). Values of labels are those of the default settings.
+        The computations ``before`` (the model before training) and ``after`` (the model
+        after fine-tuning), both by
+        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
+        are ``facts`` (``real``: people and substances, only in ``before``;
+        ``invented``) and, only in ``after``, ``condition``, the statements that are
+        trained: ``one hop`` (single facts), ``two hops of half`` (also the two-hop
+        facts through half of the bridges) or ``and identity`` (those and the identity
+        of each bridge).
     """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
@@ -67,11 +70,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
-          with ``accuracy``, the accuracy ``before`` training, and the ``excess`` over
-          chance. Columns: ``facts, condition, seed, what, distribution, accuracy,
-          before, chance, excess``.
-        - ``shown``: the rows of two-hop questions, with the labels of the figure
-          (``asked``). Columns: ``facts, condition, seed, what, distribution, accuracy,
+          as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
+          ``accuracy`` after training, accuracy ``before`` it, ``chance`` and ``excess``
+          (accuracy minus chance). Real facts have the ``condition`` ``pretrained``;
+          nothing is trained, so ``accuracy`` and ``before`` are equal. Columns:
+          ``facts, condition, seed, what, distribution, accuracy, before, chance,
+          excess``.
+        - ``shown``: the rows of two-hop questions (``what`` is ``composition`` or
+          ``thought``), with the labels of the figure, ``asked``: ``directly`` or ``step
+          by step``, followed by ``, trained`` if the answer was stated in the training
+          texts. Columns: ``facts, condition, seed, what, distribution, accuracy,
           before, chance, excess, asked``.
     """
     before = tables["before"]

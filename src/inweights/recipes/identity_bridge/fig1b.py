@@ -46,10 +46,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (emb-mlp, gpt), ``relations`` (1, 2), ``told``
-        (0.5), ``identity``; the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
-        settings.
+        Trials with the labels ``model`` (emb-mlp, gpt; the conditions of
+        :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations`` (number
+        of second relations: 1, 2), ``told`` (fraction of the two-hop facts that are
+        trained: 0.5), ``identity`` (whether the identity facts are trained: True,
+        False); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). Values of
+        labels are those of the default settings.
+
+    Raises:
+        ConfigError: ``models`` contains an unknown condition, or a world cannot have
+            these numbers.
     """
     training = settings.gpt, settings.emb_mlp
     trials = []
@@ -83,12 +89,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy_among, chance, loss, right_answers``.
 
     Returns:
-        - ``queries``: a row per run and ``distribution``, with ``accuracy``. Columns:
-          those of ``accuracy``.
-        - ``shown``: the same with the labels of the figure, ``given`` and ``world``.
-          Columns: those of ``accuracy``, and ``given, world``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
-          Columns: ``model, relations, told, identity, seed, accuracy``.
+        - ``queries``: a row per run and ``distribution`` (``in``: through bridges some
+          of whose two-hop facts are trained; ``out``: all others) of the two-hop
+          queries, with ``accuracy``. Columns: those of ``accuracy``.
+        - ``shown``: the same rows with the labels of the figure: ``given`` (``with
+          identity`` or ``without``) and ``world`` (number of second relations, whether
+          two-hop facts are trained, and the distribution, in words). Columns: those of
+          ``accuracy``, and ``given, world``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
+          known role. Columns: ``model, relations, told, identity, seed, accuracy``.
     """
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
     given = (

@@ -62,9 +62,14 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
-        gpt-tied-decay, gpt-fixed), ``identity``, ``complexity`` (1, 2, 3, 5); the
-        measure ``accuracy`` (:func:`inweights.probes.accuracy`). Values of labels are
-        those of the default settings.
+        gpt-tied-decay, gpt-fixed; the conditions of
+        :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (whether
+        the identity facts are trained: True, False), ``complexity`` (``C``: 1, 2, 3,
+        5); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). Values of
+        labels are those of the default settings.
+
+    Raises:
+        ConfigError: A name of a model is unknown, or a world cannot have these numbers.
     """
     training = settings.gpt, settings.emb_mlp, settings.tied
     arms = (
@@ -94,18 +99,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy_among, chance, loss, right_answers``.
 
     Returns:
-        - ``compositions``: a row per run, with ``accuracy`` and ``one_over_c``.
-          Columns: those of ``accuracy``, and ``one_over_c, bridge``.
+        - ``compositions``: a row per run, the accuracy on the compositions outside of
+          the training distribution, with ``one_over_c`` (1/C, for comparison) and
+          ``bridge`` (``with identity`` or ``without identity``, for figures). Columns:
+          those of ``accuracy``, and ``one_over_c, bridge``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
           ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
           ``one_over_c, excess``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
-          Columns: ``model, identity, complexity, seed, accuracy``.
-        - ``known``: ``compositions``; the accuracy is NaN if the accuracy on a role of
-          facts is below .99. Columns: those of ``accuracy``, and ``one_over_c,
-          recall``.
-        - ``controls``: ``compositions`` of the runs without identity, by ``head``.
-          Columns: those of ``accuracy``, and ``one_over_c, head``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
+          known role. Columns: ``model, identity, complexity, seed, accuracy``.
+        - ``known``: the rows of ``compositions``, with ``recall`` (accuracy on the
+          least known role of facts); where it is below .99, ``accuracy`` is NaN.
+          Columns: those of ``accuracy``, and ``one_over_c, recall``.
+        - ``controls``: the rows of ``compositions`` without identity, with ``head``
+          (``tied`` or ``untied``). Columns: those of ``accuracy``, and ``one_over_c,
+          head``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

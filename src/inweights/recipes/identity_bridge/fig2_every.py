@@ -56,10 +56,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
-        gpt-tied-small), ``complexity`` (1 to 8); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
-        settings.
+        Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied; the
+        conditions of :func:`~inweights.recipes.identity_bridge.common.trial`; and
+        gpt-tied-small, with a tied head and small initialisation), ``complexity``
+        (``C``: 1 to 8); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
+        Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: A world cannot have these numbers.
     """
     arms = (
         (EVERY, settings.complexities),
@@ -98,15 +102,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``.
 
     Returns:
-        - ``compositions``: a row per run, with ``accuracy`` and ``one_over_c``.
-          Columns: those of ``accuracy``, and ``one_over_c``.
+        - ``compositions``: a row per run, the accuracy on the compositions, with
+          ``one_over_c`` (1/C, for comparison). Columns: those of ``accuracy``, and
+          ``one_over_c``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
           ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
           ``one_over_c, excess``.
-        - ``excess_among``: the same for the accuracy among the objects. Columns: as in
-          ``excess``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
-          Columns: ``model, complexity, seed, accuracy``.
+        - ``excess_among``: the same, but ``excess`` is ``accuracy_among`` (the accuracy
+          among the objects) minus 1/C. Columns: as in ``excess``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
+          known role. Columns: ``model, complexity, seed, accuracy``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

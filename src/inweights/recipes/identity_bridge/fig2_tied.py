@@ -47,12 +47,17 @@ def plan(settings: Settings) -> Plan:
             ``controls``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (gpt-tied, gpt-tied-decay), ``start`` (GPT-2's,
-        uniform), ``identity``, ``complexity`` (1, 3); the measure ``accuracy``
+        Trials with the labels ``model`` (gpt-tied, gpt-tied-decay; the conditions of
+        :func:`~inweights.recipes.identity_bridge.common.trial`), ``start`` (how the
+        matrices that write into the residual stream are initialised: ``GPT-2's``,
+        smaller by depth; ``uniform``, with the same standard deviation as all other
+        matrices), ``identity`` (whether the identity facts are trained: True, False),
+        ``complexity`` (``C``: 1, 3); the measure ``accuracy``
         (:func:`inweights.probes.accuracy`). Values of labels are those of the default
-        settings. ``start`` is how the matrices that write into the residual stream are
-        drawn at first: smaller by depth, as in GPT-2, or with the same standard
-        deviation as all other matrices (uniform).
+        settings.
+
+    Raises:
+        ConfigError: A world cannot have these numbers.
     """
     arms = (
         (GPT2, True, settings.complexities),
@@ -93,11 +98,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy_among, chance, loss, right_answers``.
 
     Returns:
-        - ``compositions``: a row per run, with ``accuracy``, ``one_over_c`` and ``arm``
-          (its identity and start). Columns: those of ``accuracy``, and ``one_over_c,
+        - ``compositions``: a row per run, the accuracy on the compositions, with
+          ``one_over_c`` (1/C, for comparison) and ``arm`` (identity and start, in
+          words, for the figure). Columns: those of ``accuracy``, and ``one_over_c,
           arm``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
-          Columns: ``model, start, identity, complexity, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
+          known role. Columns: ``model, start, identity, complexity, seed, accuracy``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

@@ -30,8 +30,8 @@ class Size(iw.Config):
     """One size of the world, and the training that suits it.
 
     Attributes:
-        n: Subjects and objects N.
-        training: Of Emb-MLP.
+        n: Number ``N`` of subjects and of objects.
+        training: Settings of the Emb-MLP and its training.
     """
 
     n: int
@@ -44,7 +44,7 @@ class Settings(iw.Config):
     Values for other scales are in ``fig3.toml``.
 
     Attributes:
-        shown: The ``N`` whose templates are drawn and judged.
+        shown: The ``N`` whose templates are drawn and judged; one of ``sizes``.
         sizes: All ``N``, each with its training.
     """
 
@@ -57,20 +57,24 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Emb-MLP at complexity one for every ``N``, with and without identity.
+    """Plan Emb-MLP at complexity one for every ``N``, with and without identity.
 
     Args:
         settings: The recipe's settings, such as ``shown`` and ``sizes``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``n`` (10, 20, 50), ``identity``; the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`), ``tokens``
+        Trials with the labels ``n`` (``N``: 10, 20, 50), ``identity`` (whether the
+        identity facts are trained: True, False); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``tokens``
         (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n`` 10),
         ``one_hop`` (:func:`inweights.probes.templates` with ``rows="first_hop"``; only
         for ``n`` 10) and ``two_hop`` (:func:`inweights.probes.templates` with
         ``rows="composition"``; only for ``n`` 10). Values of labels are those of the
         default settings.
+
+    Raises:
+        ConfigError: A world cannot have these numbers.
     """
     trials = [
         Trial(
@@ -102,17 +106,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             value, top, answer``). All have the columns ``n, identity, seed``.
 
     Returns:
-        - ``panels``: the templates of the first seed, with the ``panel`` that shows
-          them. Columns: those of ``tokens``, and ``panel``.
-        - ``peaks``: share of the rows of subjects and bridges whose largest logit is
-          their ``own`` bridge or object. Columns: ``seed, n, identity, row_group,
-          column_group, own``.
-        - ``selectors``: how much more each relation raises bridges than objects
-          (``toward_bridges``). Columns: ``seed, n, identity, row_group,
+        - ``panels``: the templates of the first seed, with ``panel``, the title of the
+          panel that shows them. Columns: those of ``tokens``, and ``panel``.
+        - ``peaks``: a row per run, ``row_group`` (``subject`` or ``bridge``) and
+          ``column_group`` (``bridge`` or ``object``), with ``own``, the share of the
+          rows whose largest logit in that column group is their own bridge or object.
+          Columns: ``seed, n, identity, row_group, column_group, own``.
+        - ``selectors``: a row per run and relation (``row_group`` is ``first_relation``
+          or ``second_relation``), with ``toward_bridges``, its mean logit of bridges
+          minus that of objects. Columns: ``seed, n, identity, row_group,
           toward_bridges``.
-        - ``compositions``: accuracy on compositions. Columns: those of ``accuracy``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
-          Columns: ``n, identity, seed, accuracy``.
+        - ``compositions``: a row per run, the accuracy on the compositions. Columns:
+          those of ``accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
+          known role. Columns: ``n, identity, seed, accuracy``.
     """
     tokens = tables["tokens"]
     panels = [

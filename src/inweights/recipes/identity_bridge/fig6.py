@@ -42,11 +42,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay); the
+        Trials with the label ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay; the
+        conditions of :func:`~inweights.recipes.identity_bridge.common.trial`); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``alignment``
         (:func:`inweights.probes.alignment`) and ``states``
         (:func:`inweights.probes.bridge_projection`; first seed only). Values of labels
         are those of the default settings.
+
+    Raises:
+        ConfigError: ``models`` contains an unknown condition, or the world cannot have
+            these numbers.
     """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining(), settings.tied
@@ -77,17 +82,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             y, trustworthiness``). All have the columns ``model, seed``.
 
     Returns:
-        - ``states``: two-dimensional projections of hidden states, with a ``note`` on
-          their trustworthiness. Columns: those of the measured ``states``, and
-          ``note``.
-        - ``alignment``: a row per run, layer and place in the prompt. Columns: those of
-          the measured ``alignment``, and ``compared``.
-        - ``by_model``: mean ``cosine``, ``contrast`` and ``nearest`` over the blocks.
+        - ``states``: two-dimensional projections of hidden states, with ``note``, which
+          states their trustworthiness for the figure. Columns: those of the measured
+          ``states``, and ``note``.
+        - ``alignment``: a row per run, place in the prompt and layer, with
+          ``compared``, the two prompts whose states are compared (for the figure).
+          Columns: those of the measured ``alignment``, and ``compared``.
+        - ``by_model``: a row per run and ``place`` (``first_hop`` or ``query``), with
+          the means over the blocks of ``cosine``, ``contrast`` and ``nearest``.
           Columns: ``model, seed, place, cosine, contrast, nearest``.
-        - ``known``: accuracy on compositions; NaN if the accuracy on a role of facts is
-          below .99. Columns: those of ``accuracy``, and ``recall``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
-          Columns: ``model, seed, accuracy``.
+        - ``known``: a row per run, the accuracy on the compositions, with ``recall``
+          (accuracy on the least known role of facts); where it is below .99,
+          ``accuracy`` is NaN. Columns: those of ``accuracy``, and ``recall``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
+          known role. Columns: ``model, seed, accuracy``.
     """
     # Neighbours in the plane need not be neighbours before: the picture says how far
     # that can be trusted.
@@ -115,12 +123,17 @@ contrast = number("by_model", "contrast")
 
 
 def tighter(more: str, less: str, place: str) -> list[Score]:
-    """Return two scores: by how much alignment and contrast of one model exceed another's.
+    """Return two scores: by how much alignment and contrast of one model exceed those of another.
 
     Args:
-        more: Label of the model.
-        less: Label of the other one.
-        place: Where in the prompt.
+        more: Label ``model`` of the one.
+        less: Label ``model`` of the other.
+        place: Place in the prompt: ``first_hop`` (``(e1, r1)``) or ``query`` (``(e1,
+            r1, r2)``).
+
+    Returns:
+        The differences, ``more`` minus ``less``, of the mean cosine over the blocks,
+        and of its contrast.
     """
     both = [score.at(place=place) for score in (cosines, contrast)]
     return [score.at(model=more) - score.at(model=less) for score in both]

@@ -45,15 +45,21 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (gpt-small, gpt); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`; during training), ``alignment``
+        Trials with the label ``model`` (gpt-small, gpt; the conditions of
+        :func:`~inweights.recipes.identity_bridge.common.trial`); the measures
+        ``accuracy`` (:func:`inweights.probes.accuracy`; during training), ``alignment``
         (:func:`inweights.probes.alignment`; during training), ``memory``
         (:func:`inweights.probes.shared_memory`; during training), ``logits``
         (:func:`inweights.probes.templates` with ``rows="composition"``; during
         training, only for ``model`` gpt-small, first seed only) and ``states``
         (:func:`inweights.probes.bridge_projection` with ``method="pca"``,
         ``place="query"``; during training, only for ``model`` gpt-small, first seed
-        only). Values of labels are those of the default settings.
+        only). Values of labels are those of the default settings. Measures during
+        training are taken every ``every`` steps.
+
+    Raises:
+        ConfigError: ``models`` contains an unknown condition, or the world cannot have
+            these numbers.
     """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining()
@@ -90,19 +96,26 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             y, trustworthiness``). All have the columns ``model, seed, step``.
 
     Returns:
-        - ``curves``: ``value`` of five ``series`` by step. Columns: ``model, seed,
-          step, series, value``.
+        - ``curves``: a row per run, step and ``series`` (``accuracy`` on compositions,
+          ``recall`` of the least known role of facts, ``alignment at r1`` and
+          ``alignment at r2``: share of subjects whose own bridge is nearest, mean over
+          the blocks; ``memory a → c``: share of the prompts ``(a, r2)`` that reach an
+          object of their subject), with its ``value``. Columns: ``model, seed, step,
+          series, value``.
         - ``film_curves``: the curves of the model that the animation shows. Columns: as
           in ``curves``.
-        - ``leads``: a row per run, with the number of steps by which alignment and
-          memory reach half of their rise before accuracy does. Columns: ``model, seed,
-          accuracy, recall, alignment at r1, alignment at r2, memory a → c,
-          alignment_r1_leads, memory_leads``.
-        - ``at_recall``: accuracy at the first step at which the facts are known (recall
-          of :data:`KNOWN`, .99, or more); NaN if they never are. Columns: ``model,
-          seed, step, accuracy``.
-        - ``in_step``: ``correlation`` of accuracy with cosine and with contrast over
-          the steps of a run. Columns: ``model, seed, place, correlation, by``.
+        - ``leads``: a row per run, with the step at which each series is half-way from
+          its first value to its largest, and two differences in steps:
+          ``alignment_r1_leads`` and ``memory_leads``, by how much alignment at r1 and
+          memory precede accuracy. Columns: ``model, seed, accuracy, recall, alignment
+          at r1, alignment at r2, memory a → c, alignment_r1_leads, memory_leads``.
+        - ``at_recall``: a row per run: the first ``step`` at which the facts are known
+          (recall of :data:`KNOWN`, .99, or more) and the ``accuracy`` on compositions
+          at it; NaN if they never are. Columns: ``model, seed, step, accuracy``.
+        - ``in_step``: a row per run, ``place`` (``first_hop`` or ``query``) and ``by``
+          (``cosine`` or ``contrast``), with ``correlation``, Pearson's correlation over
+          the steps of accuracy on compositions and this column of the alignment.
+          Columns: ``model, seed, place, correlation, by``.
         - ``states``: projections of the hidden states, each rotated to match the
           previous frame. Columns: those of the measured ``states``.
     """

@@ -56,23 +56,29 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the files of each model, by its name, if it is not made from a seed."""
+        """Hash of the files of each model, by its name; models of a package are left out.
+
+        Raises:
+            DataError: A file of a model cannot be read.
+        """
         return contents_of(*self.models)
 
 
 def plan(settings: Settings) -> Plan:
-    """Return one fine-tune for each model and condition, on real facts.
+    """Plan one fine-tuning for each model and condition, on real facts.
 
     Args:
         settings: The recipe's settings, such as ``models``, ``device`` and ``tokens``;
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``before``
-        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) and
-        ``after`` (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
-        with the labels ``model`` (@smollm2), ``condition`` (one-hop, with identity,
-        second hop only). Values of labels are those of the default settings.
+        The computations ``before`` (the model before training) and ``after`` (the model
+        after fine-tuning), both by
+        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
+        are ``model`` (@smollm2) and, only in ``after``, ``condition``, the statements
+        that are trained: ``one-hop`` (single facts), ``with identity`` (those and the
+        identity of each bridge) or ``second hop only`` (the control: the facts about
+        the bridges alone). Values of labels are those of the default settings.
     """
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()
@@ -100,17 +106,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             contrast``.
 
     Returns:
-        - ``accuracy``: a row per run and kind of question; ``gain`` is the accuracy
-          minus that before training. Columns: ``model, condition, seed, what,
-          distribution, accuracy, before, chance, excess, gain``.
-        - ``sets``: rises of probability by ``set`` of questions (correct, partial,
-          incorrect). Columns: ``model, condition, seed, set, decades, own, rise,
+        - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
+          as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it;
+          ``gain`` is ``accuracy`` minus ``before``, the accuracy before training.
+          Columns: ``model, condition, seed, what, distribution, accuracy, before,
+          chance, excess, gain``.
+        - ``sets``: a row per run and ``set`` of questions (``D_correct``,
+          ``D_partial``, ``D_incorrect``), the mean rises of probability for the prompt
+          ``(e1, r2)``, as :func:`~inweights.recipes.shared.language.tables.rises`
+          returns them. Columns: ``model, condition, seed, set, decades, own, rise,
           share_rise``.
-        - ``all``: the same over all questions. Columns: as in ``sets``.
-        - ``shown``: ``sets`` as rows, with the labels of the figure. Columns: ``model,
-          condition, seed, set, what, value``.
-        - ``kept``: ``accuracy`` with the labels of the figure. Columns: ``model,
-          condition, seed, what, distribution, accuracy, before, chance, excess``.
+        - ``all``: a row per run: the same over all questions; ``set`` is ``all``.
+          Columns: as in ``sets``.
+        - ``shown``: ``sets`` with one row per ``what`` (``probability`` or ``share
+          among candidates``), whose rise is ``value``, for the figure. Columns:
+          ``model, condition, seed, set, what, value``.
+        - ``kept``: ``accuracy`` with the names of the kinds of questions (``what``)
+          that the figure shows. Columns: ``model, condition, seed, what, distribution,
+          accuracy, before, chance, excess``.
     """
     measured = both_times(tables["before"], tables["after"], ["model"])
     accuracy = accuracies(measured, LABELS)

@@ -22,9 +22,10 @@ class Settings(iw.Config):
     """Settings of Figures 4 and 5.
 
     Attributes:
-        n: ``N`` of the world that is drawn.
-        sizes: All ``N`` that are judged.
-        gap: Certified gap of every solution.
+        n: ``N``, the number of subjects and of objects, of the world whose templates
+            are drawn.
+        sizes: All values of ``N`` at which the optimum is judged.
+        gap: Relative duality gap that every solution has to certify.
     """
 
     n: int = 10
@@ -33,16 +34,26 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings, identity: bool) -> Plan:
-    """Plan the solution of program (2) for every size; nothing is trained.
+    """Plan the solution of program (2) for every size, without any training.
+
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits of least nuclear
+    norm with which each trained fact has a margin of at least 1.
 
     Args:
         settings: Sizes and gap.
         identity: Whether the identity facts are trained.
 
     Returns:
-        Trials with the label ``n``, each of which is solved and not trained; the
-        measures ``tokens``, ``margins``, ``norms``, ``first_hop`` and ``composition``;
-        the computation ``bounds``, also by ``n``.
+        Trials with the label ``n`` (``settings.n`` and all ``sizes``), each of which is
+        solved and not trained, for the first seed only; the measures ``tokens``,
+        ``first_hop`` and ``composition`` (:func:`inweights.probes.templates` of these
+        rows; the last two only for ``settings.n``), ``margins``
+        (:func:`inweights.probes.margins`) and ``norms``
+        (:func:`inweights.probes.nuclear_norm`); the computation ``bounds``
+        (:func:`~inweights.theory.identity_bridge.proof.known_norm`), also by ``n``.
+
+    Raises:
+        ConfigError: A size is no size of a world, or ``gap`` is not a gap of a solver.
     """
     sizes = dict.fromkeys([settings.n, *settings.sizes])
     trials = [
@@ -85,17 +96,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (``check, value``). All have the columns ``n, seed``.
 
     Returns:
-        - ``panels``: templates of the world in the figure, with the name of their
-          ``panel``. Columns: ``n, seed, row, row_group, column, column_group, value,
-          top, answer, panel``.
-        - ``peaks``: share of the rows that peak on their ``own`` bridge or object.
+        - ``panels``: the templates of the world in the figure, with ``panel``, the
+          title of the panel that shows them. Columns: ``n, seed, row, row_group,
+          column, column_group, value, top, answer, panel``.
+        - ``peaks``: a row per ``n``, ``row_group`` (``subject`` or ``bridge``) and
+          ``column_group`` (``bridge`` or ``object``), with ``own``, the share of the
+          rows whose largest logit in that column group is their own bridge or object.
           Columns: ``seed, n, row_group, column_group, own``.
-        - ``blocks``: ``contrast`` and ``spread`` of each block of logits. Columns:
-          ``seed, n, row_group, column_group, contrast, spread``.
-        - ``extremes``: ``least`` and ``largest`` margin over the compositions of a
-          world. Columns: ``n, seed, least, largest``.
-        - ``norms``: the nuclear norm of each solution; ``gap`` is its relative distance
-          from the proven bound. Columns: ``n, seed, least_margin, norm, bound, gap``.
+        - ``blocks``: a row per ``n``, ``row_group`` and ``column_group``, as
+          :func:`~inweights.recipes.shared.derived_templates.blocks` returns it:
+          ``contrast`` (mean of the own logits minus that of the others) and ``spread``
+          (range of the others). Columns: ``seed, n, row_group, column_group, contrast,
+          spread``.
+        - ``extremes``: a row per ``n``, with the ``least`` and the ``largest`` margin
+          over the compositions. Columns: ``n, seed, least, largest``.
+        - ``norms``: a row per ``n``, with the nuclear norm of the solution (``norm``),
+          the proven least norm (``bound``) and ``gap``, 1 minus bound over norm.
+          Columns: ``n, seed, least_margin, norm, bound, gap``.
     """
     bounds = tables["bounds"].select("n", bound="value")
     shown = tables["composition"]["n"].min()

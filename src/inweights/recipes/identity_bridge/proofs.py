@@ -14,10 +14,23 @@ def computations(
 ) -> list[experiments.Computation]:
     """Return the computation of every step of the proofs at every size.
 
+    Each computation returns the columns ``check`` (name of a number) and ``value``, to
+    which its labels are added.
+
     Args:
-        sizes: Numbers of entities.
-        small: Numbers of entities for steps with random matrices.
-        worlds: Number of entities and complexity of each further world.
+        sizes: Numbers of entities of each kind at which the steps with closed forms are
+            checked.
+        small: Numbers of entities for steps with random or whole matrices, whose cost
+            grows fast.
+        worlds: Pairs of number of subjects and complexity at which the full program (2)
+            is solved, with and without identities.
+
+    Returns:
+        The computations ``with``, ``without``, ``point`` and ``kkt`` with the label
+        ``n`` (each of ``sizes``), ``random`` with ``n`` (each of ``small``),
+        ``averaging`` and ``proof`` with ``n`` and ``identity``, and ``full`` with
+        ``n``, ``identity`` and ``complexity``. ``random`` and ``averaging`` are
+        computed for each seed.
     """
     one_size: dict[str, Callable[..., pl.DataFrame]] = {
         "with": proof.with_identity,

@@ -25,15 +25,16 @@ class Settings(iw.Config):
     Values for other scales are in ``theory.toml``.
 
     Attributes:
-        sizes: Values of ``N`` at which the steps of the proofs are checked.
+        sizes: Values of ``N``, the number of entities of each kind, at which the steps
+            of the proofs are checked; from 2 to 10⁹.
         full: Values of ``N`` at which the full program is compared with the symmetric
-            one.
+            one; from 2 to 10⁹.
         ties: ``N`` of the worlds with complexity above 1.
         complexities: Values of ``C`` of those worlds.
         trained: ``N`` of the worlds that are trained.
-        steps: Updates of every training.
+        steps: Number of updates of every training.
         every: Updates between two measurements of the direction of the weights.
-        rate: Learning rate.
+        rate: Learning rate of gradient descent.
         width: Width of Emb-MLP.
     """
 
@@ -61,10 +62,11 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``identity``, ``training`` (standard, small
-        initialisation, large initialisation, weight decay); the measures ``directions``
-        (:func:`inweights.probes.direction`; during training), ``ends``
-        (:func:`inweights.probes.direction`) and ``accuracy``
+        Trials with the labels ``identity`` (whether the identity facts are trained:
+        True, False), ``training`` (standard, small initialisation, large
+        initialisation, weight decay: the initial scale and decay of :data:`TRAININGS`);
+        the measures ``directions`` (:func:`inweights.probes.direction`; during
+        training), ``ends`` (:func:`inweights.probes.direction`) and ``accuracy``
         (:func:`inweights.probes.accuracy`); the computations ``with``
         (:func:`~inweights.theory.identity_bridge.proof.with_identity`), ``without``
         (:func:`~inweights.theory.identity_bridge.proof.without`), ``point``
@@ -74,7 +76,6 @@ def plan(settings: Settings) -> experiments.Plan:
         (:func:`~inweights.theory.identity_bridge.full_matrices.averaging`), ``proof``
         (:func:`~inweights.theory.identity_bridge.full_matrices.certificate`) and
         ``full`` (:func:`~inweights.theory.identity_bridge.full_matrices.full_program`).
-        Values of labels are those of the default settings.
     """
     worlds = [(n, 1) for n in settings.full] + [
         (settings.ties, c) for c in settings.complexities
@@ -107,23 +108,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return margins by ``n``, the expected accuracy minus 1/C, and whether signs agree.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``directions``
-            (:func:`inweights.probes.direction`: ``identity, training, cosine,
-            least_margin, excess, query_margin, expected, step``), ``ends``
-            (:func:`inweights.probes.direction`: ``identity, training, cosine,
-            least_margin, excess, query_margin, expected``) and nine more tables with
-            the columns of the second. All have the columns ``seed``.
+        tables: The tables that :func:`plan` makes, by name: ``directions`` and ``ends``
+            (:func:`inweights.probes.direction`: ``identity, training, seed, cosine,
+            least_margin, excess, query_margin, expected``; ``directions`` also
+            ``step``); ``accuracy``, which is not used; and those of the computations,
+            with the columns ``check`` and ``value``, ``seed`` and their labels:
+            ``with`` and ``without`` (``n``) and ``full`` (``n, identity, complexity``)
+            are used.
 
     Returns:
-        - ``margins``: margins of theorems 1 and 2 by ``n``. Columns: ``n, seed, check,
-          value, identity``.
-        - ``expected``: ``excess`` of the accuracy that the program expects over 1/C.
-          Columns: ``n, identity, complexity, seed, check, value, excess``.
-        - ``ends``: a row per training at its end; ``agrees``, 1 where trained and
-          predicted margin have one sign. Columns: those of the measured ``ends``, and
-          ``agrees``.
-        - ``curves``: direction of the weights by step. Columns: those of
-          ``directions``, and ``condition``.
+        - ``margins``: a row per ``n`` and theorem: the margin of the compositions at
+          the optimum (``value``) with identity (``check`` is ``thm 1``, which is
+          positive) and without (``thm 2``, negative); ``identity`` names the case for
+          the figure. Columns: ``n, seed, check, value, identity``.
+        - ``expected``: a row per ``complexity`` above 1, with identity: the accuracy on
+          compositions that the optimum predicts (``value``), and ``excess``, this minus
+          1/C. Columns: ``n, identity, complexity, seed, check, value, excess``.
+        - ``ends``: a row per run at the end of training; ``agrees`` is 1.0 if the
+          trained and the predicted median margin of the queries have the same sign,
+          otherwise 0.0 (also if a fact is not known). Columns: those of the measured
+          ``ends``, and ``agrees``.
+        - ``curves``: a row per run and step, with ``condition`` (``with identity`` or
+          ``without``, for the figure). Columns: those of ``directions``, and
+          ``condition``.
     """
     shown = (("with", "thm 1", "with identity"), ("without", "thm 2", "without"))
     margins = [

@@ -21,12 +21,13 @@ class Settings(iw.Config):
 
     Attributes:
         groups: Number of groups.
-        cells: Pairs of numbers: members of a group, and of how many of them the second
-            value is stated.
-        width: Width between the two matrices, and of the one matrix; at least the
-            number of tokens.
-        std: Standard deviation of all matrices at the start.
-        rates: Two learning rates: of the product of two matrices, and of the one.
+        cells: Worlds, each given by two numbers: members of a group, and how many of
+            them have their second value stated.
+        width: Number of columns of the first of two matrices, and width of the single
+            matrix; at least the number of tokens.
+        std: Initial standard deviation of all matrices.
+        rates: Two learning rates: of the product of two matrices, and of the single
+            matrix.
         steps: Number of updates.
     """
 
@@ -39,22 +40,26 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return a product of two matrices and one matrix on every world.
+    """Plan the training of a product of two matrices and of one matrix on every world.
 
-    Emb-MLP is ``W_V`` of one-hot tokens, times ``W_O``.
+    The two matrices are those of an Emb-MLP: ``W_V``, which is applied to one-hot
+    tokens, and ``W_O``.
 
     Args:
         settings: The recipe's settings, such as ``groups``, ``cells`` and ``width``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``members`` (8, 16), ``told`` (1, 3), ``model`` (two
-        matrices, one matrix); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``ends``
-        (:func:`inweights.probes.direction`), ``nuclear``
+        Trials with the labels ``members`` (of a group: 8, 16), ``told`` (number of
+        members whose second value is trained: 1, 3), ``model`` (``two matrices``, ``one
+        matrix``); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
+        ``ends`` (:func:`inweights.probes.direction`), ``nuclear``
         (:func:`inweights.probes.nuclear_norm`) and ``frobenius``
         (:func:`inweights.probes.nuclear_norm` with ``order="fro"``). Values of labels
         are those of the default settings.
+
+    Raises:
+        ConfigError: A world cannot have these numbers.
     """
     init = iw.Init(std=settings.std)
     models: dict[str, experiments.ModelConfig] = {
@@ -91,7 +96,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on what is asked, ``questions``, and on the facts, ``memorised``.
+    """Return accuracy on the queries, ``questions``, and on the facts, ``memorised``.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -104,9 +109,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             norm``). All have the columns ``members, told, model, seed``.
 
     Returns:
-        - ``questions``: the rows of ``accuracy`` for queries, with the same columns.
-        - ``memorised``: the ``accuracy`` of each run on the facts of its least known
-          role. Columns: ``model, members, told, seed, accuracy``.
+        - ``questions``: a row per run, role and distribution of the queries. Columns:
+          those of ``accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
+          known role. Columns: ``model, members, told, seed, accuracy``.
     """
     return {
         "questions": tables["accuracy"].filter(pl.col("part") == "queries"),

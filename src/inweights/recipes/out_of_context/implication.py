@@ -31,19 +31,24 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return every number of examples and counter-examples that leaves members to ask about.
+    """Plan every number of examples and counter-examples that leaves members to ask about.
 
     Args:
         settings: The recipe's settings, such as ``groups``, ``members`` and ``told``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``told`` (1, 3), ``denied`` (0, 1, 3, 4), ``model``
-        (Emb-MLP; Emb-MLP, decay; GPT, small); the measures ``trained``
-        (:func:`inweights.probes.margins`) and ``accuracy``
+        Trials with the labels ``told`` (number of members whose second value is
+        trained: 1, 3), ``denied`` (number of further members for whom the value of
+        another group is trained: 0, 1, 3, 4), ``model`` (Emb-MLP; Emb-MLP, decay; GPT,
+        small: the conditions of :meth:`~.kinds.Training.learners`); the measures
+        ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
         (:func:`inweights.probes.accuracy`); the computation ``predicted``
         (:func:`~inweights.theory.prediction.predict.predicted_queries`). Values of
         labels are those of the default settings.
+
+    Raises:
+        ConfigError: A world cannot have these numbers.
     """
     worlds: list[tuple[dict[str, experiments.Value], experiments.WorldConfig]] = [
         (

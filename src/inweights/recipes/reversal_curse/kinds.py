@@ -17,14 +17,15 @@ GPT = "GPT, small"
 
 
 class Training(iw.Config):
-    """How the two models are trained.
+    """Settings of the two models, Emb-MLP and GPT, and of their training.
 
     Attributes:
         width: Width of Emb-MLP.
         rate: Learning rate of Emb-MLP.
-        steps: Updates of Emb-MLP.
+        steps: Number of updates of Emb-MLP.
         decay: Weight decay of the condition with decay, and of its prediction.
-        gpt: The GPT and its training.
+        gpt: The GPT and its training; its initialisation has the exponent
+            ``small_gamma``.
     """
 
     width: int = 64
@@ -34,7 +35,13 @@ class Training(iw.Config):
     gpt: GPTTraining = NARROW
 
     def learners(self) -> dict[str, tuple[experiments.ModelConfig, iw.Curriculum]]:
-        """Return model and curriculum of every condition, by its name."""
+        """Return model and curriculum of every condition, by its name.
+
+        Returns:
+            Three pairs by name: ``Emb-MLP`` (gradient descent without decay),
+            ``Emb-MLP, decay`` (with the weight decay ``decay``) and ``GPT, small``
+            (small initialisation).
+        """
         emb = iw.EmbMLPConfig(width=self.width)
         plain, decayed = (
             iw.Curriculum(
@@ -71,15 +78,18 @@ def plan(
 
     Args:
         worlds: Labels and config of each world.
-        training: How the models are trained.
-        undecayed: Decay of the prediction for the Emb-MLP without decay; ``None`` for
-            program (2) (Identity Bridge §4.3: the least nuclear norm under margins of
-            1).
+        training: Settings of the models and their training.
+        undecayed: Weight decay of the prediction for the Emb-MLP without decay;
+            ``None`` for program (2) (Identity Bridge §4.3: the least nuclear norm under
+            margins of 1).
 
     Returns:
-        Trials with the labels of the worlds and ``model`` (the keys of
-        :meth:`Training.learners`); the measures ``trained`` (margins) and ``accuracy``; the
-        computation ``predicted``, by the same labels.
+        Trials with the labels of the worlds and ``model`` (Emb-MLP; Emb-MLP, decay;
+        GPT, small: the conditions of :meth:`Training.learners`); the measures
+        ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
+        (:func:`inweights.probes.accuracy`); the computation ``predicted``
+        (:func:`inweights.theory.predicted_queries`) for both kinds of Emb-MLP, by the
+        same labels and for each seed.
     """
     trials = []
     computations = []
@@ -117,7 +127,18 @@ def plan(
 def common_scores(
     *labels: str, **where: experiments.Value
 ) -> dict[str, experiments.Judged]:
-    """Return what is judged of every kind of question: the programs agree, the facts are known."""
+    """Return the judged scores of every kind of question: predictions agree, facts are known.
+
+    Args:
+        *labels: Labels that name the worlds; recall has to hold for all their values.
+        **where: Values of labels, by name, to which agreement is restricted.
+
+    Returns:
+        By the id of the claim: ``soft-program-agrees`` (agreement of at least .98 for
+        the Emb-MLP with decay), ``program-2-agrees`` (at least .9 without decay) and
+        ``memorised`` (accuracy of at least .99 of the Emb-MLP without decay on its
+        least known role).
+    """
     agrees = experiments.share("agreement", "agrees", **where)
     known = experiments.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
     return {
@@ -133,16 +154,22 @@ def derive(
     """Return accuracy on the queries, agreement with the prediction, and recall of the facts.
 
     Args:
-        tables: Measured tables, by name.
+        tables: The tables that :func:`plan` makes, by name: ``trained``
+            (:func:`inweights.probes.margins`), ``accuracy``
+            (:func:`inweights.probes.accuracy`) and ``predicted``
+            (:func:`inweights.theory.predicted_queries`).
         labels: Columns that name the worlds.
         by: Labels by which agreement is given separately; by default it is one number.
 
     Returns:
-        - ``questions``: a row per run and role of queries, with ``accuracy``.
-        - ``agreement``: share of the queries for which predicted and trained margin
-          have one sign (``agrees``); queries that the prediction calls tied are left
-          out.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
+        - ``questions``: a row per run, role and distribution of the queries: the rows
+          of ``accuracy`` whose ``part`` is ``queries``, with all columns.
+        - ``agreement``: a row per value of ``by``, ``model`` and ``seed``, with
+          ``agrees``, the share of the queries for which predicted and trained margin
+          have the same sign; queries that the prediction calls tied are left out. Only
+          for the two kinds of Emb-MLP, which are predicted.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
+          known role. Columns: ``model``, ``labels``, ``seed``, ``accuracy``.
     """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(

@@ -18,12 +18,14 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of pairs.
-        told: Numbers of pairs whose reversal is stated.
+        told: Numbers of pairs whose reversal is stated, in worlds with bare identities,
+            ``a → a``.
         identities: Which ends have identities: ``none``, ``first`` or ``both``.
         told_phrased: Numbers of pairs whose reversal is stated, where identities of
             both ends are phrased, ``(a, same) → a``.
-        undecayed: Decay of the soft program that predicts the worlds with phrased
-            identities for training without decay.
+        undecayed: Weight decay of the program that predicts training without decay in
+            the worlds with phrased identities (which are predicted by program (2) in
+            the other worlds).
         training: The models and how they are trained.
     """
 
@@ -36,21 +38,28 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return every number of trained reversals with every choice of identities.
+    """Plan every number of trained reversals with every choice of identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``identities``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``identities`` (none; first; both; both, phrased),
-        ``told`` (0, 5, 10, 2), ``phrased`` (whether identities are ``(a, same) → a``),
-        ``model`` (Emb-MLP; Emb-MLP, decay; GPT, small); the measures ``trained``
+        Trials with the labels ``identities`` (the ends of pairs that have identity
+        facts: ``none``, ``first``, ``both``; ``both, phrased``: of both ends, as ``(a,
+        same) → a``), ``told`` (number of pairs whose reversal is trained: 0, 2, 5, 10),
+        ``phrased`` (True, False: whether the identities are ``(a, same) → a``),
+        ``model`` (Emb-MLP; Emb-MLP, decay; GPT, small: the conditions of
+        :meth:`~.kinds.Training.learners`); the measures ``trained``
         (:func:`inweights.probes.margins`) and ``accuracy``
         (:func:`inweights.probes.accuracy`); the computation ``predicted``
         (:func:`~inweights.theory.prediction.predict.predicted_queries`), which contains
-        the answers of the programs to every query. Values of labels are those of the
-        default settings.
+        the answers of the programs to every query, the predicted answer to every query.
+        Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: ``identities`` contains an unknown value, or there are more
+            reversals than pairs.
     """
     n = settings.n
     training = settings.training

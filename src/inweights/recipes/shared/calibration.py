@@ -19,8 +19,8 @@ def roc_auc(
 
     Args:
         table: A row per query, with the columns ``score``, ``hit`` and ``by``.
-        score: Column of the score.
-        hit: Column that is above .5 if the query was answered correctly.
+        score: Name of the column of the score.
+        hit: Name of a column that is above .5 if the query was answered correctly.
         by: Columns that name the groups, at least one.
 
     Returns:
@@ -51,12 +51,15 @@ def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the share of predictions that came true, excluding predicted ties.
 
     Args:
-        queries: A row per query with ``verdict`` (the prediction) and ``hit`` (above .5
-            if answered correctly).
+        queries: A row per query with ``verdict`` (the prediction: ``follows``, ``tied``
+            or another value, which predicts a wrong answer) and ``hit`` (above .5 if
+            answered correctly).
         by: Columns that name the groups.
 
     Returns:
-        A row per group: the columns ``by``, and ``agrees``, the share.
+        A row per group: the columns ``by``, and ``agrees``, the share of the queries
+        whose verdict is ``follows`` exactly if they were answered correctly. Groups
+        with ties only are left out.
     """
     decided = queries.filter(pl.col("verdict") != "tied")
     came = (pl.col("verdict") == "follows") == (pl.col("hit") > 0.5)
@@ -66,13 +69,18 @@ def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def reliability(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the share of hits in bins of the predicted margin, at the mean margin of each bin.
 
+    The edges of the bins are :data:`EDGES`; the outermost bins also contain all margins
+    beyond them. The mean margin of a bin is over all groups.
+
     Args:
-        queries: A row per query with ``predicted_margin`` and ``hit``.
+        queries: A row per query with ``predicted_margin`` and ``hit`` (1 if answered
+            correctly, otherwise 0).
         by: Columns that name the groups.
 
     Returns:
-        The columns ``by``, ``bin``, ``hit``, ``queries`` (their number) and
-        ``predicted_margin``.
+        A row per group and bin that has queries: the columns ``by``, ``bin`` (index,
+        from 0), ``hit`` (share of hits), ``queries`` (their number) and
+        ``predicted_margin`` (mean of the bin), sorted by ``by`` and ``bin``.
     """
     inner = list(EDGES[1:-1])
     bins = np.digitize(queries["predicted_margin"].to_numpy(), inner)

@@ -3,16 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import polars as pl
 
 
 def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFrame:
-    """Return the rows of the queries of one distribution.
+    """Return the rows of the queries of one distribution, with all columns.
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
-        distribution: ``out`` (of the training distribution) or ``in``.
+        distribution: ``out`` or ``in``: out of the training distribution, or in it.
     """
     return accuracy.filter(
         pl.col("part") == "queries", pl.col("distribution") == distribution
@@ -27,7 +26,8 @@ def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
         labels: Columns that name the trials.
 
     Returns:
-        A row per run: the columns ``labels``, ``seed`` and ``accuracy``.
+        A row per run: the columns ``labels``, ``seed`` and ``accuracy``, the least over
+        the roles of facts.
     """
     facts = accuracy.filter(pl.col("part") == "facts")
     return facts.group_by([*labels, "seed"], maintain_order=True).agg(
@@ -47,13 +47,15 @@ def where_known(
     a failure to memorise.
 
     Args:
-        queries: A row per run with ``accuracy``.
+        queries: A row per run (or several) with ``accuracy``, and the columns
+            ``labels`` and ``seed``.
         accuracy: Table of :func:`inweights.probes.accuracy`.
         labels: Columns that name the trials.
-        least: Accuracy on facts from which on they count as memorised.
+        least: Accuracy from which on a run's facts count as memorised; by default 0.99.
 
     Returns:
-        ``queries`` with a further column ``recall``, the accuracy on the least known
+        ``queries``, with ``accuracy`` replaced by NaN where the facts are not
+        memorised, and with a further column ``recall``, the accuracy on the least known
         role of facts.
 
     Example:
@@ -76,12 +78,13 @@ def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
     """Return rows of complexity above 1, with the ``excess`` of an accuracy over ``1/C``.
 
     Args:
-        queries: A row per run with ``complexity``.
-        column: Column of the accuracy.
+        queries: Rows with ``complexity`` (``C``, the number of objects that a subject
+            leads to) and ``column``.
+        column: Column of the accuracy; by default ``accuracy``.
 
     Returns:
-        Rows of ``queries`` with the additional columns ``one_over_c`` (``1/C``) and
-        ``excess``.
+        The rows of ``queries`` with complexity above 1, with the additional columns
+        ``one_over_c`` (``1/C``) and ``excess`` (the accuracy minus ``1/C``).
     """
     return queries.filter(pl.col("complexity") > 1).with_columns(
         one_over_c=1.0 / pl.col("complexity"),
@@ -95,6 +98,9 @@ def extremes(margins: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     Args:
         margins: A row per query, with ``margin``.
         labels: Columns that name the trials.
+
+    Returns:
+        A row per run: ``labels``, ``seed``, ``least`` and ``largest``.
     """
     return margins.group_by([*labels, "seed"], maintain_order=True).agg(
         least=pl.col("margin").min(), largest=pl.col("margin").max()
@@ -107,7 +113,8 @@ def over_blocks(
     """Return the mean of columns over the blocks of a model, without its embedding and output.
 
     Args:
-        layers: A row per layer, whose name is in ``layer``.
+        layers: A row per layer, whose name is in ``layer``; blocks are the layers whose
+            name begins with ``block``.
         columns: Columns to average.
         by: Columns that name the groups.
 
@@ -122,15 +129,15 @@ def over_blocks(
 
 
 def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFrame:
-    """Return the first step at which a column is half-way from its initial value to its maximum.
+    """Return the first step at which a column is half-way from its first value to its maximum.
 
     Args:
-        curves: A row per ``step`` of each curve.
-        column: The column.
+        curves: A row per ``step`` of each curve, in any order.
+        column: Column of the curve's value.
         by: Columns that name the curves.
 
     Returns:
-        The columns ``by``, and ``half_time``.
+        A row per curve: the columns ``by``, and ``half_time``, the step as a float.
     """
     ordered = curves.sort("step", maintain_order=True)
     half = (pl.col(column).first() + pl.col(column).max()) / 2
@@ -143,12 +150,13 @@ def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the mean cosine over all pairs of nodes of equal distance, one hop and more.
 
     Args:
-        cosines: A row per pair, with ``hops`` and ``cosine``.
+        cosines: A row per pair of nodes, with ``hops`` (their distance) and ``cosine``;
+            pairs at distance 0, a node and itself, are left out.
         by: Columns that name the trials.
 
     Returns:
         A row per run and distance: the columns ``by``, ``seed``, ``hops`` and
-        ``cosine``.
+        ``cosine`` (the mean).
     """
     pairs = cosines.filter(pl.col("hops") >= 1)
     return pairs.group_by([*by, "seed", "hops"], maintain_order=True).agg(
@@ -161,16 +169,19 @@ def beside_chance(
 ) -> pl.DataFrame:
     """Return a table with additional rows for random vectors, whose ``label`` is ``name``.
 
-    The rows of the trials with the first label are copied, with the mean of their null
-    distribution as the measured value.
+    The rows with the first value of ``label`` in the table are copied, with the mean of
+    their null distribution as the measured value.
 
     Args:
         table: The rows.
-        column: Column of the measured value, in the new rows the mean of the null
-            distribution.
+        column: Column of the measured value, which in the new rows is the mean of the
+            null distribution.
         null: Column of that mean.
-        label: Column of labels.
-        name: Label of the new rows.
+        label: Column of the label.
+        name: Value of the label in the new rows.
+
+    Returns:
+        The rows of ``table``, then the new ones, with the same columns.
     """
     one = table.filter(pl.col(label) == table[label].first())
     drawn = one.with_columns(pl.col(null).alias(column), pl.lit(name).alias(label))
@@ -184,12 +195,13 @@ def correlation(
 
     Args:
         table: The rows.
-        one: A column.
-        other: Another one.
+        one: Name of a column.
+        other: Name of the other column.
         by: Columns that name the groups.
 
     Returns:
-        A row per group: the columns ``by``, and ``correlation`` (Pearson's).
+        A row per group: the columns ``by``, and ``correlation`` (Pearson's; NaN if a
+        column is constant).
     """
     return table.group_by(list(by), maintain_order=True).agg(
         correlation=pl.corr(one, other)
@@ -206,9 +218,10 @@ def gain(
 
     Args:
         table: The rows.
-        column: The column.
+        column: Name of the column.
         over: Values of columns, by name, that identify the subtracted row in each
-            group.
+            group; there should be one such row per group, since each further one
+            repeats the group's rows.
         by: Columns that name the groups.
 
     Returns:
@@ -226,7 +239,10 @@ def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
     Args:
         table: A row per run and ``step``.
-        keys: Columns that name the runs.
+        keys: Columns that name the runs; each run can end at another step.
+
+    Returns:
+        The rows whose ``step`` is the largest of their run, with all columns.
     """
     return table.filter(pl.col("step") == pl.col("step").max().over(list(keys)))
 
@@ -240,11 +256,11 @@ def first_step(
         table: A row per run and ``step``.
         column: The column.
         keys: Columns that name the runs.
-        least: The value.
+        least: Value to reach; by default 0.5.
 
     Returns:
-        A row per run: the columns ``keys``, and ``first``, the step; one step beyond
-        the last if the value is never reached.
+        A row per run: the columns ``keys``, and ``first``, the step as a float; if the
+        value is never reached, one more than the last step of the run.
     """
     reached = pl.col("step").filter(pl.col(column) >= least).min()
     # Later than any step that was seen, so that a run which never gets there is the
@@ -253,48 +269,3 @@ def first_step(
     return table.group_by(list(keys), maintain_order=True).agg(
         first=reached.fill_null(never).cast(pl.Float64)
     )
-
-
-def linear_law(
-    table: pl.DataFrame, column: str, factors: Sequence[str], by: Sequence[str]
-) -> pl.DataFrame:
-    """Fit a column by least squares, linearly in the base-2 logarithms of factors, in each group.
-
-    Args:
-        table: Table with the column, the factors (above 0), and ``fitted``: whether the
-            law is fitted to a row. The column is predicted in every row.
-        column: Column that the law predicts.
-        factors: Columns of the factors. Each group needs at least one more row to fit
-            than there are factors.
-        by: Columns that name the groups.
-
-    Returns:
-        ``table`` with ``foretold`` (the prediction), ``error`` (the column minus the
-        prediction) and, for each factor, ``per_<factor>``: by how much the prediction
-        grows when the factor doubles.
-
-    Example:
-        >>> rows = {"x": [1, 2, 4, 16], "fitted": [True, True, True, False], "y": [3.0, 5, 7, 10]}
-        >>> law = linear_law(pl.DataFrame(rows).with_columns(seed=0), "y", ["x"], ["seed"])
-        >>> law.select("foretold", "error", "per_x").rows()[-1]
-        (11.0, -1.0, 2.0)
-    """
-    parts = []
-    for _, group in table.group_by(list(by), maintain_order=True):
-        terms = np.log2(group.select(factors).to_numpy().astype(np.float64))
-        design = np.column_stack([np.ones(len(group)), terms])
-        values = group[column].to_numpy()
-        fitted = group["fitted"].to_numpy()
-        weights = np.linalg.lstsq(design[fitted], values[fitted], rcond=None)[0].round(
-            9
-        )
-        foretold = pl.Series("foretold", (design @ weights).round(9))
-        slopes = zip(factors, weights[1:].tolist(), strict=True)
-        parts.append(
-            group.with_columns(
-                foretold,
-                *(pl.lit(slope).alias(f"per_{factor}") for factor, slope in slopes),
-                error=pl.col(column) - foretold,
-            )
-        )
-    return pl.concat(parts)

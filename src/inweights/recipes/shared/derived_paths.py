@@ -6,10 +6,14 @@ import polars as pl
 
 
 def hardest(paths: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the hardest token of held-out paths.
+    """Return the rows of the hardest token of held-out paths, the first after the root.
 
     Args:
         paths: Table of :func:`inweights.probes.path_accuracy`.
+
+    Returns:
+        The rows whose ``part`` is ``queries`` and whose ``hardest`` is true, with all
+        columns.
     """
     return paths.filter(pl.col("part") == "queries", pl.col("hardest"))
 
@@ -21,10 +25,11 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
         paths: Table of :func:`inweights.probes.path_accuracy`.
 
     Returns:
-        The labels, ``seed`` and ``step`` (if the table has it), and four accuracies:
-        ``hardest`` (hardest token of held-out leaves), ``exact`` (exact match on
-        held-out leaves), ``easiest_last`` (last token of held-out leaves) and
-        ``trained`` (exact match on trained leaves).
+        The labels, ``seed`` and ``step`` (if the table has it), four accuracies:
+        ``hardest`` (hardest token of held-out leaves), ``exact`` (exact match of the
+        whole path on held-out leaves), ``easiest_last`` (last token of held-out leaves)
+        and ``trained`` (exact match on trained leaves); and ``chance``, the accuracy of
+        guessing the hardest token of held-out leaves.
     """
     about = (
         "part",
@@ -50,21 +55,23 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
 def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.DataFrame:
     """Return when each token of held-out paths is learnt: the first step of accuracy ``half``.
 
-    One step beyond the last where it never is. The root, place 0, is left out: it is
-    the same for all leaves.
+    A token whose accuracy never reaches ``half`` counts as learnt one step after the
+    last measurement. The root, place 0, is left out: it is the same for all leaves.
 
     Args:
-        paths: A row per run, step and place: table of
-            :func:`inweights.probes.path_accuracy`.
+        paths: A row per run, step and place (index of the token in the path, from the
+            root): table of :func:`inweights.probes.path_accuracy`.
         keys: Columns that name the runs.
-        half: The accuracy.
+        half: Accuracy from which on a token counts as learnt; by default 0.5.
 
     Returns:
-        A row per run and place: ``step``; and for the run ``order``, the rank
-        correlation of ``step`` and place, which is −1 for a reverse cascade (the last
-        token first), 1 for a cascade from the root, and NaN if all tokens are learnt at
-        the same step; ``hardest`` and ``last``, the steps of the first and the last
-        token; ``lead``, their difference.
+        A row per run and ``place``, with the columns ``keys``; ``step``, at which this
+        token is learnt; and four columns with the same value in all rows of a run:
+        ``order``, the rank correlation of ``step`` and place, which is −1 for a reverse
+        cascade (the last token first), 1 for a cascade from the root, and NaN if all
+        tokens are learnt at the same step; ``hardest`` and ``last``, the steps of the
+        first and the last token; and ``lead``, ``last`` minus ``hardest``, which is
+        negative if the last token is learnt first.
     """
     held = paths.filter(pl.col("part") == "queries", pl.col("place") > 0)
     reached = pl.col("step").filter(pl.col("accuracy") >= half).min()
@@ -84,7 +91,12 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
 
 
 def token_names() -> pl.Expr:
-    """Return the expression ``token``, the name of a token by its ``place`` from the root."""
+    """Return the expression ``token``: a name for each token of a path, by its ``place``.
+
+    Returns:
+        A polars expression of strings: ``root`` for place 0, ``hardest (1st node)`` for
+        place 1, otherwise ``node 2``, ``node 3``, …
+    """
     ranks = {0: "root", 1: "hardest (1st node)"}
     place = pl.col("place")
     others = pl.format("node {}", "place")
@@ -99,6 +111,9 @@ def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     Args:
         edges: A row per run and direction, with ``recall``.
         keys: Columns that name the runs.
+
+    Returns:
+        A row per run: the columns ``keys`` and ``recall``.
     """
     return edges.group_by(list(keys), maintain_order=True).agg(pl.col("recall").mean())
 
@@ -109,16 +124,18 @@ def own_and_other_arms(
     """Return the mean cosine of a leaf and the first node of its own path, and of other paths.
 
     Args:
-        cosines: A row per run and pair, with ``cosine``, and ``own``: whether the first
-            node is on the leaf's own path.
+        cosines: A row per run, leaf and first node of a path, with ``cosine``, and
+            ``own``: whether the first node is on the leaf's own path.
         navigation: A row per run and depth, with the shares ``nearest`` and ``ridge``,
-            as :func:`inweights.probes.navigation` returns it.
+            as :func:`inweights.probes.navigation` returns it; only the rows of depth 1
+            are used.
         keys: Columns that name the runs.
 
     Returns:
-        A row per run: the mean cosines ``own`` and ``others``, and their difference
-        ``gap``; the share of leaves whose own first node is the ``nearest`` of all
-        first nodes, and the share for which a ``ridge`` regression finds it.
+        A row per run: the columns ``keys``; the mean cosines ``own`` and ``others``,
+        and their difference ``gap``; ``nearest``, the share of leaves whose own first
+        node is the nearest of all first nodes; and ``ridge``, the share for which a
+        ridge regression finds it.
     """
     own = pl.col("own")
     cosine = pl.col("cosine")
@@ -135,14 +152,17 @@ def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
     """Return the accuracies of each run at the end of training.
 
     Args:
-        tables: The tables ``places`` (accuracy by step and token) and ``navigation``.
+        tables: The tables ``places`` (accuracy by token: a row per run, role, part and
+            place, of :func:`inweights.probes.stepwise`) and ``navigation``
+            (:func:`inweights.probes.navigation`).
         keys: Columns that name the runs.
 
     Returns:
-        A row per run: ``hardest`` and ``exact`` (accuracy of the hardest token, and
-        exact match, on held-out leaves), ``trained`` (the hardest token on trained
-        leaves), ``edges`` (recall of edges), ``nearest`` and ``ridge`` as in
-        :func:`own_and_other_arms`, and ``chance`` (of guessing the first node).
+        A row per run: the columns ``keys``; ``hardest`` and ``exact`` (accuracy of the
+        hardest token, and exact match, on held-out leaves), ``trained`` (the hardest
+        token on trained leaves), ``edges`` (the least recall of edges over their
+        roles), ``nearest`` and ``ridge`` as in :func:`own_and_other_arms`, and
+        ``chance`` (of guessing the first node).
     """
     places = tables["places"]
     paths = places.filter(pl.col("role") == "path", pl.col("place") == 1)

@@ -14,14 +14,19 @@ def _numbered(table: pl.DataFrame) -> pl.DataFrame:
 def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the share of rows of subjects and bridges that peak on their own bridge or object.
 
+    The rows and columns of a world of complexity one are numbered; the own bridge of
+    subject ``a3`` is ``b3``, its own object ``c3``.
+
     Args:
         tokens: Table of :func:`inweights.probes.templates` at complexity one. The
             maximum is taken over the columns of each group.
         by: Columns that name the runs.
 
     Returns:
-        A row per run, ``row_group`` (``subject`` or ``bridge``) and ``column_group``:
-        ``own``, the share of such rows.
+        A row per run, ``row_group`` (``subject`` or ``bridge``) and ``column_group``
+        (``bridge`` or ``object``): the columns ``by``, these two, and ``own``, the
+        share of rows whose largest logit in the column group is in the column of their
+        own number.
     """
     from inweights.probes.templates import winners
 
@@ -36,13 +41,18 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return contrast and spread of the logits in each block of the templates at complexity one.
 
+    A block contains the logits of one group of rows (subjects or bridges) in one group
+    of columns (bridges or objects). Its own entries are those whose row and column have
+    the same number, such as ``a3`` and ``c3``.
+
     Args:
-        tokens: Table of :func:`inweights.probes.templates`.
+        tokens: Table of :func:`inweights.probes.templates` at complexity one.
         by: Columns that name the runs.
 
     Returns:
-        A row per block: ``contrast``, the mean of the own entries minus that of the
-        others, and ``spread``, the range of the other entries.
+        A row per block: the columns ``by``, ``row_group``, ``column_group``;
+        ``contrast``, the mean of the own entries minus that of the others; and
+        ``spread``, the range of the other entries.
     """
     other = pl.col("value").filter(~pl.col("own"))
     keys = [*by, "row_group", "column_group"]

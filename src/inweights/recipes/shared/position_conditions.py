@@ -59,8 +59,19 @@ def gpt_of(name: str, **sizes: object) -> iw.GPTConfig:
     """Return the config of a GPT in one condition of its positions.
 
     Args:
-        name: The condition, a key of :data:`CHANGES`.
-        **sizes: Fields of the config, such as ``layers`` and ``width``.
+        name: The condition, a key of :data:`CHANGES`: how positions are initialised or
+            encoded (``N(0, .02²)``, ``N(0, .3²)``, ``N(0, 1)``, ``sinusoidal``,
+            ``none``), ``tokens N(0, 1)`` (large token embeddings), ``untied`` (head) or
+            ``no residual stream``.
+        **sizes: Other fields of the config, such as ``layers`` and ``width``; the
+            condition overrides them.
+
+    Returns:
+        The config.
+
+    Raises:
+        KeyError: The condition is unknown.
+        ConfigError: A size is out of range.
     """
     given = {
         **sizes,
@@ -73,8 +84,18 @@ def mamba_of(name: str, **sizes: object) -> MambaConfig:
     """Return the config of a Mamba in one condition of its block.
 
     Args:
-        name: The condition, a key of :data:`BLOCKS`.
-        **sizes: Fields of the config, such as ``layers`` and ``width``.
+        name: The condition, a key of :data:`BLOCKS`: ``residual stream`` (as in Mamba's
+            paper), ``the code's`` (as in the code of Geometric Memory) or ``the code's,
+            with a residual stream``.
+        **sizes: Other fields of the config, such as ``layers`` and ``width``; the
+            condition overrides them.
+
+    Returns:
+        The config.
+
+    Raises:
+        KeyError: The condition is unknown.
+        ConfigError: A size is out of range.
     """
     given = {
         **sizes,

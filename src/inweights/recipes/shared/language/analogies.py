@@ -42,9 +42,17 @@ class Analogies(iw.Config):
     questions about both subjects of a row.
 
     Attributes:
-        rows: Number of rows of the data, spread evenly over its relations; 0 for all.
-        condition: An order of training, of ``CONDITIONS`` or ``READINGS``; with
-            ``zero-shot`` nothing is trained.
+        rows: Number of rows of the data, spread evenly over its relations; at least 2,
+            or 0 for all.
+        condition: What is trained, and in which order: ``joint`` (attribution and
+            similarity together), ``SA`` (similarity before attribution), ``AS``
+            (attribution before similarity, see :func:`examples`), ``attribution only``,
+            ``zero-shot`` (nothing), or ``AS-pair`` or ``AS-target``, two other readings
+            of AS. ``shuffled joint``, ``shuffled SA`` and ``shuffled AS`` are the same
+            with shuffled categories, which no prior knowledge can answer.
+
+    Raises:
+        ConfigError: ``condition`` is unknown, or ``rows`` is 1 or negative.
     """
 
     rows: int
@@ -57,11 +65,19 @@ class Analogies(iw.Config):
 
     @property
     def drawn(self) -> bool:
-        """Whether the categories are shuffled."""
+        """Whether the categories are shuffled, so that the questions depend on the seed."""
         return self.condition.startswith(SHUFFLED)
 
     def quiz(self, seed: int) -> Quiz:
-        """Return questions for the category of each subject of a row, among all categories."""
+        """Return questions for the category of each subject of a row, among all categories.
+
+        Args:
+            seed: Root seed of the shuffled categories; no effect in other conditions.
+
+        Returns:
+            Two questions per row, with the roles ``analogy`` and ``recall``; the pairs
+            of prompts about the two subjects of each row; and no ids of chains.
+        """
         data = self._data(seed)
         categories = tuple(dict.fromkeys(row.category for row in data))
         questions = []
@@ -78,7 +94,13 @@ class Analogies(iw.Config):
 
         Args:
             lm: Not used, as there is no budget of tokens.
-            seed: Root seed of the shuffled categories.
+            seed: Root seed of the shuffled categories; no effect in other conditions.
+
+        Returns:
+            The sentences of all rows, with stages from 0; none with ``zero-shot``.
+
+        Raises:
+            KeyError: ``condition`` is ``zero-shot``, in which nothing is trained.
         """
         return examples(self._data(seed), self.condition)
 
@@ -90,9 +112,23 @@ class Analogies(iw.Config):
 def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
     """Return the training sentences of a condition; each is in exactly one stage.
 
+    A row has three sentences: the attribution (the category of the second subject), and
+    the similarity, as one sentence about the second subject and one about the first.
+    ``joint`` trains all in stage 0; ``SA`` the similarity in stage 0 and the
+    attribution in stage 1; ``AS`` the attribution and the sentence about the second
+    subject in stage 0, and that about the first in stage 1. ``AS-pair`` trains both
+    sentences of the similarity in stage 1, ``AS-target`` only that about the first
+    subject, and ``attribution only`` no similarity.
+
     Args:
         rows: The analogies.
-        condition: One of ``CONDITIONS`` or ``READINGS``.
+        condition: A value of :attr:`Analogies.condition` except ``zero-shot``.
+
+    Returns:
+        Up to three examples per row, in the order of the rows, each with its ``stage``.
+
+    Raises:
+        KeyError: The condition is unknown or ``zero-shot``.
     """
     stages = _STAGES[condition.removeprefix(SHUFFLED)]
     made = []

@@ -23,8 +23,10 @@ class Quiz(NamedTuple):
 
     Attributes:
         questions: Questions with candidates.
-        pairs: Pairs of prompts whose hidden states are compared layer by layer.
-        told: Ids of chains whose conclusion is stated in the training texts.
+        pairs: Pairs of prompts whose hidden states are compared layer by layer; at
+            least 2.
+        told: Ids of chains (:attr:`Question.chain`) whose conclusion is stated in the
+            training texts; by default none.
     """
 
     questions: Sequence[Question]
@@ -33,7 +35,10 @@ class Quiz(NamedTuple):
 
 
 class Lesson(Protocol):
-    """Config of the training texts and the questions of an experiment; results are stored by it."""
+    """Config of the training texts and the questions of an experiment.
+
+    Results are stored under a hash of the config.
+    """
 
     @property
     def drawn(self) -> bool:
@@ -41,7 +46,14 @@ class Lesson(Protocol):
         ...
 
     def quiz(self, seed: int) -> Quiz:
-        """Return the questions, which are the same before and after training."""
+        """Return the questions, which are the same before and after training.
+
+        Args:
+            seed: Root seed of what is drawn; no effect if :attr:`drawn` is false.
+
+        Returns:
+            Questions, pairs of prompts, and the chains that the training texts state.
+        """
         ...
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
@@ -50,6 +62,9 @@ class Lesson(Protocol):
         Args:
             lm: The model, whose tokens are counted.
             seed: Root seed of what is drawn.
+
+        Returns:
+            Examples of one pass, each with its stage.
         """
         ...
 
@@ -66,13 +81,21 @@ def computations(
     """Return the computations whose results are the tables ``before`` and ``after``.
 
     Args:
-        labels: Columns that are added to all rows.
+        labels: Columns that are added to all rows, by name.
         lessons: The lesson of each condition, by the name that it gets in the column
-            ``condition`` of ``after``. All lessons have the same questions.
-        asked: A lesson with the same questions and no training texts, for ``before``.
-        model: A folder, a hub name in the local cache, or ``@smollm2``.
-        tuning: How it is fine-tuned.
-        device: Where it lives.
+            ``condition`` of ``after``. All lessons have the same questions. An empty
+            mapping gives only ``before``.
+        asked: A lesson with the same questions, for ``before``; its training texts are
+            not used.
+        model: A folder, a hub name in the local cache, ``@smollm2`` or ``@tiny`` (a
+            small random model).
+        tuning: Settings of the fine-tuning.
+        device: Torch device of the model; by default ``cpu``.
+
+    Returns:
+        First the computation ``before``, then one named ``after`` per lesson, all with
+        :func:`tell_and_ask`. ``after`` is computed for each seed; ``before`` only if
+        the questions or the model (``@tiny``) depend on it.
     """
     where = {"model": Outside(name=model), "device": device}
     before = Computation(
@@ -107,20 +130,34 @@ def tell_and_ask(
     """Fine-tune a model on a lesson, and return its answers and states in one tidy table.
 
     Args:
-        model: A folder, a hub name in the local cache, or ``@smollm2``.
-        lesson: What is trained and asked.
-        tuning: How it is fine-tuned; without it nothing is trained.
-        device: Where the model lives.
-        seed: Root seed.
+        model: A folder, a hub name in the local cache, ``@smollm2`` or ``@tiny`` (a
+            small random model).
+        lesson: Config of the training texts and the questions.
+        tuning: Settings of the fine-tuning; by default (``None``) nothing is trained.
+        device: Torch device of the model; by default ``cpu``.
+        seed: Root seed of the lesson, of the fine-tuning and of ``@tiny``; by default
+            0.
 
     Returns:
-        Rows of four kinds, by the column ``kind``. ``question``: the rows of
-        :func:`inweights.lm.ask`. ``thought``: the same for questions that are answered
-        step by step, if they have steps. ``layer``: the rows of
-        :func:`inweights.lm.resemblance_by_layer`. ``training``, if the model was
-        trained: ``steps``, ``trained`` (number of tokens) and ``loss``, the mean over
-        the last pass. ``told`` says whether the answer to a question was stated in the
-        training texts.
+        Rows of four kinds, by the column ``kind``; columns of other kinds are null.
+
+        - ``question``: the rows of :func:`inweights.lm.ask`, and ``told``, whether the
+          answer is stated in the training texts.
+        - ``thought``: the rows of :func:`inweights.lm.exams.evaluate.ask_with_thought`,
+          and ``told``, for compositions that are answered step by step. There are none
+          if no question has steps, or if the model is not trained and the facts are
+          invented.
+        - ``layer``: the rows of :func:`inweights.lm.resemblance_by_layer` for the pairs
+          of the quiz.
+        - ``training``: one row if the model was trained: ``steps`` (number of updates),
+          ``trained`` (number of tokens) and ``loss``, the mean over the last pass.
+
+    Raises:
+        ConfigError: The model's library, or ``peft`` for LoRA, is not installed, the
+            device is unknown, or the statements do not fit in the lesson's number of
+            tokens.
+        DataError: The model is missing or cannot be read, or there is nothing to train.
+        RunError: The loss is not a finite number.
     """
     lm = load_model(model.name, device=device, seed=seed)
     quiz = lesson.quiz(seed)

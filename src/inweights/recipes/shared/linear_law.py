@@ -1,0 +1,54 @@
+"""Fit a law that is linear in the logarithms of its factors, for recipes that extrapolate."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+
+def linear_law(
+    table: pl.DataFrame, column: str, factors: Sequence[str], by: Sequence[str]
+) -> pl.DataFrame:
+    """Fit a column by least squares, linearly in the base-2 logarithms of factors, in each group.
+
+    Args:
+        table: Table with the column, the factors (above 0), and ``fitted``: whether the
+            law is fitted to a row. The column is predicted in every row.
+        column: Column that the law predicts.
+        factors: Columns of the factors. Each group needs at least one more row to fit
+            than there are factors.
+        by: Columns that name the groups.
+
+    Returns:
+        ``table`` with ``foretold`` (the prediction), ``error`` (the column minus the
+        prediction) and, for each factor, ``per_<factor>``: by how much the prediction
+        grows when the factor doubles.
+
+    Raises:
+        LinAlgError: A value is not a finite number.
+
+    Example:
+        >>> rows = {"x": [1, 2, 4, 16], "fitted": [True, True, True, False], "y": [3.0, 5, 7, 10]}
+        >>> law = linear_law(pl.DataFrame(rows).with_columns(seed=0), "y", ["x"], ["seed"])
+        >>> law.select("foretold", "error", "per_x").rows()[-1]
+        (11.0, -1.0, 2.0)
+    """
+    parts = []
+    for _, group in table.group_by(list(by), maintain_order=True):
+        terms = np.log2(group.select(factors).to_numpy().astype(np.float64))
+        design = np.column_stack([np.ones(len(group)), terms])
+        values = group[column].to_numpy()
+        fitted = group["fitted"].to_numpy()
+        weights = np.linalg.lstsq(design[fitted], values[fitted], rcond=None)[0].round(
+            9
+        )
+        foretold = pl.Series("foretold", (design @ weights).round(9))
+        slopes = zip(factors, weights[1:].tolist(), strict=True)
+        parts.append(
+            group.with_columns(
+                foretold,
+                *(pl.lit(slope).alias(f"per_{factor}") for factor, slope in slopes),
+                error=pl.col(column) - foretold,
+            )
+        )
+    return pl.concat(parts)
