@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from inweights.cli.commands import base
 from inweights.cli.overview import COMMANDS
+from inweights.cli.wrong_words import explain
+from inweights.errors import ConfigError
 
 __all__ = ["complete_app", "do"]
 
@@ -19,7 +21,7 @@ _with_examples = set[str]()
 
 
 def do(words: Sequence[str]) -> Any:
-    """Run a command, given its words.
+    """Run a command, given its words, after loading the plugins that it names.
 
     Args:
         words: Name of the command, followed by its arguments and options; at least one
@@ -40,7 +42,23 @@ def do(words: Sequence[str]) -> Any:
         complete_app()
     else:
         _register(command.file)
-    return base.do(words, base.app)
+    try:
+        run, bound, _ = base.app.parse_args(
+            # Wrong options end with the message and exit code of all other wrong input.
+            words,
+            exit_on_error=False,
+            print_error=False,
+        )
+    except CycloptsError as error:
+        raise ConfigError(explain(error)) from error
+    # Groups of options of which none was given are there, too.
+    bound.apply_defaults()
+    for group in bound.arguments.values():
+        if isinstance(group, base.Common):
+            from inweights.support.plugins import load_plugins
+
+            load_plugins(group.plugin)
+    return run(*bound.args, **bound.kwargs)
 
 
 def complete_app() -> App:

@@ -76,8 +76,8 @@ class Text:
     Attributes:
         budget: Size of the training set in tokens of --model, or in words without one;
             0 means each text once.
-        curriculum: joint, or sa: first facts that make entities similar, then the
-            others.
+        curriculum: joint (one stage, or the stages of the file), or sa: first facts
+            that make entities similar, then the others.
         model: A model to be fine-tuned, whose tokenizer counts the tokens. The cost,
             measured on 20 updates, is printed before anything is written.
         limit: Limit of all epochs with --model, such as --for 20min or --for
@@ -176,6 +176,7 @@ def augment(
     Args:
         facts: A file or folder of facts, as for 'inweights audit'.
         out: Folder to write.
+        json: Print JSON instead of text.
 
     Raises:
         ConfigError: An option is not valid or has no effect with the others, or the

@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
 
-from cyclopts import App, CycloptsError, Parameter, Token
-
-from inweights.cli.wrong_words import explain
-from inweights.errors import ConfigError
+from cyclopts import App, Parameter, Token
 
 if TYPE_CHECKING:
     from inweights.experiments.engine.outcome import Outcome
@@ -157,45 +154,12 @@ class Common:
 
     Attributes:
         json: Whether JSON is printed instead of text.
-        plugin: Modules or files to import first.
+        plugin: Names or paths of Python modules to import first, which register own
+            parts.
     """
 
     json: Json = False
     plugin: Plugins = ()
-
-
-def do(words: Sequence[str], application: App) -> Any:
-    """Run a command of an application, after loading the plugins that it names.
-
-    Args:
-        words: The command and its options.
-        application: The application that contains the command.
-
-    Returns:
-        What the command returned: an exit code, or ``None`` for success.
-
-    Raises:
-        ConfigError: There is no such command or option, a value does not fit, or a
-            plugin cannot be loaded.
-        InweightsError: The command failed.
-    """
-    try:
-        command, bound, _ = application.parse_args(
-            # Wrong options end with the message and exit code of all other wrong input.
-            words,
-            exit_on_error=False,
-            print_error=False,
-        )
-    except CycloptsError as error:
-        raise ConfigError(explain(error)) from error
-    # Groups of options of which none was given are there, too.
-    bound.apply_defaults()
-    for group in bound.arguments.values():
-        if isinstance(group, Common):
-            from inweights.support.plugins import load_plugins
-
-            load_plugins(group.plugin)
-    return command(*bound.args, **bound.kwargs)
 
 
 @options
@@ -257,7 +221,8 @@ class RunOptions:
     """Options of where a run is stored, and how many processes compute it.
 
     Attributes:
-        runs: Folder of all runs; ``None`` for the default.
+        runs: Folder of all runs; ``None`` for ``$INWEIGHTS_RUNS``, or ``./runs`` if
+            that is not set.
         jobs: Number of parallel processes; 0 for one per core.
         fresh: Whether an earlier run with the same config is discarded.
     """
@@ -275,11 +240,14 @@ class Doing(RunOptions):
         device: Torch device of the models: ``cpu`` or ``cuda``.
         store: Folder or address in which the tables of single runs are stored; empty
             for a folder below that of all runs.
-        on: Address of a Ray cluster; empty for this machine.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
+            machine.
         keep_models: Whether trained weights are stored.
         dry_run: Whether only a cost estimate is printed.
-        tracker: Name of a tracker that also records the runs; empty for none.
-        tracker_per: What counts as one run in the tracker.
+        tracker: Name of a tracker that also records the runs: ``wandb``, ``trackio``,
+            ``mlflow`` or ``tensorboard``; empty for none.
+        tracker_per: What counts as one run in the tracker: ``run`` (a trial with a
+            seed), ``trial``, or ``sweep`` (all together).
     """
 
     device: Device = "cpu"
@@ -296,8 +264,9 @@ class Finished:
     """Options that select a finished run.
 
     Attributes:
-        scale: Scale of the run, if a recipe is named.
-        runs: Folder of all runs; ``None`` for the default.
+        scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
+        runs: Folder of all runs; ``None`` for ``$INWEIGHTS_RUNS``, or ``./runs`` if
+            that is not set.
     """
 
     scale: str = "cpu"

@@ -94,6 +94,7 @@ def models(part: str = "", /, *, json: base.Json = False) -> None:
 
     Args:
         part: Only models whose name contains this text, such as two-hop.
+        json: Print JSON instead of text.
     """
     from inweights.actions.zoo import cards
 
@@ -105,8 +106,9 @@ class Place:
     """Options of which ledger is used, and for which scale of runs.
 
     Attributes:
-        scale: Scale of the runs that judge the claims.
-        results: Folder of the results; ``None`` for the default.
+        scale: Scale of the runs that judge the claims: ``cpu`` or ``paper``.
+        results: Folder of the results; ``None`` for ``$INWEIGHTS_RESULTS``, or
+            ``./results``.
         json: Whether JSON is printed instead of text.
     """
 

@@ -69,6 +69,7 @@ def compare_training(
             may be repeated.
         how.jobs: Number of parallel processes; 1 by default.
         how.fresh: Discard an earlier run of the same settings.
+        json: Print JSON instead of text.
 
     Returns:
         The exit code, 0.
@@ -150,7 +151,7 @@ class Entry:
     """Options of the league's entry of a user's own model.
 
     Attributes:
-        name: Name of the model in the table.
+        name: Name of the model in the table; by default its own name.
         into: Folder in which the entry is written, in a subfolder with its name:
             config, scores and environment.
         replay: Folder of an entry, whose model is trained again to compare the scores;

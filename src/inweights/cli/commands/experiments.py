@@ -33,7 +33,7 @@ class RunRequest:
 
     Attributes:
         recipe: A recipe, or its name.
-        scale: Scale of the run.
+        scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of seeds, or the seeds themselves; ``None`` for the recipe's own.
         overrides: Changed settings, each ``key=value``.
         command: Words of the command that repeats the run, for its page; empty for
@@ -163,7 +163,9 @@ def demo(
     """Show the effect of identities on two-hop reasoning, in about a minute.
 
     Args:
+        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
         fresh: Discard an earlier run.
+        json: Print JSON instead of text.
 
     Returns:
         The exit code, 0.

@@ -175,6 +175,7 @@ def audit(
         forecast: Predict which compositions follow; in parts if the time is too short
             for all facts at once.
         seconds: Time limit of the prediction in seconds.
+        json: Print JSON instead of text.
 
     Raises:
         ConfigError: An option or the file of wordings does not fit.

@@ -14,6 +14,10 @@ def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
     The exit code is 1 if something is not in order, such as a folder of runs that is
     not writable; otherwise 0.
 
+    Args:
+        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+        json: Print JSON instead of text.
+
     Returns:
         The exit code.
 
@@ -31,6 +35,7 @@ def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> 
 
     Args:
         folder: Folder to write; files that already exist are an error.
+        json: Print JSON instead of text.
 
     Raises:
         ConfigError: One of the files already exists.
@@ -49,6 +54,7 @@ def new(
         kind: recipe, world, probe or study.
         name: Name: lower-case letters, digits and hyphens, as in my-town.
         out: Folder to write.
+        json: Print JSON instead of text.
 
     Raises:
         ConfigError: The kind is unknown, the name is not valid, or a file already
@@ -78,6 +84,7 @@ def ask(
         question: Names of tokens separated by spaces, as in "a1 r1 r2".
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
+        download: Allow downloads from the hub; otherwise only local files are read.
 
     Raises:
         ConfigError: The world or a setting does not fit, the question is empty or too

@@ -166,6 +166,7 @@ def explore(
         which: geometry (draw a graph and train on its edges) or bridge (switch
             identities on and off).
         out: The file; by default explore-WHICH.html.
+        json: Print JSON instead of text.
 
     Raises:
         ConfigError: There is no such page.

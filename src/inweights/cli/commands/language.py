@@ -130,6 +130,7 @@ def finetune(
         out: Folder to write; must not exist.
         loading.chat: Train with the chat template of an instruct model; then evaluate
             with --chat too.
+        json: Print JSON instead of text.
 
     Raises:
         ConfigError: An option or setting does not fit, or a package is not installed.
@@ -176,9 +177,9 @@ def evaluate(
         model: A folder, a GGUF file, a hub name, or @smollm2.
         questions: A folder that 'inweights augment' wrote, or its file of questions.
         dtype: Data type of the weights: float32, bfloat16 or float16. By default
-            float32, or with
-            --watch that of the training.
+            float32, or with --watch that of the training.
         loading.chat: Use the chat template, for instruct models trained with --chat.
+        json: Print JSON instead of text.
 
     Raises:
         ConfigError: An option does not fit or has no effect with the others, or a
@@ -242,6 +243,7 @@ def gguf(
         out: The file, such as tuned.gguf; must not exist.
         bits: Bits per weight: 32, 16, 8 or 4. 'inweights evaluate tuned.gguf DATA'
             shows the effect of rounding.
+        download: Allow downloads from the hub; otherwise only local files are read.
 
     Raises:
         ConfigError: The package ``gguf`` or ``transformers`` is not installed, or

@@ -40,7 +40,8 @@ class Layout:
     """Options of how the columns of a file of facts or edges are read.
 
     Attributes:
-        header: Whether the first row is a header; ``None`` to decide from the rows.
+        header: Whether the first row is a header, ``yes`` or ``no``; ``None`` to decide
+            from the rows.
         columns: Columns of subject, relation and object, or of both ends of an edge, by
             name or number; empty to decide from the header or the values.
     """
@@ -221,9 +222,10 @@ class WordedSource(Source):
             knowledge: The facts, which must contain all relations and entities that the
                 file names.
 
+        Returns:
+            The wordings, or ``None``.
+
         Raises:
-            DataError: The file cannot be read, or names relations or kinds that the
-                facts do not have.
             ConfigError: The file cannot be read, a template does not fit, or the facts
                 lack a relation or an entity that the file names.
         """

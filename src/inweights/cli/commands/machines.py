@@ -66,7 +66,8 @@ class Working:
         device: Torch device of the models: ``cpu`` or ``cuda``.
         lease: Seconds, at least 1, after which the task of a worker that does not
             respond is taken over.
-        tracker: Name of a tracker that also records the runs; empty for none.
+        tracker: Name of a tracker that also records the runs: ``wandb``, ``trackio``,
+            ``mlflow`` or ``tensorboard``; empty for none.
     """
 
     jobs: int = 1
@@ -94,6 +95,7 @@ def work(
         how.lease: Seconds after which the task of an unresponsive worker is taken over;
             the same for all workers.
         retry: Try failed tasks again.
+        json: Print JSON instead of text.
 
     Returns:
         The exit code: 1 if tasks failed, otherwise 0.
@@ -130,6 +132,7 @@ def status(plan: str, /, *, json: base.Json = False) -> None:
 
     Args:
         plan: Folder or address of the plan.
+        json: Print JSON instead of text.
 
     Raises:
         FolderError: There is no plan, or it is damaged.

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from inweights import actions
 from inweights.cli import console
 from inweights.cli.commands import base
+from inweights.cli.commands.settling import Settling, settle
 from inweights.errors import ConfigError, check_names
 
 
@@ -26,6 +27,7 @@ def list_runs(
 
     Args:
         part: Only runs of recipes whose name contains this text.
+        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
         full: List all runs, with every change in full.
     """
     from inweights.runs import RunStore
@@ -171,28 +173,6 @@ def export(
 
 
 @base.options
-class Settling:
-    """Options of which undecided claims get more seeds, and for how long.
-
-    Attributes:
-        settle: First add seeds to undecided claims until they are decided.
-        minutes: Time limit of --settle.
-        store: Folder or address of the tables of single runs; by default in the folder
-            of all runs.
-        jobs: Number of parallel processes; 0 means one per core.
-        dry_run: Print only the cost of each recipe on this machine, and what is left to
-            run.
-    """
-
-    settle: base.Flag = False
-    minutes: float = 60.0
-    store: base.Place = ""
-    on: base.On = ""
-    jobs: base.Whole = 0
-    dry_run: base.Flag = False
-
-
-@base.options
 class Kept:
     """Options of the results that are stored with the code, and how they are shown.
 
@@ -227,6 +207,7 @@ def verify(
         only: Recipes whose name contains this text, such as identity-bridge.
         scale: smoke, cpu or paper.
         verdicts.full: Show every claim with intervals, seeds and deciding cases.
+        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
 
     Returns:
         The exit code: 1 if a claim was not reproduced and ``--strict`` is given,
@@ -251,7 +232,7 @@ def verify(
         return 0
     # First of all, so that the table below counts the new seeds.
     if settling.settle:
-        _settle(settling, scale, only, runs, kept.into, verdicts.plugin)
+        settle(settling, scale, only, runs, kept.into, verdicts.plugin)
     if kept.into:
         console.ledger.recorded(
             actions.record(scale, only=only, runs=runs, results=kept.into)
@@ -269,36 +250,6 @@ def verify(
     else:
         console.claims.board(claims, scale, json=verdicts.json, full=verdicts.full)
     return code_of(claims, verdicts.strict)
-
-
-def _settle(
-    settling: Settling,
-    scale: str,
-    only: str,
-    runs: Path | None,
-    results: Path | None,
-    plugins: tuple[str, ...],
-) -> None:
-    from inweights.experiments.engine.execution import ExecutionOptions
-
-    with console.progress() as progress:
-        execution = ExecutionOptions(
-            jobs=settling.jobs or console.cores("cpu", scale),
-            plugins=plugins,
-            progress=progress,
-            on=settling.on,
-            store=settling.store,
-        )
-        more = actions.settle(
-            scale,
-            only=only,
-            minutes=settling.minutes,
-            runs=runs,
-            results=results,
-            execution=execution,
-        )
-        done = list(more)
-    console.claims.settled(done)
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:

@@ -28,7 +28,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     Args:
         made: Training data, control and questions.
         folder: Folder to which they were written.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json(

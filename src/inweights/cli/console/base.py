@@ -47,6 +47,7 @@ class PlainConsole(Console):
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
+        """Open the error stream if ``stderr`` is set, otherwise the output stream."""
         super().__init__(
             highlight=False,
             markup=False,

@@ -48,7 +48,7 @@ def board(
     Args:
         results: The judged claims.
         scale: Scale of the runs.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
         full: Whether every claim is shown with intervals, seeds and deciding cases.
     """
     if json:

@@ -50,7 +50,7 @@ def sizes(
         settings: Settings of the comparison, of which the number of epochs is printed.
         seeds: Seeds of the trainings, by whose number the cost of a training is
             multiplied.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json([one._asdict() for one in found])
@@ -106,7 +106,7 @@ def answers(rows: pl.DataFrame, *, json: bool) -> None:
 
     Args:
         rows: Table of :func:`inweights.lm.compare_answers`.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json(rows)
@@ -135,7 +135,7 @@ def standings(
         rows: Scores of each model, as :func:`inweights.league` returns them.
         outcome: The run of the user's model; ``None`` if there is none.
         entries: Files of the entry that was written; empty for none.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         page = None if outcome is None else str(outcome.folder.path / "page.html")
@@ -189,7 +189,7 @@ def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
     Args:
         entry: Folder of the entry.
         scores: Stored scores (``accuracy``) and those of now (``now``).
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
 
     Returns:
         The exit code: 0 if all scores are the same, otherwise 1.

@@ -46,7 +46,7 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
     Args:
         made: The world.
         folder: Folder to which it was written; ``None`` if it was not written.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     statements = []
     for part, column in (("facts", made.facts), ("queries", made.queries)):
@@ -101,7 +101,7 @@ def answers(asked: pl.DataFrame, *, json: bool) -> None:
 
     Args:
         asked: Table that :func:`inweights.ask` returned.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json(asked.to_dicts())

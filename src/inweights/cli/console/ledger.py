@@ -42,7 +42,7 @@ def history(lines: Sequence[Line], *, json: bool) -> None:
 
     Args:
         lines: The lines; if there are none, a text says that there is nothing to state.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json(list(map(to_plain, lines)))

@@ -34,7 +34,7 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
 
     Args:
         folders: The folders, newest first.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
         full: Whether all folders are listed, with every change in full.
     """
     rows = []
@@ -87,7 +87,7 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
 
     Args:
         done: The outcome.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
         full: Whether intervals, seeds and deciding cases are shown.
     """
     page = done.folder.path / "page.html"
@@ -119,7 +119,7 @@ def compared(both: Comparison, *, json: bool) -> None:
 
     Args:
         both: The comparison.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json(
@@ -174,7 +174,7 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
         planned: The plan, whose commands for workers and for collecting the results are
             printed.
         now: Its progress: numbers of tasks, workers and failures.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     # Quoted, so that what is printed can be pasted into a shell.
     collect = shlex.join(["inweights", *planned.about.collect[1:]])

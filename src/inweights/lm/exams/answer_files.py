@@ -95,12 +95,13 @@ def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
             ``question``).
 
     Returns:
-        One row per role, and one for all questions (role ``all``) if there are several
-        roles. Columns: ``questions``, their number; ``before`` and ``after``, the
-        shares of right answers; ``difference`` with its 95% interval from ``low`` to
-        ``high``; ``gained`` and ``lost``, the numbers of questions that only the second
-        or only the first model answers; and ``p`` of McNemar's exact test. See
-        :class:`~inweights.lm.Paired`.
+        One row per role, and one for all questions if there are several roles. Columns:
+        ``role`` (``all`` for all questions); ``questions``, their number; ``before``
+        and ``after``, the shares of right answers; ``difference``, after minus before,
+        with its 95% interval from ``low`` to ``high``; ``gained`` and ``lost``, the
+        numbers of questions that only the second or only the first model answers; and
+        ``p`` of McNemar's exact test. See :class:`~inweights.lm.Paired`, also for
+        values that are neither 0 nor 1.
 
     Raises:
         DataError: The tables have different questions.

@@ -99,8 +99,9 @@ def exam(
             ``candidates`` (a list of names with the answer), as
             :func:`inweights.audit.held_out` returns it. Questions about both hops of a
             composition also need ``facts``, ``subject``, ``first`` and ``bridge``.
-            Optional columns are ``accepted`` and ``also_right``
-            (:attr:`Question.accepted`), ``told`` or ``stated``, and ``itself``.
+            Optional columns are ``accepted`` and ``also_right`` (names for
+            :attr:`Question.accepted`), ``told`` or ``stated`` (not empty or true if a
+            text states the answer), and ``itself``.
         train: Table with the columns ``fact``, ``role`` and ``prompt``, as
             :func:`inweights.audit.augment` returns it; by default ``None``: no
             questions about hops are made.

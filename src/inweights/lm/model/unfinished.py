@@ -83,6 +83,7 @@ class BegunTexts:
     """
 
     def __init__(self, path: Path, key: str) -> None:
+        """Read the texts in ``path`` that were stored under ``key``; there may be none."""
         self._path = path
         self._key = key
         self._parts: dict[str, Any] = {}
@@ -149,6 +150,7 @@ class BegunPart:
     """
 
     def __init__(self, whole: BegunTexts, name: str) -> None:
+        """Make the part ``name`` of the file ``whole``, which reads and writes it."""
         self._whole = whole
         self._name = name
 

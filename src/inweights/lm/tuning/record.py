@@ -25,14 +25,14 @@ __all__ = ["LossTable", "PaddingCount", "Reports"]
 class LossTable:
     """Losses by update: finished tables, which a checkpoint can store, and the rows after them.
 
-    Attributes:
-        tables: The finished tables, with the columns of :meth:`add`.
-
     Args:
-        tables: Tables of earlier updates, from a checkpoint; by default none.
+        tables: Tables of earlier updates, with the columns of :meth:`add`, from a
+            checkpoint; by default none. The attribute ``tables`` lists them and those
+            that :meth:`close` added.
     """
 
     def __init__(self, tables: Iterable[pl.DataFrame] = ()) -> None:
+        """Begin with the updates of ``tables``, such as those of a checkpoint."""
         self.tables = list(tables)
         self._rows: list[dict[str, float]] = []
 

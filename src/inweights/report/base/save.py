@@ -94,18 +94,15 @@ def show_inline(figure: Figure) -> Figure:
 class Still:
     """A figure with a fixed layout, for files and pages.
 
-    Attributes:
-        picture: The figure, without a layout engine.
-        name: Identifier of the figure on its page.
-
     Args:
-        picture: The figure, whose layout engine is removed.
+        picture: The figure, whose layout engine is removed; also an attribute.
         name: Identifier of the figure on its page, which keeps the ids within SVGs
-            apart.
+            apart; also an attribute.
     """
 
     def __init__(self, picture: Figure, name: str) -> None:
         # Laid out by now: SVG and PNG must not differ in it.
+        """Fix the layout of ``picture``, whose id on its page is ``name``."""
         picture.set_layout_engine("none")
         self.picture = picture
         self.name = name

@@ -48,7 +48,7 @@ class Spread:
 
 
 def plain(value: Any) -> str:
-    """Return a value of a table as readable text.
+    """Return a value of a table as readable text; decimal numbers with six digits at most.
 
     Example:
         >>> plain(True), plain(0.30000000000000004), plain("gpt"), plain(None)

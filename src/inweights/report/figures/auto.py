@@ -29,7 +29,7 @@ _KEYS = ("step", "replica")
 
 
 class UndeclaredError(DataError):
-    """There are several columns of numbers, and no probe declares which one to draw."""
+    """Error for a table with several columns of numbers of which none is declared to be drawn."""
 
 
 @drawing("auto")
@@ -80,7 +80,7 @@ class Auto:
     x_log: bool | None = None
 
     def draw(self) -> Figure:
-        """Return the figure.
+        """Draw the table with the chosen axes, and return the figure.
 
         Raises:
             DataError: A column is missing or contains no numbers, no rows are left, the

@@ -74,7 +74,7 @@ class Heatmaps:
         tidy.require("heatmaps", self.table, used, numbers=("value",))
 
     def draw(self) -> Figure:
-        """Return the figure."""
+        """Draw one matrix per value of ``panel``, with a colour bar, and return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]
         drawn = [

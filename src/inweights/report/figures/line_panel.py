@@ -76,7 +76,7 @@ class Panel:
 
     @property
     def named(self) -> dict[str, str]:
-        """Column and label of the reference line; empty if there is none."""
+        """The option ``reference``: ``column`` and ``label`` of the reference line, or empty."""
         return dict(self.reference or {})
 
     @cached_property

@@ -68,7 +68,7 @@ class Lines(Panel):
         )
 
     def draw(self) -> Figure:
-        """Return the figure."""
+        """Draw one panel per value of ``facet``, with a legend, and return the figure."""
         parts = tidy.panels(self.table, self.facet, self.order)
         with style.context():
             down, across = style.grid_shape(len(parts), self.columns)

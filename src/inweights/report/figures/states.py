@@ -86,7 +86,7 @@ class States:
         return list(map(tidy.plain, tidy.distinct(self.table, self.kind)))
 
     def draw(self) -> Figure:
-        """Return the figure."""
+        """Draw one panel of projected states per value of ``panel``, and return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         notes = [
             tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts

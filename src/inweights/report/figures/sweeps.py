@@ -101,7 +101,7 @@ class Sweeps:
         return [*tidy.controls_apart(self.table, self.axis, self.value, self.series)[1]]
 
     def draw(self) -> Figure:
-        """Return the figure."""
+        """Draw one panel per varied setting, with a shared axis, and return the figure."""
         parts = tidy.panels(self.table, self.axis, self.order)
         down, across = style.grid_shape(len(parts), self.columns)
         with style.context():

@@ -142,7 +142,7 @@ class ThroughTime:
         )
 
     def draw(self) -> Figure:
-        """Return the figure."""
+        """Draw the curves, and a matrix and states for each chosen step, and return the figure."""
         with style.context():
             figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
             left, right = figure.subfigures(

@@ -216,7 +216,7 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return the first 50 rows of all tables in closed blocks (``overview`` is open), as HTML.
+    """Return the first 50 rows of each table in closed blocks (``overview`` is open), as HTML.
 
     Args:
         tables: Tables of a run, by name.

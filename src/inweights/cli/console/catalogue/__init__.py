@@ -34,7 +34,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
 
     Args:
         known: The recipes.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json(
@@ -67,7 +67,7 @@ def described(
         recipe: The recipe.
         part: Path of the settings to list, such as ``gpt.model``, which must exist;
             empty for all.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
         full: Whether every setting is listed with its full description.
     """
     from inweights.experiments.grammar.recipe import split_ours
@@ -132,7 +132,7 @@ def models(known: Sequence[Card], *, json: bool) -> None:
 
     Args:
         known: Cards of the models.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json(list(map(to_plain, known)))
@@ -186,7 +186,7 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
 
     Args:
         forecast: The estimate.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json({**asdict(forecast), "text": str(forecast)})
@@ -239,7 +239,7 @@ def cited(entries: Sequence[str], *, json: bool = False) -> None:
 
     Args:
         entries: The entries.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json(list(entries))

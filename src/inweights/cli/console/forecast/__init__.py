@@ -38,7 +38,7 @@ def prediction(
 
     Args:
         made: The prediction.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
         every: Whether all queries are listed, instead of the first of each outcome.
         trained: Shares of trained replicas; ``None`` if none were trained.
         page: Path of the page; ``None`` for no page.

@@ -77,7 +77,7 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
         made: Result of the function, with the further key ``abstention``, the table of
             :func:`inweights.lm.abstention`, if such questions were asked.
         why: Reason why there is no prediction; empty if there is one.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print_json({name: value for name, value in made.items() if value is not None})

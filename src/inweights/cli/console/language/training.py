@@ -59,7 +59,7 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
     Args:
         done: The fine-tuning.
         folder: Folder of the model.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     stages = done.losses.group_by("stage", maintain_order=True).agg(
         pl.len().alias("updates"),
@@ -102,7 +102,7 @@ def epoch(row: dict[str, Any], *, json: bool) -> None:
 
     Args:
         row: Scores, as :func:`inweights.lm.score_epochs` yields them.
-        json: Whether JSON is printed.
+        json: Whether JSON is printed instead of text.
     """
     if json:
         print(msgspec.json.encode(row).decode(), flush=True)
