@@ -40,8 +40,9 @@ def write_augmented(
     The folder contains ``facts``, ``train``, ``control`` (both as prompts with
     completions, as texts, and as chats) and ``questions``, as Parquet and JSONL; a card
     with which ``datasets.load_dataset`` reads them; ``counts.json``; and ``lm_eval/``
-    with one task for each kind of question. If a training text directly answers some
-    questions of a kind, these form a second task.
+    with one task for each kind of question. Texts without a prompt are left out of
+    chats and further formats. If a training text directly answers some questions of a
+    kind, these form a second task.
 
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.

@@ -70,6 +70,8 @@ def off_descent(
     paper's sum over nodes divided by ``N``, so that plain gradient descent at the rate
     ``N η`` is the closed form at ``η``.
 
+    The lemma is that of Geometric Memory, App. F.
+
     Args:
         model: Model with ``R`` replicas of a tied
             :class:`~inweights.models.node2vec.Node2Vec`, each built with its world's

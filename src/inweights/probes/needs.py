@@ -125,6 +125,7 @@ def holds(
     Raises:
         ConfigError: The decorated probe is called with too large a model or world; the
             message states the memory needed and available.
+        DataError: The decorated probe is called with worlds that do not fit the model.
     """
 
     def mark(probe: Callable[P, T]) -> Callable[P, T]:

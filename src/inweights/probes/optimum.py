@@ -103,6 +103,9 @@ def nuclear_norm(
 ) -> pl.DataFrame:
     """Compute the nuclear norm of a linear model's templates, scaled to a least margin of 1.
 
+    Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its
+    logits.
+
     Args:
         model: An Emb-MLP or a deep linear network with ``R`` replicas.
         worlds: One world, or one for each replica.

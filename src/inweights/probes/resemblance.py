@@ -52,10 +52,11 @@ def resemblance(
 ) -> pl.DataFrame:
     """Compute the cosine of the states of two entities that share a property (equation 10).
 
-    For a :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V
-    e_b``; for a deeper model, that of the penultimate states at the last token of a
-    prompt. The paper does not state which prompt is used, so the table contains it. A
-    high cosine alone is weak evidence, since all states of a layer may have similar
+    This is equation (10) of Feature Resemblance. For a
+    :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V e_b``;
+    for a deeper model, that of the penultimate states at the last token of a prompt.
+    The paper does not state which prompt is used, so the table contains it. A high
+    cosine alone is weak evidence, since all states of a layer may have similar
     directions. Therefore the table also contains the mean cosine with entities of
     *other* tuples.
 

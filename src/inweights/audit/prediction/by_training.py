@@ -119,7 +119,8 @@ def predict_by_training(
             description.
 
     Returns:
-        For each query, the fraction of the replicas that answer it rightly, with an
+        The tables :attr:`~TrainedForecast.queries` and :attr:`~TrainedForecast.kinds`:
+        for each query, the fraction of the replicas that answer it rightly, with an
         interval; and means for each role of queries.
 
     Raises:
@@ -184,9 +185,11 @@ def trained_queries(
         seed: Root seed of the world and of the replicas.
 
     Returns:
-        One row per model and query: ``model``, ``predicted``, ``share``, ``lower`` and
-        ``upper`` as described at :class:`TrainedForecast`, ``prompt`` (the words of the
-        query) and ``answer`` (the answer that the world gives to it).
+        One row per model and query: ``model`` (``Emb-MLP`` or ``GPT``), ``predicted``
+        (the answer of most replicas), ``share`` (the fraction of the replicas whose
+        answer is right, or, for the role ``unstated``, is ``predicted``), ``lower`` and
+        ``upper`` (its 95% interval), ``prompt`` (the words of the query) and ``answer``
+        (the answer that the world gives to it).
 
     Raises:
         ConfigError: ``replicas`` is not a positive number, ``seed`` is negative, or the

@@ -68,6 +68,7 @@ def forecast(
             identities to an unknown relation.
         DataError: Facts contradict each other and ``answers`` is ``one``, or the arrays
             of a part would not fit in memory.
+        WriteError: The file ``state`` cannot be written.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -164,6 +165,8 @@ def predict_source(
         DataError: The facts cannot be read, an answer of the world has several tokens,
             or facts contradict each other and ``solving.answers`` is ``one``.
         WriteError: The file ``solving.state`` cannot be written.
+        SolverError: Intervals are requested, a solution had to be refined, and no
+            matrix was found within the limits.
 
     Example:
         >>> few = Solving(advise=False, intervals=True)

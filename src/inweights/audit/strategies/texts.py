@@ -82,7 +82,8 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        Rows of the role ``identity``, in stage 0.
+        Rows of the role ``identity``, in stage 0, up to ``inputs.wordings`` for each
+        bridge.
     """
     facts = inputs.facts
     stated = set(facts.triples[identities_of(facts), 0].tolist())

@@ -195,7 +195,7 @@ def _counts(mask: Bool[Bools, "n N"]) -> Int[Ids, " n"]:
 
 
 def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
-    """Compute the cosine and the hop distance of every pair of nodes (Figs. 23, 24).
+    """Compute cosine and hop distance of every pair of nodes (Geometric Memory, Figs. 23, 24).
 
     Args:
         model: Model with ``R`` replicas.

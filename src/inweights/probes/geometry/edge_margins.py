@@ -45,12 +45,12 @@ def geometric_margin(
 ) -> pl.DataFrame:
     """Compute margins on edges with a middle layer that only scales the embeddings' axes.
 
-    This is test (4) of B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, where
-    ``v_i`` are the right singular vectors of the embeddings, so that different
-    directions are not connected; the bias does not change. A node's margin is the logit
-    of a neighbour minus the largest logit of the other nodes. The neighbour is the one
-    with the *largest* logit (``max``; a weak test) or the *smallest* (``min``: above 0,
-    every edge is right).
+    This is test (4) of Geometric Memory, B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i)
+    v_i v_iᵀ``, where ``v_i`` are the right singular vectors of the embeddings, so that
+    different directions are not connected; the bias does not change. A node's margin is
+    the logit of a neighbour minus the largest logit of the other nodes. The neighbour
+    is the one with the *largest* logit (``max``; a weak test) or the *smallest*
+    (``min``: above 0, every edge is right).
 
     The null distribution is associative storage: random embeddings of the same shape,
     with the least-squares ``W`` for logits of 1 on edges and 0 elsewhere.

@@ -56,7 +56,7 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
 
 
 def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
-    """Apply each test of B.5 to embeddings that are local, global, both or neither.
+    """Apply the tests of Geometric Memory, B.5, to four embeddings whose geometry is known.
 
     The embeddings are ``local``, the rows of the incidence matrix (which generalises
     the path on the hypercube of Remark 4 to any graph); ``full rank``, a factorisation

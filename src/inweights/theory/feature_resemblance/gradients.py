@@ -48,7 +48,8 @@ def gradients(
 ) -> Gradients:
     """Return the closed-form gradients of the one-layer transformer (appendix D, Lemma 1).
 
-    With ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V X s`` and ``g = 1_y − softmax(F)``::
+    These are those of Feature Resemblance. With ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V X
+    s`` and ``g = 1_y − softmax(F)``::
 
         −∂/∂w_{k,r}  = κ0/m · g_k h
         −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ

@@ -73,7 +73,7 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
 def propositions(
     run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1
 ) -> pl.DataFrame:
-    """Track the quantities of Propositions 6 to 10 and of the two conditions of F.2.
+    """Track the quantities of Propositions 6 to 10 and two conditions of Geometric Memory, F.2.
 
     Args:
         run: Descent of a single tied model, ``R = 1``.

@@ -38,6 +38,9 @@ def lemma_1(
 ) -> pl.DataFrame:
     """Compare the closed-form gradients (15) to (17) with autograd, in double precision.
 
+    These are equations of Feature Resemblance, for ``W_KQ`` (attention), ``W_V``
+    (value) and ``w`` (MLP) of the one-layer transformer.
+
     Args:
         world: Config of a world whose prompts all have the same length.
         seed: Root seed of world and initialisation.
@@ -93,6 +96,9 @@ def stage_one(
     steps: int = 50,
 ) -> pl.DataFrame:
     """Run stage 1 by the closed-form gradients, and measure what lemmas 2, 6, 8, 11 and 15 bound.
+
+    These are lemmas of Feature Resemblance. Stage 1 trains the attention by gradient
+    descent, with a frozen MLP.
 
     Args:
         world: Config of a world whose prompts all have the same length.
@@ -188,7 +194,7 @@ class StageOneResult:
         rate: float,
         steps: int,
     ) -> StageOneResult:
-        """Train ``W_KQ`` and ``W_V`` in stage 1 by the gradients of lemma 1.
+        """Train ``W_KQ`` and ``W_V`` in stage 1 by the gradients of Feature Resemblance, Lemma 1.
 
         Args:
             world: Config of a world whose prompts all have the same length.

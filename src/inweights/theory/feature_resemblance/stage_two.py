@@ -45,6 +45,9 @@ def stage_two(
 ) -> pl.DataFrame:
     """Run stage 1 and the MLP's phases after it, and compare each with the bound of its lemma.
 
+    These are lemmas 7, 9, 10, 12, 13 and 16 of Feature Resemblance. Stage 1 trains the
+    attention, stage 2 the MLP with frozen attention.
+
     Args:
         world: Config of a world whose prompts all have the same length.
         phases: For each phase, how often the facts of each role count (other roles are

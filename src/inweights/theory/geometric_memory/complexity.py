@@ -38,6 +38,8 @@ def bit_complexity(
 ) -> Complexity:
     """Return the bits of both storages (Proposition 1): ``M log₂ N`` and ``N · m · log₂ Δ``.
 
+    The proposition is that of Geometric Memory, App. E.
+
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are
             stored.
@@ -73,9 +75,9 @@ def bit_complexity(
 def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity:
     """Return Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` and ``√N``.
 
-    The first is reached by ``W = A`` between one-hot embeddings. The second is the
-    proposition's estimate for vectors of length 1; it is a lower bound if the logits of
-    non-neighbours are not negative.
+    This is a proposition of Geometric Memory, App. E. The first is reached by ``W = A``
+    between one-hot embeddings. The second is the proposition's estimate for vectors of
+    length 1; it is a lower bound if the logits of non-neighbours are not negative.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are

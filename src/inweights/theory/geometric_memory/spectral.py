@@ -186,8 +186,8 @@ class Spectrum:
     def energy(self, vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R G"]:
         """Return the fraction of the embeddings' energy in each eigenspace, without null vectors.
 
-        ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: B.5 (3), by whole
-        eigenspace.
+        ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: Geometric Memory, B.5
+        (3), by whole eigenspace.
 
         Args:
             vectors: Embeddings ``E``, ``[..., N, D]``.

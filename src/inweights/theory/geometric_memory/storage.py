@@ -81,13 +81,13 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
 def untied_storage(
     a: Float[Floats, "N N"],
 ) -> tuple[Float[Floats, "N N"], Float[Floats, "N N"]]:
-    """Return embeddings ``V`` and unembeddings ``U`` with ``V Uᵀ = A`` (Proposition 4).
+    """Return embeddings ``V`` and ``U`` with ``V Uᵀ = A`` (Geometric Memory, Proposition 4).
 
     Args:
         a: 0/1 adjacency of any graph, which may be directed and have loops, ``[N, N]``.
 
     Returns:
-        ``V`` and ``U``, each ``[N, N]``.
+        ``V`` (of given nodes) and ``U`` (of predicted nodes), each ``[N, N]``.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1.
@@ -106,9 +106,10 @@ def one_step_storage(
 ) -> tuple[Float[Floats, "N D"], Float[Floats, "N D"]]:
     """Return random ``V``, and ``U`` after one gradient step from 0 (Proposition 4, second part).
 
-    The loss is the correlation ``−Σ_edges ⟨v_i, u_j⟩``, ``V`` is frozen with entries
-    ``N(0, 1/D)``, and the learning rate is 1. This gives ``U = Aᵀ V``, so that ``V Uᵀ =
-    (V Vᵀ) A``: the adjacency, with errors of about ``√(deg/D)``.
+    This is Proposition 4 of Geometric Memory. The loss is the correlation ``−Σ_edges
+    ⟨v_i, u_j⟩``, ``V`` is frozen with entries ``N(0, 1/D)``, and the learning rate is
+    1. This gives ``U = Aᵀ V``, so that ``V Uᵀ = (V Vᵀ) A``: the adjacency, with errors
+    of about ``√(deg/D)``.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``.
@@ -165,10 +166,10 @@ def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
 def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     """Return tied embeddings of width below ``N`` with ``V Vᵀ = A + cI``, ``c = −λ_min(A)`` (ours).
 
-    Proposition 5 needs ``E`` dimensions, and footnote 14 of the paper conjectures that
-    fewer do not suffice. They do: ``A + cI`` is positive semidefinite and therefore a
-    Gram matrix, and its rank is ``N`` minus the multiplicity of ``λ_min``. A node's
-    logit with itself is ``c``.
+    Proposition 5 of Geometric Memory needs ``E`` dimensions, and footnote 14 of the
+    paper conjectures that fewer do not suffice. They do: ``A + cI`` is positive
+    semidefinite and therefore a Gram matrix, and its rank is ``N`` minus the
+    multiplicity of ``λ_min``. A node's logit with itself is ``c``.
 
     Args:
         a: Symmetric 0/1 adjacency without loops, ``[N, N]``.

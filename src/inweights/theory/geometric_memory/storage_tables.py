@@ -16,7 +16,9 @@ from inweights.worlds.families.graphs.graph import Graph
 
 
 def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.DataFrame:
-    """Return the cost of storing a graph associatively and geometrically (Propositions 1 and 2).
+    """Return costs of storing a graph associatively and geometrically (Geometric Memory, App. E).
+
+    The costs are those of Propositions 1 and 2.
 
     Args:
         world: Config of a graph, with the directions that are stored.
@@ -62,6 +64,8 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
 
 def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """Compare every construction that stores a graph associatively with its adjacency.
+
+    The propositions are those of Geometric Memory, App. E.
 
     Args:
         world: Config of an undirected graph without loops.

@@ -17,7 +17,7 @@ _FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
 
 
 def squares_of_means(p: Parameters, n: int) -> float:
-    """Return ``M2`` of (8), the part of the squared norm that belongs to the means.
+    """Return ``M2`` of Identity Bridge's problem (8), the part of the squared norm of the means.
 
     Args:
         p: The parameters.
@@ -41,7 +41,10 @@ def sum_of_squares(p: Parameters) -> float:
 
 
 def kept_constant(p: Parameters, n: int) -> Floats:
-    """Return ``M2`` and ``h_1``, ``[2]``, which should be constant along the direction (22), (23).
+    """Return ``M2`` and ``h_1``, ``[2]``, which are constant along the direction (22), (23).
+
+    The direction is that of Proposition 3 of Identity Bridge; ``h_1`` is ``a1 + c1 + n
+    (a2 + c2)``.
 
     Args:
         p: The parameters.
@@ -159,7 +162,7 @@ def _in_order(gradient: dict[str, float]) -> Floats:
 def stationarity(
     p: Parameters, n: int, active: float = 1e-4
 ) -> tuple[float, float, float]:
-    """Check the first-order conditions of problem (11) at a point.
+    """Check the first-order conditions of Identity Bridge's problem (11) at a point.
 
     Args:
         p: The parameters, with ``t = |u|``.

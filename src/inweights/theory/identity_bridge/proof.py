@@ -88,7 +88,7 @@ def with_identity(n: int) -> pl.DataFrame:
 
 
 def without(n: int) -> pl.DataFrame:
-    """Evaluate Theorem 2 and the steps of its proof (A.3), without identity facts.
+    """Evaluate Theorem 2 of Identity Bridge and its proof (A.3), without identity facts.
 
     Args:
         n: Number of entities of each kind, at least 2; the cost hardly depends on it.

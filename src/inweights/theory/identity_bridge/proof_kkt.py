@@ -106,6 +106,8 @@ def at_optimum(n: int) -> pl.DataFrame:
 def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
     """Compare Lemma 2, (14) and Propositions 1 and 3 with the matrix itself at random points.
 
+    They are those of Identity Bridge, App. A.
+
     Args:
         n: Number of entities of each kind, at least 2.
         seed: Seed of the random points.

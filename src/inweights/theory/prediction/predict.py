@@ -70,10 +70,10 @@ def predict(
         world: Facts and queries with answers of one token.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         decay: Weight decay of the training that is predicted (soft program). ``None``
-            predicts the limit of long training without decay (program (2)), if all
-            facts can be stored and the prompts of identities are single tokens.
-            Otherwise it means the soft program with a decay of 3e-4, or of 1e-2 if
-            identities have longer prompts.
+            predicts the limit of long training without decay (program (2) of Identity
+            Bridge, §4.3), if all facts can be stored and the prompts of identities are
+            single tokens. Otherwise it means the soft program with a decay of 3e-4, or
+            of 1e-2 if identities have longer prompts.
         gap: Relative gap that every solution has to certify.
         seconds: Time limit of all solutions together, in seconds, which decides how
             large their parts are; ``None`` for no limit.

@@ -127,7 +127,7 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     A fact is not listed if another right answer to its prompt is given.
 
     Args:
-        solution: Optimum of program (2), or of the soft program.
+        solution: Optimum of program (2) (Identity Bridge §4.3), or of the soft program.
         numbers: Index in the whole world of each fact of the solution, ``[facts]``.
 
     Returns:

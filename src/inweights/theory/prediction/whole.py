@@ -65,7 +65,7 @@ def solve_whole(
     state: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> tuple[Solution, str]:
-    """Solve program (2) for all facts at once.
+    """Solve program (2) of Identity Bridge (§4.3) for all facts at once.
 
     Args:
         world: Facts and queries.

@@ -54,7 +54,7 @@ HOPELESS = 1e5
 
 @dataclass(frozen=True, eq=False)
 class Solution(Certified):
-    """Optimum of program (2), as :func:`solve` returns it.
+    """Optimum of program (2) of Identity Bridge (§4.3), as :func:`solve` returns it.
 
     ``templates``, ``[P, K]`` with a row for each input token and a column for each
     output, are feasible: the least margin of all facts is exactly 1. ``optimum`` is

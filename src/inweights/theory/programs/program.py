@@ -77,7 +77,7 @@ class Program:
     def of(
         cls, world: World, answers: Answers = "one", *, held: int = _FACT
     ) -> Program:
-        """Make the program of a world's facts.
+        """Make program (2) of Identity Bridge (§4.3) for a world's facts.
 
         Args:
             world: Facts and queries with answers of one token each.

@@ -31,7 +31,7 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
         statements: Facts or queries of the world; their prompts are the rows.
 
     Returns:
-        Sparse ``[Q, P]``.
+        Sparse ``[Q, P]``, for ``Q`` statements and ``P`` input tokens.
 
     Example:
         >>> from inweights.worlds import TwoHop

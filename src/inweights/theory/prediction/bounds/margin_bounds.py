@@ -35,10 +35,10 @@ def margin_bounds(
 ) -> pl.DataFrame:
     """Return intervals that contain the margin of a query at *every* optimum of program (2).
 
-    The lower end needs a bound for every rival, the upper end only for the nearest one.
-    If the margin differs between optima, its interval contains all of these margins,
-    even if the gap is small. A query of the role ``unstated`` has no right answer: the
-    margin of the leading output is used.
+    Program (2) is that of Identity Bridge, §4.3. The lower end needs a bound for every
+    rival, the upper end only for the nearest one. If the margin differs between optima,
+    its interval contains all of these margins, even if the gap is small. A query of the
+    role ``unstated`` has no right answer: the margin of the leading output is used.
 
     Args:
         solution: A solution; if its gap is too large for the accuracy, it is refined,

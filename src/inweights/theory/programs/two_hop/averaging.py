@@ -10,7 +10,7 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def average(templates: Float[Floats, "P K"]) -> Parameters:
-    """Average ``W`` over all permutations of the indices: the operation of Lemmas 1 and 4.
+    """Average ``W`` over all permutations of the indices (Identity Bridge, Lemmas 1 and 4).
 
     Args:
         templates: ``W``, ``[2n + 2, 2n]``, in the order of :meth:`Parameters.matrix`.

@@ -40,7 +40,7 @@ MARGIN_LIMIT = (2 + 2**0.5) ** -0.5
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """Optimum of program (2) at complexity one, and multipliers that prove it optimal.
+    """Optimum of program (2) of Identity Bridge at complexity one, with multipliers that prove it.
 
     Attributes:
         n: Number of subjects, of bridges and of objects: the paper's ``N``.

@@ -35,7 +35,7 @@ from inweights.worlds.arrays import Float, Floats
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Twelve parameters of the symmetric form, equation (3); all 0 by default.
+    """Twelve parameters of the symmetric form, equation (3) of Identity Bridge; all 0 by default.
 
     Attributes:
         a1: Logit of a subject's own bridge, above that of other bridges.
@@ -66,7 +66,7 @@ class Parameters:
     h: float = 0.0
 
     def matrix(self, n: int) -> Float[Floats, "P K"]:
-        """Return the full matrix ``W``: the transpose of equation (3).
+        """Return the full matrix ``W``: the transpose of Identity Bridge's equation (3).
 
         Args:
             n: Number of entities of each kind, from 2 to 10⁹.
@@ -143,7 +143,7 @@ class Parameters:
         return float(logits[own] - np.delete(logits, own).max())
 
     def blocks(self, n: int) -> tuple[Float[Floats, "2 2"], Float[Floats, "2 4"]]:
-        """Return the two small matrices of Lemma 2.
+        """Return the two small matrices of Identity Bridge's Lemma 2.
 
         Args:
             n: Number of entities of each kind.
@@ -162,7 +162,7 @@ class Parameters:
         return one, np.hstack([one + n * two, lines])
 
     def norm(self, n: int) -> float:
-        """Return the nuclear norm of ``matrix(n)``, from the blocks of Lemma 2.
+        """Return the nuclear norm of ``matrix(n)``, from the blocks of Identity Bridge's Lemma 2.
 
         Args:
             n: Number of entities of each kind; the cost does not depend on it.
@@ -177,7 +177,7 @@ class Parameters:
         return (n - 1) * _nuclear_norm(one) + _nuclear_norm(means)
 
     def lemma_2(self, n: int) -> float:
-        """Return the nuclear norm by formula (7) of Lemma 2, with the coefficients of (6).
+        """Return the nuclear norm by formula (7) of Identity Bridge's Lemma 2, with (6).
 
         Args:
             n: Number of entities of each kind.
@@ -234,13 +234,15 @@ class Parameters:
 
     @property
     def composition_margin(self) -> float:
-        """Margin of the two-hop query ``(a_i, r1, r2) → c_i`` over all other outputs (14)."""
+        """Margin of the two-hop query ``(a_i, r1, r2) → c_i``: equation (14) of Identity Bridge."""
         own = self.c1 + self.c2 + self.g + self.h
         bridge = max(self.a1, 0.0) + self.a2 + self.e + self.f
         return min(self.c1, own - bridge)
 
     def swapped(self) -> Parameters:
-        """Return the image under ``τ`` of Lemma 4, which swaps the hops, and bridges with objects.
+        """Return the image under ``τ`` of Identity Bridge's Lemma 4, which exchanges the two hops.
+
+        Bridges and objects are exchanged, too.
 
         Example:
             >>> Parameters(a1=1, g=2).swapped() == Parameters(d1=1, f=2)
