@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from inweights import actions
 from inweights.cli import console
 from inweights.cli.commands import base
-from inweights.cli.commands.results import code_of
 
 if TYPE_CHECKING:
     from inweights.experiments.engine.execution import RunKeywords
@@ -95,7 +94,7 @@ def run(
     if outcome is None:
         return 0
     console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
-    return code_of(outcome.claims, verdicts.strict)
+    return console.claims.code_of(outcome.claims, verdicts.strict)
 
 
 def outcome_of(

@@ -1,16 +1,14 @@
 """Commands about finished runs: list, show, compare, export, and the table of verdicts."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from inweights import actions
 from inweights.cli import console
 from inweights.cli.commands import base
-from inweights.cli.commands.settling import Settling, settle
 from inweights.errors import ConfigError, check_names
 
 
@@ -27,7 +25,6 @@ def list_runs(
 
     Args:
         part: Only runs of recipes whose name contains this text.
-        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
         full: List all runs, with every change in full.
     """
     from inweights.runs import RunStore
@@ -64,7 +61,7 @@ def show(
     """
     outcome = which.open(run, again=again)
     console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
-    return code_of(outcome.claims, verdicts.strict)
+    return console.claims.code_of(outcome.claims, verdicts.strict)
 
 
 @base.app.command
@@ -173,6 +170,28 @@ def export(
 
 
 @base.options
+class Settling:
+    """Options of which undecided claims get more seeds, and for how long.
+
+    Attributes:
+        settle: First add seeds to undecided claims until they are decided.
+        minutes: Time limit of --settle.
+        store: Folder or address of the tables of single runs; by default in the folder
+            of all runs.
+        jobs: Number of parallel processes; 0 means one per core.
+        dry_run: Print only the cost of each recipe on this machine, and what is left to
+            run.
+    """
+
+    settle: base.Flag = False
+    minutes: float = 60.0
+    store: base.Place = ""
+    on: base.On = ""
+    jobs: base.Whole = 0
+    dry_run: base.Flag = False
+
+
+@base.options
 class Kept:
     """Options of the results that are stored with the code, and how they are shown.
 
@@ -207,7 +226,6 @@ def verify(
         only: Recipes whose name contains this text, such as identity-bridge.
         scale: smoke, cpu or paper.
         verdicts.full: Show every claim with intervals, seeds and deciding cases.
-        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
 
     Returns:
         The exit code: 1 if a claim was not reproduced and ``--strict`` is given,
@@ -232,7 +250,7 @@ def verify(
         return 0
     # First of all, so that the table below counts the new seeds.
     if settling.settle:
-        settle(settling, scale, only, runs, kept.into, verdicts.plugin)
+        _settle(settling, scale, only, runs, kept.into, verdicts.plugin)
     if kept.into:
         console.ledger.recorded(
             actions.record(scale, only=only, runs=runs, results=kept.into)
@@ -249,17 +267,34 @@ def verify(
         console.ledger.markdown(claims, scale, of)
     else:
         console.claims.board(claims, scale, json=verdicts.json, full=verdicts.full)
-    return code_of(claims, verdicts.strict)
+    return console.claims.code_of(claims, verdicts.strict)
 
 
-def code_of(claims: Sequence[Any], strict: bool) -> int:
-    """Return the exit code for some claims.
+def _settle(
+    settling: Settling,
+    scale: str,
+    only: str,
+    runs: Path | None,
+    results: Path | None,
+    plugins: tuple[str, ...],
+) -> None:
+    from inweights.experiments.engine.execution import ExecutionOptions
 
-    Args:
-        claims: The judged claims.
-        strict: Whether a claim that was not reproduced is an error.
-
-    Returns:
-        1 if ``strict`` is set and a claim was not reproduced, otherwise 0.
-    """
-    return int(strict and any(claim.verdict == "not reproduced" for claim in claims))
+    with console.progress() as progress:
+        execution = ExecutionOptions(
+            jobs=settling.jobs or console.cores("cpu", scale),
+            plugins=plugins,
+            progress=progress,
+            on=settling.on,
+            store=settling.store,
+        )
+        more = actions.settle(
+            scale,
+            only=only,
+            minutes=settling.minutes,
+            runs=runs,
+            results=results,
+            execution=execution,
+        )
+        done = list(more)
+    console.claims.settled(done)

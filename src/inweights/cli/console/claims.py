@@ -218,6 +218,19 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
     return lines
 
 
+def code_of(claims: Sequence[ClaimResult], strict: bool) -> int:
+    """Return the exit code for some claims.
+
+    Args:
+        claims: The judged claims.
+        strict: Whether a claim that was not reproduced is an error.
+
+    Returns:
+        1 if ``strict`` is set and a claim was not reproduced, otherwise 0.
+    """
+    return int(strict and any(claim.verdict == "not reproduced" for claim in claims))
+
+
 def _evidence(claim: ClaimResult) -> str:
     between = span(claim)
     size = closeness(claim)
