@@ -29,7 +29,7 @@ def world_of(course: str, n: int) -> experiments.WorldConfig:
 
     Args:
         course: Name of the task, as in
-            :func:`~inweights.recipes.feature_resemblance.trainings.phase_roles`; it is
+            :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`; it is
             not checked.
         n: Number of tuples (one-hop tasks) or of chains (two-hop tasks).
 
@@ -161,7 +161,7 @@ def both_models(
         one_layer: Settings of the one-layer transformer and its training.
         gpt: Settings of the GPT and its training.
         course: Name of the task, as in
-            :func:`~inweights.recipes.feature_resemblance.trainings.phase_roles`.
+            :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`.
         rho: Number of copies of the similarity premise, at least 1.
 
     Returns:

@@ -69,7 +69,7 @@ def plan(settings: Settings) -> Plan:
         those of the default settings. ``course`` is the order of training: joint, all
         premises together; SA, the similarity premise before the attribution; AS,
         AS-pair and AS-target, three readings of "similarity last"
-        (:func:`~.trainings.phase_roles`).
+        (:func:`~.courses.phase_roles`).
 
     Raises:
         ConfigError: A number is out of range for the world or the models, or

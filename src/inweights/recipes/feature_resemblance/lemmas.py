@@ -85,7 +85,7 @@ def plan(settings: Settings) -> experiments.Plan:
         (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`). The label
         of ``starts`` is ``task`` (``analogy``, ``two hops``), that of ``deep`` is
         ``width`` (256, 1024); those of ``stage_two`` are ``course``
-        (:func:`~.trainings.phase_roles`) and ``slower`` (divisor of the learning rate:
+        (:func:`~.courses.phase_roles`) and ``slower`` (divisor of the learning rate:
         20, and 1 for joint). Values of labels are those of the default settings.
 
     Raises:

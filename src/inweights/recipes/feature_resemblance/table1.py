@@ -60,7 +60,7 @@ def plan(settings: Settings) -> Plan:
         the order of training: joint, all premises together; SA, the similarity premise
         before the attribution; AS, the attribution first and the similarity of the
         other entity last; two-hop, first and second hops together, with or without
-        identities (:func:`~.trainings.phase_roles`). Values of labels are those of the
+        identities (:func:`~.courses.phase_roles`). Values of labels are those of the
         default settings.
 
     Raises:

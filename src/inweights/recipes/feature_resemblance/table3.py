@@ -70,7 +70,7 @@ def plan(settings: Settings) -> Plan:
         default settings. ``course`` is the order of training: joint, all premises
         together; SA, the similarity premise before the attribution; AS, the attribution
         first and the similarity of the other entity last
-        (:func:`~.trainings.phase_roles`).
+        (:func:`~.courses.phase_roles`).
 
     Raises:
         ConfigError: ``rho`` is below 1, or a number is out of range for the world or

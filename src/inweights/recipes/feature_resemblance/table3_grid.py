@@ -81,7 +81,7 @@ def plan(settings: Settings) -> Plan:
         ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`). Values of labels are those of the
         default settings. ``course`` is what is trained in which order
-        (:func:`~.trainings.phase_roles`).
+        (:func:`~.courses.phase_roles`).
 
     Raises:
         ConfigError: A number is out of range for the world or the model.

@@ -51,7 +51,7 @@ def plan(settings: Settings) -> experiments.Plan:
         joint, all premises together; SA, the similarity premise before the attribution;
         AS, the attribution first and the similarity of the other entity last; two-hop,
         first and second hops together, with or without identities
-        (:func:`~.trainings.phase_roles`).
+        (:func:`~.courses.phase_roles`).
 
     Raises:
         ConfigError: ``rho`` is below 1, or a number is too small for a world.

@@ -1,4 +1,4 @@
-"""Define the training tasks of Feature Resemblance, and how each model is trained on them."""
+"""Define how each model of Feature Resemblance is trained on the tasks of ``courses.py``."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,28 +8,28 @@ import msgspec
 
 import inweights as iw
 from inweights import experiments
-from inweights.errors import ConfigError, check_names
+from inweights.errors import check_names
 from inweights.models.configs import OneLayerConfig
+from inweights.recipes.feature_resemblance.courses import (
+    READINGS,
+    SUCCEEDS,
+    phase_roles,
+)
+
+__all__ = [
+    "GPT",
+    "LOSSES",
+    "ONE_LAYER",
+    "READINGS",
+    "SUCCEEDS",
+    "EndToEndTraining",
+    "GPTTraining",
+    "OneLayerTraining",
+    "phase_roles",
+]
 
 ONE_LAYER = "one-layer"
 GPT = "GPT"
-
-#: Every training task of Table 1, and whether the paper says that the conclusion
-#: follows.
-SUCCEEDS = {
-    "joint": True,
-    "SA": True,
-    "AS": False,
-    "two-hop": True,
-    "two-hop without identity": False,
-}
-
-#: What "late training on the similarity premise" may train, and in which order: the
-#: text at hand lost the symbols of §5. ``AS``, the reading of Tables 1 to 3 here:
-#: category and attribution of ``a``, then the similarity of ``b``. ``AS-pair``: the
-#: attribution, then both sentences of the similarity premise (§2). ``AS-target``: the
-#: attribution, then the similarity of ``b`` alone.
-READINGS = ("AS", "AS-pair", "AS-target")
 
 _PHASES = ("first phase", "second phase")
 #: Training loss at which each phase of a GPT stops: near those of Table 1.
@@ -40,48 +40,6 @@ LOSSES: dict[str, tuple[float, ...]] = {
     "two-hop": (0.09,),
     "two-hop without identity": (0.1,),
 }
-
-
-def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
-    """Return the roles of facts that each phase of a task trains, with their weights (§4 to §6).
-
-    A weight is the number of copies of each fact of the role. The loss of a full batch is
-    the mean over all copies.
-
-    Args:
-        course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``, ``AS-target``,
-            ``two-hop`` or ``two-hop without identity``.
-        rho: Number of copies of the similarity premise, at least 1.
-
-    Returns:
-        One mapping per phase, in order: the weight of each trained role, by role.
-
-    Raises:
-        ConfigError: ``rho`` is below 1, or the task is unknown.
-
-    Example:
-        >>> phase_roles("joint", rho=3.0)
-        ({'category': 3.0, 'similarity': 3.0, 'attribution': 1.0},)
-        >>> phase_roles("AS")
-        ({'category': 1.0, 'attribution': 1.0}, {'similarity': 1.0})
-        >>> phase_roles("AS-pair")
-        ({'attribution': 1.0}, {'category': 1.0, 'similarity': 1.0})
-    """
-    if not rho >= 1:
-        raise ConfigError(
-            f"rho, the number of copies of the similarity premise, must be at least 1, got {rho}"
-        )
-    courses: dict[str, tuple[dict[str, float], ...]] = {
-        "joint": ({"category": rho, "similarity": rho, "attribution": 1.0},),
-        "SA": ({"category": 1.0, "similarity": 1.0}, {"attribution": 1.0}),
-        "AS": ({"category": 1.0, "attribution": 1.0}, {"similarity": 1.0}),
-        "AS-pair": ({"attribution": 1.0}, {"category": 1.0, "similarity": 1.0}),
-        "AS-target": ({"attribution": 1.0}, {"similarity": 1.0}),
-        "two-hop": ({"first_hop": rho, "identity": rho, "second_hop": 1.0},),
-        "two-hop without identity": ({"first_hop": 1.0, "second_hop": 1.0},),
-    }
-    check_names("course", [course], courses)
-    return courses[course]
 
 
 class OneLayerTraining(iw.Config):
@@ -114,11 +72,9 @@ class OneLayerTraining(iw.Config):
         """Return the phases of a task: both stages on its first facts, then the MLP on the others.
 
         Args:
-            course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
-                ``AS-target``, ``two-hop`` or ``two-hop without identity``.
-            rho: Number of copies of the similarity premise (in a two-hop task, of the
-                facts of the first hop and of the identities), at least 1; by default 3.
-                Only ``joint`` and ``two-hop`` have copies.
+            course: Name of the task, as in :func:`phase_roles`.
+            rho: Number of copies of the similarity premise, as in :func:`phase_roles`; by
+                default 3.
 
         Returns:
             The phases ``attention`` and ``mlp`` on the roles of the first phase of the
@@ -234,11 +190,9 @@ class EndToEndTraining(iw.Config):
         """Return the phases of a task, each of which trains all parameters.
 
         Args:
-            course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
-                ``AS-target``, ``two-hop`` or ``two-hop without identity``.
-            rho: Number of copies of the similarity premise (in a two-hop task, of the
-                facts of the first hop and of the identities), at least 1; by default 3.
-                Only ``joint`` and ``two-hop`` have copies.
+            course: Name of the task, as in :func:`phase_roles`.
+            rho: Number of copies of the similarity premise, as in :func:`phase_roles`; by
+                default 3.
             frozen: Whether the value matrix is frozen in the second phase; by default
                 all parameters are trained.
 
@@ -299,9 +253,8 @@ class GPTTraining(iw.Config):
         Args:
             course: Name of the task, a key of ``losses``: ``joint``, ``SA``, ``AS``,
                 ``two-hop`` or ``two-hop without identity`` by default.
-            rho: Number of copies of the similarity premise (in a two-hop task, of the
-                facts of the first hop and of the identities), at least 1; by default 3.
-                Only ``joint`` and ``two-hop`` have copies.
+            rho: Number of copies of the similarity premise, as in :func:`phase_roles`; by
+                default 3.
 
         Returns:
             One phase or two, each of which stops at its training loss.

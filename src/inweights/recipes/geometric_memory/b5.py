@@ -50,13 +50,16 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (Node2Vec, TinyGPT, TinySSM, TinyNN), ``condition`` (the
-        code's); the measure ``energy`` (:func:`inweights.probes.spectral_energy` with
-        ``draws=200``); the computation ``known``
-        (:func:`inweights.probes.known_geometries`). Values of labels are those of the
-        default settings. ``condition`` is the training: with the settings of the
-        paper's code (the code's), possibly in bfloat16, or with the simplest world and
-        initialisation that suffice (ours).
+        ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN), ``condition``
+        (the code's: the settings of the paper's code); the measure ``energy``
+        (:func:`inweights.probes.spectral_energy` with ``draws=200``); the computation
+        ``known`` (:func:`inweights.probes.known_geometries`), for each seed, with the
+        label ``graph`` (also ``path``, a path graph of ``path`` nodes). Values of
+        labels are those of the default settings.
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     worlds: dict[str, Graph] = {shape: Graph(shape=shape) for shape in settings.graphs}
     worlds[PATH] = Graph(shape="path-star", arms=1, nodes=settings.path)
@@ -97,12 +100,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``skew``: a row per run, with ``beyond``, the mean skew over all eigenspaces
           except the first, weighted by their dimensions. Columns: ``graph,
           architecture, seed, beyond``.
-        - ``profile``: a row per run and eigenspace, with the graph's own spectrum as a
-          further ``architecture``. Columns: ``graph, architecture, seed, space,
-          eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
-          null_high, spectrum, relative, magnitude, beyond, number``.
-        - ``tests``: a row per known embedding and ``test``, with its ``value``.
-          Columns: ``graph, embedding, seed, test, value``.
+        - ``profile``: a row per run and eigenspace (``number``, from 1), with the
+          columns of :func:`inweights.probes.skew`; the graph's own spectrum is a
+          further ``architecture``, ``the spectrum itself``. Columns: ``graph,
+          architecture, seed, space, eigenvalue, size, energy, cumulative, degenerate,
+          null_mean, null_low, null_high, spectrum, relative, magnitude, beyond,
+          number``.
+        - ``tests``: a row per graph, known embedding
+          (:func:`inweights.probes.known_geometries`), seed and ``test`` (``heat-map``,
+          ``3-D picture``, ``probe of top directions``, ``skew beyond the spectrum``),
+          with its ``value``. Columns: ``graph, embedding, seed, test, value``.
     """
     tables = judged(tables)
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(

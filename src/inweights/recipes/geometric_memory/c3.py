@@ -69,13 +69,20 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT; TinySSM; TinyNN; TinyNN, wide; TinyNN, own rate),
-        ``condition`` (the code's, ours), ``embeddings`` (free, frozen); the measures
+        ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN,
+        own rate``: only frozen, at the learning rate of B.2), ``condition`` (the
+        code's, ours), ``embeddings`` (``free``: trained; ``frozen``); the measures
         ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
-        (:func:`inweights.probes.graph_recall`; during training). Values of labels are
+        (:func:`inweights.probes.graph_recall`; during training), of TinyNN at its own
+        rate and of the runs with free and frozen embeddings alike. Values of labels are
         those of the default settings. ``condition`` is the training: with the settings
-        of the paper's code (the code's), possibly in bfloat16, or with the simplest
-        world and initialisation that suffice (ours).
+        of the paper's code (``the code's``), the same in emulated bfloat16 (``the
+        code's, bf16``), or with the simplest world and initialisation that suffice
+        (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     trials = []
@@ -141,19 +148,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables in the judged condition (the settings of the paper's code),
         without the column ``condition``, and:
 
-        - ``beside``: the last recall of every run with frozen embeddings, in all
-          conditions. Columns: those of ``recall``.
+        - ``beside``: a row per run with frozen embeddings in each condition: its last
+          recall. Columns: those of ``recall``.
         - ``ends``: a row per run at its last step: ``recall``, ``loss``,
           ``above_floor`` (loss minus the smallest that the graph allows) and ``first``,
           the first step of recall 1. Columns: ``graph, architecture, embeddings, seed,
           recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
           above_floor, first``.
-        - ``correlation``: a row per run; Spearman's ρ of cosine and hops
+        - ``correlation``: a row per run: Spearman's ρ of cosine and hops
           (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
           embeddings, seed, all, far, near, drop``.
-        - ``curves``: recall and loss of every step but 0. Columns: ``graph,
-          architecture, embeddings, seed, recall, worst, recall_others, accuracy,
-          ceiling, loss, floor, step, above_floor, panel``.
+        - ``curves``: a row per run and step but 0: recall and loss; ``panel`` is
+          architecture and graph. Columns: ``graph, architecture, embeddings, seed,
+          recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
+          above_floor, panel``.
     """
     ends = tables["recall"].filter(pl.col("embeddings") == FROZEN)
     beside = at_the_end(ends, ["condition", *RUN])

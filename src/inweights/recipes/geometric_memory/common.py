@@ -58,7 +58,7 @@ class Node2VecDescent(iw.Config):
     """Settings of a Node2Vec and its gradient descent in closed form (B.5).
 
     Attributes:
-        model: Width, whether tied, and initial scale.
+        model: Config of Node2Vec: width, whether its head is tied, and initial scale.
         rate: Learning rate, for a loss that is the sum over nodes.
         steps: Number of updates.
     """
@@ -77,15 +77,16 @@ class Training(iw.Config):
     """Settings of an architecture's training on a graph: full batch, AdamW without weight decay.
 
     Attributes:
-        architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative`` (TinyNN,
-            embeddings frozen).
+        architecture: ``TinyGPT``, ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative``
+            (TinyNN with frozen embeddings).
         rate: Peak learning rate; TinyGPT's falls as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
         second: ``β₂`` of AdamW, the decay rate of its second moment.
         fades: Whether the learning rate falls in the paper's code, as a cosine to a
             tenth.
-        condition: Name of the condition.
+        condition: Name of the condition: ``ours``, ``the code's`` or ``the code's,
+            bf16``; see :func:`trials`.
         pooled: Whether the edges that leave a node become one sequence with several
             labels, which gives the same loss up to rounding from fewer logits.
     """
@@ -101,7 +102,7 @@ class Training(iw.Config):
 
     @property
     def model(self) -> ModelConfig:
-        """Config of the model."""
+        """Config of the model; any other architecture is a TinyNN."""
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0
             return iw.GPTConfig(
@@ -116,7 +117,7 @@ class Training(iw.Config):
 
     @property
     def learner(self) -> Curriculum:
-        """A curriculum with one phase over all edges."""
+        """A curriculum with one phase of ``steps`` updates over all edges."""
         betas = (0.9, self.second)
         optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
         schedule = iw.Schedule()
@@ -139,9 +140,13 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
     """Return the paper's training of an architecture on a graph.
 
     Args:
-        architecture: Name of the architecture, such as ``TinyNN``.
-        shape: Name of the graph, such as ``grid``.
-        most: Steps are cut to this number; by default none is.
+        architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative``.
+        shape: Name of the graph: ``path-star``, ``grid``, ``cycle`` or ``irregular``.
+        most: Largest number of steps; by default (``None`` or 0) the paper's number is
+            not limited.
+
+    Returns:
+        The settings, with the condition ``ours``.
 
     Raises:
         ConfigError: The paper has no training of this architecture on this graph.
@@ -178,12 +183,16 @@ def trial(
     """Return the trial of an architecture that learns a graph.
 
     Args:
-        how: The training.
-        world: The graph.
-        condition: Name of the condition; with ``None`` the trial has no label
-            ``condition``.
+        how: Settings of the training.
+        world: Config of the graph.
+        condition: Name of the condition (see :func:`trials`), which becomes a label;
+            with ``None`` the trial has no label ``condition``. It does not change
+            Node2Vec and its graph.
         variant: Changes of the model; by default none.
-        **labels: Further labels.
+        **labels: Further labels, which become columns of the tables.
+
+    Returns:
+        The trial.
 
     Raises:
         ConfigError: The condition is unknown.
@@ -213,16 +222,26 @@ def trials(
 ) -> list[Trial]:
     """Return the trials of architectures on the tiny graphs, one for each condition.
 
+    The conditions are ``the code's`` (as the paper's code trains: its vocabulary,
+    initialisation and schedule), ``the code's, bf16`` (the same in emulated bfloat16,
+    as the code does on a GPU) and ``ours`` (the simplest world and initialisation that
+    suffice).
+
     Args:
-        shapes: The graphs.
-        architectures: Names of the architectures, some of :data:`ARCHITECTURES`.
-        most: Steps are cut to this number; by default none is.
-        descent: Settings of Node2Vec; by default the usual ones.
+        shapes: Names of the graphs, some of :data:`GRAPHS`.
+        architectures: Names of the architectures: ``Node2Vec``, ``TinyGPT``,
+            ``TinySSM``, ``TinyNN`` or ``associative``.
+        most: Largest number of steps, except of Node2Vec; by default the paper's number
+            is not limited.
+        descent: Settings of Node2Vec; by default ``Node2VecDescent()``.
         shuffled: Whether nodes are numbered in a random order; otherwise the numbers of
             neighbours are close.
-        conditions: Names of the conditions: :data:`CODE`, :data:`PLAIN` or
-            :data:`BF16`.
+        conditions: Names of the conditions; by default ``the code's`` and ``ours``.
         variant: Changes of TinyGPT and TinySSM; by default none.
+
+    Returns:
+        One trial per condition, graph and architecture, in this order, with the labels
+        ``graph``, ``architecture`` and ``condition``.
 
     Raises:
         ConfigError: There is no such training or condition, or the variant changes no
@@ -243,11 +262,14 @@ def vocabulary_of(condition: str) -> Mapping[str, Any]:
     """Return the vocabulary settings of a graph for a condition.
 
     Args:
-        condition: One of :data:`OF_PRECISION`.
+        condition: ``the code's``, ``the code's, bf16`` or ``ours``.
 
     Returns:
-        Settings of :class:`~inweights.worlds.Graph` by name: ``idle_tokens`` and
-        ``edge_token``; empty if the condition changes neither.
+        Settings of :class:`~inweights.worlds.Graph` by name: ``idle_tokens`` (8) and
+        ``edge_token`` (true); empty for ``ours``.
+
+    Raises:
+        ConfigError: The condition is unknown.
     """
     check_names("condition", [condition], OF_PRECISION)
     return {} if condition == PLAIN else RESERVED

@@ -14,13 +14,18 @@ def judged(
 ) -> dict[str, pl.DataFrame]:
     """Return the rows of one condition of every table, without the column ``condition``.
 
-    Rows of trials without a condition are kept. If Spearman's ρ is measured, its final
-    values in all conditions are the additional table ``conditions``.
+    Rows whose ``condition`` is null (trials without a condition) are kept, and so are
+    tables without this column.
 
     Args:
         tables: Measured tables, by name.
         condition: Name of the condition; by default the settings of the paper's code
             (:data:`~.common.CODE`).
+
+    Returns:
+        The tables by name. If Spearman's ρ is measured in several conditions (the table
+        ``correlation``), its final values in all of them are the additional table
+        ``conditions``.
     """
     rho = tables.get("correlation", pl.DataFrame())
     beside = {"conditions": rho} if "condition" in rho.columns else {}
@@ -53,10 +58,10 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         by: Columns that name the trials, ``graph`` among them.
 
     Returns:
-        A row per run: the columns ``by``, ``seed``, ``first`` (energy in the first
-        eigenspace), ``top`` (in the top eigenspaces), ``by_chance`` (the mean of
-        ``top`` for random vectors) and ``beyond_chance`` (``top`` minus the upper end
-        of the null distribution).
+        A row per run: the columns ``by``, ``seed``, ``first`` (share of energy in the
+        first eigenspace), ``top`` (in the top eigenspaces), ``by_chance`` (the mean of
+        ``top`` for random vectors) and ``beyond_chance`` (``top`` minus the upper end,
+        the 97.5% quantile, of the null distribution).
     """
     top = pl.col("space") < pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
     return energy.group_by([*by, "seed"], maintain_order=True).agg(
@@ -77,8 +82,9 @@ def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         The rows of ``correlation`` with two more columns: ``size``, the absolute value,
-        and ``beyond_chance``, ρ minus the lower end of the null distribution (negative
-        if the embeddings are more geometric than random vectors).
+        and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of the null
+        distribution, which is negative if the embeddings are more geometric than nearly
+        all random vectors.
     """
     rho = pl.col("spearman")
     return correlation.with_columns(
@@ -96,10 +102,10 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         by: Columns that name the trials.
 
     Returns:
-        A row per run: the columns ``by`` and ``seed``; Spearman's ρ over ``all`` pairs,
-        and over the pairs at least two hops apart, which no fact contains (``far``);
-        ``near``, the mean cosine at one hop minus that at two; ``drop``, the mean
-        cosine at two hops minus that beyond.
+        A row per run: the columns ``by`` and ``seed``; ``all``, Spearman's ρ over all
+        pairs; ``far``, the same over the pairs at least two hops apart, which no fact
+        contains; ``near``, the mean cosine at one hop minus that at two; ``drop``, the
+        mean cosine at two hops minus that beyond.
     """
     far = pl.col("hops") >= 2
     cosine, hops = pl.col("cosine"), pl.col("hops")

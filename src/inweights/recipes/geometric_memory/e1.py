@@ -60,11 +60,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``embeddings`` (learnt; frozen, rate 0.005, σ 0.05;
-        frozen, rate 0.002, σ 0.05); the measures ``paths``
+        Trials with the label ``embeddings`` (``learnt``: trained; ``frozen, rate 0.005,
+        σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this learning rate and
+        initial standard deviation); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``,
         ``apart=True``). Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world or a model.
     """
     star = settings.star
     trials = [star.trial({"embeddings": LEARNT}, how=ways.INTERLEAVED)]
@@ -98,14 +102,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``frozen``: a row per run with frozen embeddings at its last step: accuracies
-          of held-out paths, ``best`` (the highest accuracy of the hardest token at any
-          step), ``trained``, and recall of edges at the ``root`` and elsewhere
-          (``recall``). Columns: ``embeddings, seed, step, hardest, exact, easiest_last,
-          trained, chance, best, recall, root``.
-        - ``learnt``: the same for runs with learnt embeddings. Columns: as in
+          on held-out leaves of the hardest (first) token, ``hardest``, of the whole
+          path, ``exact``, and of the last token, ``easiest_last``; ``trained``, the
+          whole path of trained leaves; ``chance`` of the hardest token; ``best`` (the
+          highest accuracy of the hardest token at any step), and recall of edges at the
+          ``root`` and elsewhere (``recall``). Columns: ``embeddings, seed, step,
+          hardest, exact, easiest_last, trained, chance, best, recall, root``.
+        - ``learnt``: the same for runs with trained embeddings. Columns: as in
           ``frozen``.
-        - ``curves``: ``accuracy`` at every step, in two ``series``. Columns:
-          ``embeddings, seed, step, series, accuracy``.
+        - ``curves``: a row per run, step and ``series`` (``hardest token, held out`` or
+          ``exact match, trained``), with its ``accuracy``. Columns: ``embeddings, seed,
+          step, series, accuracy``.
     """
     runs = whole(tables["paths"])
     # The best step stands beside the last one: a control that found paths on the way

@@ -53,14 +53,19 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The computations ``costs``
-        (:func:`~inweights.theory.geometric_memory.storage_tables.costs`),
-        ``constructions``
-        (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`) and
+        (:func:`~inweights.theory.geometric_memory.storage_tables.costs`), with the
+        labels ``graph`` (cycle, path-star, complete bipartite), ``directions`` (of the
+        stored edges: forward, both) and ``size`` (approximate number of nodes: 17, 49,
+        101, 401, 1001); ``constructions``
+        (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`), for
+        each seed, with the label ``graph`` (path-star, grid, cycle, irregular); and
         ``squeezed``
         (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`), with
-        the labels ``graph`` (cycle, path-star, complete bipartite, grid, irregular),
-        ``directions`` (forward, both), ``size`` (17, 49, 101, 401, 1001), ``arms`` (16,
-        64, 256, 1024). Values of labels are those of the default settings.
+        the label ``arms`` (16, 64, 256, 1024). Values of labels are those of the
+        default settings.
+
+    Raises:
+        ConfigError: A number is too small for a graph.
     """
     stored = []
     for count, edges in product(settings.nodes, ("forward", "both")):
@@ -133,21 +138,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             All have the columns ``seed, nodes``.
 
     Returns:
-        - ``squeezing``: a row per seed: the growth of the dimensions of a star with its
-          arms. Columns: ``seed, growth, most, few, many``.
-        - ``squeezed``: dimensions and arms of each star as rows. Columns: ``seed,
-          nodes, embedding, value``.
-        - ``sparse``: costs of the cycle and the path-star, with their ``ratio``.
-          Columns: those of ``costs``, and ``storage, panel``.
-        - ``ratios``: the rows of ``sparse``, and the norms of the complete bipartite
-          graph. Columns: as in ``sparse``.
-        - ``growth``: the last ratio over the first, by size, of each graph and measure.
-          Columns: ``seed, graph, measure, directions, tied, storage, growth``.
+        - ``squeezing``: a row per seed. Of the stars in fewer dimensions than arms:
+          ``growth``, the dimensions over the logarithm of the number of arms, largest
+          star over smallest; ``most``, the largest ratio of bits (associative over
+          geometric); ``few`` and ``many``, dimensions over arms of the star with the
+          fewest and with the most arms. Columns: ``seed, growth, most, few, many``.
+        - ``squeezed``: a row per star and ``embedding`` (``dimensions``, or ``arms``,
+          the dimensions of an embedding that is not squeezed), with its number as
+          ``value``. Columns: ``seed, nodes, embedding, value``.
+        - ``sparse``: the rows of ``costs`` of the cycle and the path-star, with
+          ``storage`` (directions and tying, in words) and ``panel`` (graph and
+          measure). Columns: those of ``costs``, and ``storage, panel``.
+        - ``ratios``: the rows of ``sparse``, and those of the complete bipartite graph
+          whose ``measure`` is ``norm``. Columns: as in ``sparse``.
+        - ``growth``: a row per graph, measure, directions and tying: ``growth``, the
+          ratio of costs of the largest graph over that of the smallest. Columns:
+          ``seed, graph, measure, directions, tied, storage, growth``.
         - ``built``: a row per construction, with ``error``, the larger of its errors on
           edges and on other pairs. Columns: those of ``constructions``, and ``error``.
         - ``three``: the rows of ``built`` for proposition 3. Columns: as in ``built``.
-        - ``widths``: width of each construction over the number of nodes. Columns:
-          ``seed, graph, construction, value``.
+        - ``widths``: a row per construction, with its width divided by the number of
+          nodes (``value``). Columns: ``seed, graph, construction, value``.
     """
     words = {"forward": "one direction", "both": "both directions"}
     directions = pl.col("directions").replace_strict(words, return_dtype=pl.String)

@@ -45,14 +45,19 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (associative, TinyNN, TinyGPT, TinySSM, Node2Vec),
-        ``condition`` (the code's, ours); the measures ``recall``
-        (:func:`inweights.probes.graph_recall`), ``correlation``
+        ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
+        TinySSM: a Mamba; Node2Vec), ``condition`` (the code's, ours); the measures
+        ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=50``) and ``film``
-        (:func:`inweights.probes.snapshot`; during training, first seed only). Values of
-        labels are those of the default settings. ``condition`` is the training: with
-        the settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        (:func:`inweights.probes.snapshot`; during training, first seed only), only in
+        the condition ``the code's``. Values of labels are those of the default
+        settings. ``condition`` is the training: with the settings of the paper's code
+        (``the code's``), the same in emulated bfloat16 (``the code's, bf16``), or with
+        the simplest world and initialisation that suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},

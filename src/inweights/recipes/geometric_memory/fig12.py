@@ -35,10 +35,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((200, 4); (200, 5)), ``condition``
-        (interleaved, geometry first); the measure ``paths``
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)),
+        ``condition`` (``interleaved``: edges and paths together; ``geometry first``:
+        edges, then edges and paths with frozen embeddings); the measure ``paths``
         (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
         those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
@@ -57,15 +61,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             step``.
 
     Returns:
-        - ``final``: a row per run at its last step
+        - ``final``: a row per run at its last step: accuracies on held-out leaves of
+          the hardest (first) token, ``hardest``, of the whole path, ``exact``, and of
+          the last token, ``easiest_last``; ``trained``, the whole path of trained
+          leaves; ``chance`` of the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           condition, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``exact``: the same for every step. Columns: as in ``final``.
-        - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, by step.
-          Columns: those of ``paths``, and ``token, panel``.
-        - ``order``: the steps at which tokens are learnt
-          (:func:`~inweights.recipes.shared.derived_paths.learnt`). Columns: ``graph,
-          condition, seed, place, step, order, hardest, last, lead``.
+        - ``tokens``: a row per run, step and token of held-out paths, with its
+          ``accuracy``, its name ``token`` and the ``panel`` of the figure (graph and
+          condition). Columns: those of ``paths``, and ``token, panel``.
+        - ``order``: a row per run: ``order``, ``hardest``, ``last`` and ``lead``, which
+          compare the steps at which tokens are learnt, that is, have an accuracy of a
+          half (:func:`~inweights.recipes.shared.derived_paths.learnt`); ``place`` and
+          ``step`` are those of one token and are not used. Columns: ``graph, condition,
+          seed, place, step, order, hardest, last, lead``.
     """
     told = tables["paths"]
     runs = whole(told)

@@ -30,12 +30,12 @@ class InContextTraining(iw.Config):
 
     Attributes:
         world: World of the graphs; the condition sets its ``reverse``.
-        model: The architecture.
+        model: Config of the GPT.
         steps: Number of updates.
         batch: Number of prompts in each step.
-        optimizer: The optimizer.
+        optimizer: Config of the optimizer.
         schedule: Schedule of the learning rate.
-        precision: ``fp32`` or ``bf16``.
+        precision: ``fp32`` or ``bf16``, the precision of the training.
     """
 
     world: InContextStar = InContextStar(
@@ -63,7 +63,16 @@ class InContextTraining(iw.Config):
         """Return the trial of a condition.
 
         Args:
-            condition: :data:`NEXT`, :data:`FIRST`, :data:`REVERSE` or :data:`HIDDEN`.
+            condition: ``next token`` (loss on every token of the path from the root),
+                ``first token alone`` (loss on its hardest token), ``reverse path``
+                (loss on the path from the goal) or ``teacherless`` (the path's own
+                tokens are hidden from the model).
+
+        Returns:
+            The trial, with the labels ``graph``, ``arms`` and ``condition``.
+
+        Raises:
+            ConfigError: The world is inconsistent with the condition.
         """
         hidden = condition == HIDDEN
         phase = iw.Phase(
@@ -154,10 +163,11 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((2, 5); (3, 4); (2, 3)), ``arms`` (2, 3),
-        ``condition`` (next token, first token alone, reverse path, teacherless); the
-        measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
-        Values of labels are those of the default settings.
+        Trials with the labels ``graph`` ((arms, nodes of a path): (2, 5); (3, 4); (2,
+        3)), ``arms`` (2, 3), ``condition`` (next token, first token alone, reverse
+        path, teacherless; see :meth:`InContextTraining.trial`); the measure ``paths``
+        (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
+        those of the default settings.
     """
     pairs = [
         (star, how) for star, how in product(settings.stars, (NEXT, FIRST, REVERSE))
@@ -192,9 +202,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``exact``, the share of whole paths that are right; ``above_whole``, ``exact``
           minus 1/d. Columns: ``graph, condition, seed, above, later, exact,
           above_whole``.
-        - ``tokens``: ``accuracy`` of every ``token`` by step; with the loss on the
-          hardest token alone, only of that token. Columns: those of ``paths``, and
-          ``token, panel``.
+        - ``tokens``: a row per run, step and ``token`` of held-out paths, with its
+          ``accuracy``; with the loss on the hardest token alone, only that token.
+          ``panel`` is graph and condition. Columns: those of ``paths``, and ``token,
+          panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a
           token's place with the step at which it is learnt, that is, first has an
           accuracy of :data:`LEARNT` (.9) or more (−1: the last token first);

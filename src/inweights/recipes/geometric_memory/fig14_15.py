@@ -59,16 +59,21 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((200, 4)), ``block`` (residual, no residual),
-        ``condition`` (interleaved, geometry first, edges alone), ``taught`` (full path,
-        first token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`;
-        during training), ``cosines`` (:func:`inweights.probes.arm_cosines` with
-        ``arms=30``), ``navigation`` (:func:`inweights.probes.navigation`; only for
-        ``taught`` full path), ``edges`` (:func:`inweights.probes.stepwise` with
-        ``roles=("edge", "reverse_edge")``) and ``hops``
-        (:func:`inweights.probes.hop_correlation` with ``draws=20``; only for
-        ``condition`` edges alone, ``graph`` (200, 4)). Values of labels are those of
-        the default settings.
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)), ``block``
+        (``residual``: blocks add to their input; ``no residual``: they replace it),
+        ``condition`` (``interleaved``: edges and paths together; ``geometry first``:
+        edges, then edges and paths with frozen embeddings; ``edges alone``), ``taught``
+        (``full path``: loss on the whole path; ``first token``: only on its hardest
+        token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`; during
+        training), ``cosines`` (:func:`inweights.probes.arm_cosines` with ``arms=30``),
+        ``navigation`` (:func:`inweights.probes.navigation`; only for ``taught`` full
+        path), ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+        "reverse_edge")``) and ``hops`` (:func:`inweights.probes.hop_correlation` with
+        ``draws=20``; only for ``condition`` edges alone, ``graph`` (200, 4)). Values of
+        labels are those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     trials = []
     for star, block in product(settings.stars, (ADDS, REPLACES)):
@@ -119,25 +124,34 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed``.
 
     Returns:
-        - ``curves``: a row per step of each run that is trained on paths. Columns:
-          ``graph, block, condition, taught, seed, step, hardest, exact, easiest_last,
-          trained, chance, line, panel``.
+        - ``curves``: a row per run that is trained on paths, and step: accuracies on
+          held-out leaves of the hardest (first) token, ``hardest``, of the whole path,
+          ``exact``, and of the last token, ``easiest_last``; ``trained``, the whole
+          path of trained leaves; ``chance`` of the hardest token; ``line`` and
+          ``panel`` are labels of the figure. Columns: ``graph, block, condition,
+          taught, seed, step, hardest, exact, easiest_last, trained, chance, line,
+          panel``.
         - ``final``: the rows of ``curves`` at the last step. Columns: ``graph, block,
           condition, taught, seed, step, hardest, exact, easiest_last, trained,
           chance``.
-        - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, with the loss
-          on whole paths. Columns: those of ``paths``, and ``token, panel``.
-        - ``order``: the steps at which tokens are learnt, that is, have an accuracy of
-          a half (:func:`~inweights.recipes.shared.derived_paths.learnt`). Columns:
-          ``graph, block, condition, taught, seed, place, step, order, hardest, last,
-          lead``.
-        - ``geometry``: a row per run; cosines within an arm and across arms, and
-          whether the own first node is ``nearest``. Columns: ``graph, block, condition,
-          taught, seed, own, others, gap, nearest, ridge``.
-        - ``matrix``: cosines of the first seed, for the heat-maps. Columns: those of
-          ``cosines``, and ``panel``.
-        - ``correlation``: Spearman's ρ of cosine and hops, of the runs that learn edges
-          alone. Columns: those of ``hops``.
+        - ``tokens``: a row per run with the loss on whole paths, step and ``token`` of
+          held-out paths, with its ``accuracy``; ``panel`` is condition and block.
+          Columns: those of ``paths``, and ``token, panel``.
+        - ``order``: a row per run: ``order``, ``hardest``, ``last`` and ``lead``, which
+          compare the steps at which tokens are learnt, that is, have an accuracy of a
+          half (:func:`~inweights.recipes.shared.derived_paths.learnt`); ``place`` and
+          ``step`` are those of one token. Columns: ``graph, block, condition, taught,
+          seed, place, step, order, hardest, last, lead``.
+        - ``geometry``: a row per run with the loss on whole paths
+          (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): mean
+          cosines within an arm (``own``) and across arms (``others``), their difference
+          ``gap``, and the shares ``nearest`` and ``ridge``. Columns: ``graph, block,
+          condition, taught, seed, own, others, gap, nearest, ridge``.
+        - ``matrix``: a row per leaf and first node of the first seed, in the conditions
+          ``interleaved`` and ``edges alone``, for the heat-maps; ``panel`` is condition
+          and block. Columns: those of ``cosines``, and ``panel``.
+        - ``correlation``: a row per run that learns edges alone, with Spearman's ρ of
+          cosine and hops. Columns: those of ``hops``.
     """
     taught_paths = pl.col("condition") != ways.ALONE
     runs = derived_paths.whole(tables["paths"]).filter(taught_paths)

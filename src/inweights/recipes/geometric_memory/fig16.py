@@ -24,8 +24,8 @@ class Tree(iw.Config):
     """Settings of a tree-star and of the training on it.
 
     Attributes:
-        star: The number of children of the root (as ``arms``), the nodes of a path, and
-            the training.
+        star: Settings of the number of children of the root (as ``arms``), of the nodes
+            of a path, and of the training.
         branches: Number of children of every other inner node.
     """
 
@@ -45,8 +45,14 @@ class Tree(iw.Config):
         Its ``arms`` and ``nodes`` are the defaults until ``star.trial`` sets them.
 
         Args:
-            split: :data:`LEAF` to hold out single leaves, or :data:`ARM` to hold out
-                whole arms.
+            split: ``leaf`` to hold out single leaves, or ``first token`` to hold out
+                all leaves below some children of the root.
+
+        Returns:
+            The config of a :class:`PathStar` with ``branches`` children per inner node.
+
+        Raises:
+            ConfigError: ``branches`` is out of range.
         """
         return PathStar(
             branches=self.branches, split="leaf" if split == LEAF else "arm"
@@ -75,11 +81,18 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((40, 2, 4)), ``condition`` (interleaved,
-        geometry first, random), ``split`` (leaf, first token); the measures ``paths``
+        Trials with the labels ``graph`` ((children of the root, children of a node,
+        nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges and paths
+        together; ``geometry first``: edges, then edges and paths with frozen
+        embeddings; ``random``: together, with frozen random embeddings), ``split``
+        (what is held out: ``leaf``, single leaves; ``first token``, all leaves below
+        some children of the root); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``).
         Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     trials = [
         tree.star.trial(
@@ -107,15 +120,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             statements``.
 
     Returns:
-        - ``curves``: a row per run and step. Columns: ``graph, condition, split, seed,
-          step, hardest, exact, easiest_last, trained, chance, panel``.
+        - ``curves``: a row per run and step: accuracies on held-out leaves of the
+          hardest (first) token, ``hardest``, of the whole path, ``exact``, and of the
+          last token, ``easiest_last``; ``trained``, the whole path of trained leaves;
+          ``chance`` of the hardest token; ``panel`` is graph and condition. Columns:
+          ``graph, condition, split, seed, step, hardest, exact, easiest_last, trained,
+          chance, panel``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
         - ``judged``: the same; ``exact`` and ``hardest`` are NaN if the run has
           memorised less than :data:`KNOWN` (.95) of its trained paths. Columns: as in
           ``curves``.
-        - ``ends``: accuracy of the last token of each path. Columns: those of
-          ``paths``.
-        - ``places``: accuracy of every token, at the last step. Columns: those of
+        - ``ends``: a row per run at the last step, the accuracy of the last token of
+          held-out paths. Columns: those of ``paths``.
+        - ``places``: a row per run and token of held-out paths at the last step, with
+          its ``accuracy``; ``panel`` is graph and condition. Columns: those of
           ``paths``, and ``panel``.
     """
     panel = pl.format("{}, {}", "graph", "condition")

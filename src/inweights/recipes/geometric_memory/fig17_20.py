@@ -49,14 +49,19 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (Node2Vec, TinyGPT, TinySSM, TinyNN, associative),
-        ``condition`` (the code's, ours); the measures ``recall``
-        (:func:`inweights.probes.graph_recall`), ``correlation``
+        ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN; associative:
+        TinyNN with frozen embeddings), ``condition`` (the code's, ours); the measures
+        ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``). Values of labels
         are those of the default settings. ``condition`` is the training: with the
-        settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        settings of the paper's code (``the code's``), the same in emulated bfloat16
+        (``the code's, bf16``), or with the simplest world and initialisation that
+        suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     draws = {"draws": settings.draws}
     return Plan(
@@ -92,26 +97,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables in the judged condition (the settings of the paper's code),
         without the column ``condition``, and:
 
-        - ``correlation``: Spearman's ρ of cosine and hops, its ``size``, and
-          ``beyond_chance``, its distance from the null distribution. Columns: ``graph,
-          architecture, seed, spearman, null_mean, null_low, null_high, p, size,
-          beyond_chance``.
-        - ``recall``: recall of the edges, and ``above_floor``, the loss minus the
-          smallest possible loss on the graph. Columns: ``graph, architecture, seed,
-          recall, worst, recall_others, accuracy, ceiling, loss, floor, above_floor``.
-        - ``top``: a row per run; energy in the top eigenspaces
+        - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
+          value ``size``, and ``beyond_chance``, its distance from the null distribution
+          (:func:`~.derived.beside_random`). Columns: ``graph, architecture, seed,
+          spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
+        - ``recall``: a row per run: recall of the edges, and ``above_floor``, the loss
+          minus the smallest possible loss on the graph. Columns: ``graph, architecture,
+          seed, recall, worst, recall_others, accuracy, ceiling, loss, floor,
+          above_floor``.
+        - ``top``: a row per run: energy in the top eigenspaces
           (:func:`~.derived.top_energy`). Columns: ``graph, architecture, seed, first,
           top, by_chance, beyond_chance``.
         - ``flat``: ``correlation`` on the grid and the cycle. Columns: as in
           ``correlation``.
         - ``stored``: ``recall`` of all architectures except Node2Vec. Columns: as in
           ``recall``.
-        - ``correlations``: ``correlation`` with rows of random vectors. Columns: as in
-          ``correlation``.
-        - ``energies``: ``top`` with rows of random vectors. Columns: as in ``top``.
-        - ``spectra``: energy by eigenspace, ``number`` from 1, with rows of random
-          vectors. Columns: ``graph, architecture, seed, space, eigenvalue, size,
-          energy, cumulative, degenerate, null_mean, null_low, null_high, number``.
+        - ``correlations``: the rows of ``correlation``, and rows whose ``architecture``
+          is ``random vectors``. Columns: as in ``correlation``.
+        - ``energies``: the rows of ``top``, and rows whose ``architecture`` is ``random
+          vectors``. Columns: as in ``top``.
+        - ``spectra``: a row per run and eigenspace (``number``, from 1), and rows whose
+          ``architecture`` is ``random vectors``. Columns: ``graph, architecture, seed,
+          space, eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
+          null_high, number``.
     """
     tables = judged(tables)
     correlation = beside_random(tables["correlation"])

@@ -51,15 +51,18 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (frozen, free), ``condition``
-        (the code's); the measures ``recall`` (:func:`inweights.probes.graph_recall`;
-        during training), ``margin`` (:func:`inweights.probes.edge_margin`; during
-        training, only for ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
+        ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only of TinyNN,
+        or ``free``: trained), ``condition`` (the code's: the settings of the paper's
+        code); the measures ``recall`` (:func:`inweights.probes.graph_recall`; during
+        training), ``margin`` (:func:`inweights.probes.edge_margin`; during training,
+        only for ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training,
         only for ``architecture`` TinyGPT). Values of labels are those of the default
-        settings. ``condition`` is the training: with the settings of the paper's code
-        (the code's), possibly in bfloat16, or with the simplest world and
-        initialisation that suffice (ours).
+        settings.
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     wide = partial(gm.Training, width=settings.width)
     nn = {
@@ -115,13 +118,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``steps``: a row per graph and seed: the first step at which TinyNN with
           frozen embeddings has ``stored`` all edges (recall 1), the first step at which
-          TinyNN with free embeddings has a positive margin (``alone``), and their
-          ``ratio``. Columns: ``graph, seed, stored, alone, ratio``.
+          TinyNN with free embeddings has a positive mean margin over the smallest
+          neighbour (``alone``), and their ``ratio``, the second over the first.
+          Columns: ``graph, seed, stored, alone, ratio``.
         - ``gpt``: a row per graph and seed: the half-time of TinyGPT's recall
           (``edges``) and of its geometry (``shape``), and ``lead``, the first minus the
           second. Columns: ``graph, seed, edges, shape, lead``.
-        - ``first``: both curves of TinyNN up to step 20, as ``value`` of a ``series``.
-          Columns: ``graph, seed, step, value, series``.
+        - ``first``: a row per graph, seed, step up to 20 and ``series`` (recall with
+          frozen embeddings; whether the margin is positive, 1.0 or 0.0), with its
+          ``value``. Columns: ``graph, seed, step, value, series``.
     """
     margin = tables["margin"].filter(
         pl.col("over") == "min", pl.col("rivals") == "nodes"

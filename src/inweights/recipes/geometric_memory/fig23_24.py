@@ -46,12 +46,18 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (Node2Vec, TinyGPT, TinyNN, associative), ``condition`` (the
-        code's, ours); the measures ``cosines`` (:func:`inweights.probes.cosines`) and
-        ``early`` (:func:`inweights.probes.cosines`; during training). Values of labels
-        are those of the default settings. ``condition`` is the training: with the
-        settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        ``architecture`` (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen
+        embeddings), ``condition`` (the code's, ours); the measures ``cosines``
+        (:func:`inweights.probes.cosines`) and ``early``
+        (:func:`inweights.probes.cosines`; during training), only for TinyNN in the
+        condition ``the code's``. Values of labels are those of the default settings.
+        ``condition`` is the training: with the settings of the paper's code (``the
+        code's``), the same in emulated bfloat16 (``the code's, bf16``), or with the
+        simplest world and initialisation that suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     architectures = (gm.NODE2VEC, gm.GPT, gm.NN, gm.FROZEN)
     trials = gm.trials(
@@ -79,18 +85,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             architecture, condition, seed, source, target, hops, cosine``.
 
     Returns:
-        - ``conditions``: a row per run in each condition, with Spearman's ρ of cosine
-          and hops. Columns: ``graph, architecture, condition, seed, spearman, far,
+        - ``conditions``: a row per run in each condition
+          (:func:`~.derived.far_correlation`), with Spearman's ρ over all pairs as
+          ``spearman``. Columns: ``graph, architecture, condition, seed, spearman, far,
           near, drop``.
         - ``far``: a row per run in the judged condition, the settings of the paper's
           code (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
           seed, all, far, near, drop``.
-        - ``early``: the same for TinyNN at the step that the code's notebook plots.
-          Columns: as in ``far``.
-        - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
-          hops, cosine``.
-        - ``matrix_GRAPH``: cosines of all pairs of one graph, first seed. Columns:
-          ``graph, architecture, seed, source, target, hops, cosine``.
+        - ``early``: the same for TinyNN at the step that the code's notebook plots
+          (:data:`DRAWN`, or the last step if that is sooner). Columns: as in ``far``.
+        - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
+          Columns: ``graph, architecture, seed, hops, cosine``.
+        - ``matrix_GRAPH``: a row per architecture and pair of nodes of one graph, the
+          cosines of the first seed; one table for each graph. Columns: ``graph,
+          architecture, seed, source, target, hops, cosine``.
     """
     all_pairs = far_correlation(tables["cosines"], (*LABELS, "condition"))
     table = judged(tables)["cosines"]

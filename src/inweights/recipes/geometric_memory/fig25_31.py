@@ -79,6 +79,9 @@ class Settings(iw.Config):
         draws: Number of random embeddings in each null distribution.
         conditions: Names of conditions, of ``the code's, bf16``, ``the code's`` and
             ``ours``; claims are judged under the first.
+
+    Raises:
+        ConfigError: A name in ``ablations`` is unknown.
     """
 
     ablations: tuple[str, ...] = tuple(ABLATIONS)
@@ -100,10 +103,11 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``setting`` (self-edges, rate .01; GPT start, rate .01;
-        GPT start, rate .0001; unit normal, rate .0001; unit normal, rate .1; unit
-        normal, weight decay 10; unit normal, dropout .4; unit normal, rate .001),
-        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``
+        Trials with the labels ``setting`` (names of :data:`ABLATIONS`, whose values
+        :class:`Ablation` explains: self-edges, rate .01; GPT start, rate .01; GPT
+        start, rate .0001; unit normal, rate .0001; unit normal, rate .1; unit normal,
+        weight decay 10; unit normal, dropout .4; unit normal, rate .001), ``condition``
+        (the code's, bf16; the code's; ours); the measures ``recall``
         (:func:`inweights.probes.graph_recall`), ``margin``
         (:func:`inweights.probes.edge_margin`), ``own_margin``
         (:func:`inweights.probes.geometric_margin` with ``draws=200``), ``correlation``
@@ -115,8 +119,11 @@ def plan(settings: Settings) -> Plan:
         :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
         (:func:`inweights.probes.cosines`; first seed only). Values of labels are those
         of the default settings. ``condition`` is the training: with the settings of the
-        paper's code (the code's), possibly in bfloat16, or with the simplest world and
-        initialisation that suffice (ours).
+        paper's code (``the code's``), the same in emulated bfloat16 (``the code's,
+        bf16``), or with the simplest world and initialisation that suffice (``ours``).
+
+    Raises:
+        ConfigError: A condition is unknown, or a number is out of range.
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -198,21 +205,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables in the judged condition (the settings of the paper's code,
         in bfloat16), and:
 
-        - ``conditions``: Spearman's ρ of cosine and hops in all conditions. Columns:
-          those of ``correlation``, and ``graph``.
-        - ``correlation``: the same in the judged condition, with ``geometry`` (−ρ) and
-          ``size`` (its absolute value). Columns: ``setting, seed, spearman, null_mean,
-          null_low, null_high, p, geometry, size``.
-        - ``correlations``: the rows of ``correlation``, with rows of random vectors.
-          Columns: ``setting, seed, spearman, null_mean, null_low, null_high, p,
-          geometry, size, graph``.
-        - ``margins``: margins of edges over other nodes, in all conditions. Columns:
-          those of ``margin``, and ``neighbour``.
-        - ``zigzags``: energy along negative eigendirections. Columns: ``setting, seed,
-          zigzag, bottom, null_mean, null_low, null_high, bottom_null``.
-        - ``spectra``: energy by eigenspace, ``number`` from 1. Columns: ``setting,
-          seed, space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
-          null_low, null_high, number, model``.
+        - ``conditions``: a row per run in each condition, with Spearman's ρ of cosine
+          and hops. Columns: those of ``correlation``, and ``graph``.
+        - ``correlation``: a row per run in the judged condition, with ``geometry`` (−ρ)
+          and ``size`` (the absolute value of ρ). Columns: ``setting, seed, spearman,
+          null_mean, null_low, null_high, p, geometry, size``.
+        - ``correlations``: the rows of ``correlation``, and rows whose ``setting`` is
+          ``random vectors``. Columns: ``setting, seed, spearman, null_mean, null_low,
+          null_high, p, geometry, size, graph``.
+        - ``margins``: a row per run in each condition and ``neighbour`` (``largest
+          neighbour`` or ``smallest neighbour``), with the margin of this neighbour over
+          other nodes. Columns: those of ``margin``, and ``neighbour``.
+        - ``zigzags``: a row per run: energy along negative eigendirections. Columns:
+          ``setting, seed, zigzag, bottom, null_mean, null_low, null_high,
+          bottom_null``.
+        - ``spectra``: a row per run and eigenspace (``number``, from 1), with its
+          energy. Columns: ``setting, seed, space, eigenvalue, size, energy, cumulative,
+          degenerate, null_mean, null_low, null_high, number, model``.
     """
     conditions = tables["correlation"].with_columns(graph=pl.lit("cycle"))
     every = tables["margin"].filter(pl.col("rivals") == "nodes")

@@ -18,8 +18,8 @@ class Settings(iw.Config):
     Values for other scales are in ``fig2_10_11.toml``.
 
     Attributes:
-        star: The task in weights: one graph for all examples.
-        context: The task in context: another graph in each prompt.
+        star: Config of the task in weights: one graph for all examples.
+        context: Config of the task in context: another graph in each prompt.
         examples: Number of training examples of the in-context task that the figure
             shows.
     """
@@ -45,11 +45,11 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The computations ``stars``
-        (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`) and
-        ``design``
+        (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`), with the
+        label ``task`` (in weights, in context), and ``design``
         (:func:`~inweights.theory.geometric_memory.star_picture.star_design`), with the
-        labels ``task`` (in weights, in context), ``arms`` (5, 3). Values of labels are
-        those of the default settings.
+        labels ``task`` and ``arms`` (5, 3). Values of labels are those of the default
+        settings.
     """
     worlds: dict[str, PathStar | InContextStar] = {
         IN_WEIGHTS: settings.star,
@@ -89,8 +89,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``arms, told, edges, first, later``). All have the columns ``task, seed``.
 
     Returns:
-        ``task``: the table ``design`` with ``choices``, the number of first nodes per
-        arm.
+        ``task``: the table ``design``, a row per task, with ``choices``, the number of
+        first nodes (``first``) divided by the number of arms.
     """
     choices = pl.col("first") / pl.col("arms")
     return {"task": tables["design"].with_columns(choices=choices)}

@@ -65,12 +65,20 @@ def plan(settings: Settings) -> Plan:
             ``every``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((200, 4); (200, 5); (1000, 5)), ``condition``
-        (interleaved, geometry first, random, permuted, forward edges only, reverse
-        path), ``taught`` (full path, first token); the measures ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
-        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``).
-        Values of labels are those of the default settings.
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5);
+        (1000, 5)), ``condition`` (``interleaved``: edges and paths together; ``geometry
+        first``: edges, then edges and paths with frozen embeddings; the controls
+        ``random``, frozen random embeddings, and ``permuted``, as ``geometry first``
+        but with the edges of the same graph over other nodes; ``forward edges only``,
+        edges away from the root; ``reverse path``, from the leaf), ``taught`` (``full
+        path``: loss on the whole path; ``first token``: only on its hardest token); the
+        measures ``paths`` (:func:`inweights.probes.path_accuracy`; during training) and
+        ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+        "reverse_edge")``). Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
+        DataError: ``own`` has no path.
     """
     task = settings.own or PathStar()
     stars = settings.stars[:1] if settings.own else settings.stars
@@ -119,14 +127,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             statements``.
 
     Returns:
-        - ``final``: a row per run at its last step: accuracies of held-out paths,
-          ``trained``, and for edges ``recall`` and ``answered`` (the share of nodes
-          whose most likely answer is right). Columns: ``graph, condition, taught, seed,
+        - ``final``: a row per run at its last step: accuracies on held-out leaves of
+          the hardest (first) token, ``hardest``, of the whole path, ``exact``, and of
+          the last token, ``easiest_last``; ``trained``, the whole path of trained
+          leaves; ``chance`` of the hardest token; and for edges ``recall`` and
+          ``answered`` (the share of nodes whose most likely answer is right; null if
+          only one direction is trained). Columns: ``graph, condition, taught, seed,
           step, hardest, exact, easiest_last, trained, chance, recall, answered``.
-        - ``curves``: accuracy of the hardest token by step, of the runs that are not
-          controls. Columns: those of ``paths``, and ``line``.
-        - ``conditions``: the accuracies of the first graph as rows, ``what`` and
-          ``accuracy``. Columns: ``condition, seed, what, accuracy``.
+        - ``curves``: a row per run and step of the conditions ``interleaved`` and
+          ``geometry first``, the accuracy of the hardest token of held-out leaves, with
+          ``line`` (condition and loss, for the figure). Columns: those of ``paths``,
+          and ``line``.
+        - ``conditions``: a row per condition of the first graph with the loss on the
+          full path, seed and ``what`` (``hardest``, ``trained``, ``answered`` or
+          ``recall``), with its ``accuracy``. Columns: ``condition, seed, what,
+          accuracy``.
     """
     curves = hardest(tables["paths"]).with_columns(
         line=pl.format("{}, {}", "condition", "taught")

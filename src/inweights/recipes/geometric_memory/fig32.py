@@ -51,8 +51,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT, TinySSM, associative), ``edges`` (both, forward,
-        backward), ``condition`` (the code's, ours); the measures ``recall``
+        ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
+        embeddings), ``edges`` (directions that are trained: both, forward, backward),
+        ``condition`` (the code's, ours); the measures ``recall``
         (:func:`inweights.probes.graph_recall`), ``cosines``
         (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
         :func:`inweights.probes.cosines`), ``correlation``
@@ -61,8 +62,13 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
         :func:`inweights.probes.spectral_energy` with ``draws=200``). Values of labels
         are those of the default settings. ``condition`` is the training: with the
-        settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        settings of the paper's code (``the code's``), the same in emulated bfloat16
+        (``the code's, bf16``), or with the simplest world and initialisation that
+        suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     from inweights.probes.geometry.reference_graph import both_ways
 
@@ -109,17 +115,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables in the judged condition (the settings of the paper's code),
         without the column ``condition``, and:
 
-        - ``conditions``: Spearman's ρ of TinyGPT in all conditions. Columns: those of
-          ``correlation``.
-        - ``correlation``: ρ of cosine and hops, its ``size``, and ``beyond_chance``,
-          its distance from the null distribution. Columns: ``graph, architecture,
-          edges, seed, spearman, null_mean, null_low, null_high, p, size,
-          beyond_chance``.
-        - ``top``: energy in the top eigenspaces. Columns: ``graph, architecture, edges,
-          seed, first, top, by_chance, beyond_chance``.
-        - ``one_way``: ``correlation`` of the runs on one direction. Columns: as in
-          ``correlation``.
-        - ``one_way_top``: ``top`` of the runs on one direction. Columns: as in ``top``.
+        - ``conditions``: a row per run of TinyGPT in each condition, with Spearman's ρ
+          of cosine and hops. Columns: those of ``correlation``.
+        - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
+          value ``size``, and ``beyond_chance``, its distance from the null distribution
+          (:func:`~.derived.beside_random`). Columns: ``graph, architecture, edges,
+          seed, spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
+        - ``top``: a row per run: energy in the top eigenspaces
+          (:func:`~.derived.top_energy`). Columns: ``graph, architecture, edges, seed,
+          first, top, by_chance, beyond_chance``.
+        - ``one_way``: the rows of ``correlation`` with edges in one direction. Columns:
+          as in ``correlation``.
+        - ``one_way_top``: the rows of ``top`` with edges in one direction. Columns: as
+          in ``top``.
         - ``far``: ρ over pairs two hops apart or more
           (:func:`~.derived.far_correlation`), of the runs on one direction. Columns:
           ``graph, architecture, edges, seed, all, far, near, drop``.

@@ -52,10 +52,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((200, 4)), ``edges`` (both, forward,
-        backward), ``task`` (forward path; reverse path; reverse path, leaf first); the
-        measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
-        Values of labels are those of the default settings.
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)), ``edges``
+        (directions that are trained: both; forward, away from the root; backward,
+        towards it), ``task`` (``forward path``, from the root to the leaf; ``reverse
+        path``, from the node before the leaf to the root; ``reverse path, leaf first``,
+        only with backward edges); the measure ``paths``
+        (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
+        those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     trials = []
     for star, task in product(settings.stars, TASKS):
@@ -81,11 +87,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             step``.
 
     Returns:
-        ``curves``, a row per run and step, and ``final``, its rows of the last step;
-        ``but_leaf`` is the accuracy of the worst token that is not the leaf. Columns of
-        ``curves``: ``graph, edges, task, seed, step, hardest, exact, easiest_last,
-        trained, chance, but_leaf, panel``. Columns of ``final``: ``graph, edges, task,
-        seed, step, hardest, exact, easiest_last, trained, chance, but_leaf``.
+        - ``curves``: a row per run and step: accuracies on held-out leaves of the
+          hardest (first) token, ``hardest``, of the whole path, ``exact``, and of the
+          last token, ``easiest_last``; ``trained``, the whole path of trained leaves;
+          ``chance`` of the hardest token; ``but_leaf``, the accuracy of the worst token
+          that is not the leaf; and ``panel`` (graph and task). Columns: ``graph, edges,
+          task, seed, step, hardest, exact, easiest_last, trained, chance, but_leaf,
+          panel``.
+        - ``final``: the rows of ``curves`` at the last step, without ``panel``.
     """
     told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")

@@ -38,11 +38,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((200, 4); (200, 5)), ``task`` (forward path,
-        reverse path); the measure ``paths`` (:func:`inweights.probes.path_accuracy`;
-        during training). Values of labels are those of the default settings. A *forward
-        path* is written from the root to the leaf, a *reverse path* from the leaf to
-        the root; the leaf is the prompt of both.
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)),
+        ``task`` (``forward path``: written from the root to the leaf; ``reverse path``:
+        from the leaf to the root; the leaf is the prompt of both); the measure
+        ``paths`` (:func:`inweights.probes.path_accuracy`; during training). Values of
+        labels are those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     trials = [
         star.trial(
@@ -62,12 +65,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed, part, place, hardest, accuracy, exact, statements, chance, step``.
 
     Returns:
-        - ``curves``: a row per run and step
+        - ``curves``: a row per run and step: accuracies on held-out leaves of the
+          hardest (first) token, ``hardest``, of the whole path, ``exact``, and of the
+          last token, ``easiest_last``; ``trained``, the whole path of trained leaves;
+          ``chance`` of the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           task, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
-        - ``when``: ``first``, the first step with an exact match of a half on held-out
-          paths. Columns: ``graph, task, seed, first``.
+        - ``when``: a row per run: ``first``, the first step with an exact match of at
+          least a half on held-out paths; one more than the last step if there is none.
+          Columns: ``graph, task, seed, first``.
     """
     runs = whole(tables["paths"])
     return {

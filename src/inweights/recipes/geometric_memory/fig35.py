@@ -51,9 +51,13 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((600, 5)), ``pauses`` (0, 1, 2, 5); the
-        measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
-        Values of labels are those of the default settings.
+        Trials with the labels ``graph`` ((arms, nodes of a path): (600, 5)), ``pauses``
+        (number of pause tokens, as text: 0, 1, 2, 5); the measure ``paths``
+        (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
+        those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     trials = [
         structs.replace(star, pauses=pauses).trial(
@@ -73,14 +77,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed, part, place, hardest, accuracy, exact, statements, chance, step``.
 
     Returns:
-        - ``curves``: a row per run and step
+        - ``curves``: a row per run and step: accuracies on held-out leaves of the
+          hardest (first) token, ``hardest``, of the whole path, ``exact``, and of the
+          last token, ``easiest_last``; ``trained``, the whole path of trained leaves;
+          ``chance`` of the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           pauses, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
-        - ``mean``: ``exact``, the mean over the steps of a run. Columns: ``graph,
+        - ``mean``: a row per run: ``exact``, its mean over the steps. Columns: ``graph,
           pauses, seed, exact``.
-        - ``when``: ``first``, the first step with an exact match of a half on held-out
-          paths. Columns: ``graph, pauses, seed, first``.
+        - ``when``: a row per run: ``first``, the first step with an exact match of at
+          least a half on held-out paths; one more than the last step if there is none.
+          Columns: ``graph, pauses, seed, first``.
     """
     runs = whole(tables["paths"])
     return {

@@ -40,11 +40,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((200, 4)), ``condition`` (two phases, edges
-        first, geometry first); the measures ``paths``
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)),
+        ``condition`` (``two phases``: edges, then paths alone; ``edges first``: edges,
+        then edges and paths; ``geometry first``: edges, then edges and paths with
+        frozen embeddings); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``;
         during training). Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     trials = [
         structs.replace(star, paths=settings.paths).trial(
@@ -66,12 +71,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``graph, condition, seed, part, place, accuracy, exact, statements, step``.
 
     Returns:
-        - ``curves``: ``value`` of four ``series`` by step. Columns: ``graph, condition,
-          seed, step, series, value``.
-        - ``final``: a row per run at its last step; ``peak``, the highest exact match
-          of any step, ``lost``, the peak minus the last value, and ``lost_hardest``,
-          the same for the hardest token. Columns: ``graph, condition, seed, step,
-          hardest, exact, easiest_last, trained, chance, peak, lost, lost_hardest``.
+        - ``curves``: a row per run, step and ``series`` (exact match and hardest token
+          on held-out leaves, exact match on trained ones, recall of edges), with its
+          ``value``. Columns: ``graph, condition, seed, step, series, value``.
+        - ``final``: a row per run at its last step: accuracies on held-out leaves of
+          the hardest (first) token, ``hardest``, of the whole path, ``exact``, and of
+          the last token, ``easiest_last``; ``trained``, the whole path of trained
+          leaves; ``chance`` of the hardest token; ``peak``, the highest exact match at
+          any step, ``lost``, the peak minus the last value, and ``lost_hardest``, the
+          same for the hardest token. Columns: ``graph, condition, seed, step, hardest,
+          exact, easiest_last, trained, chance, peak, lost, lost_hardest``.
     """
     runs = whole(tables["paths"])
     edges = mean_recall(tables["edges"], [*KEYS, "step"])

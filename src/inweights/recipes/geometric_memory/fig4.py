@@ -37,12 +37,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((200, 4); (200, 5)), ``condition``
-        (interleaved, edges alone, random); the measures ``cosines``
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)),
+        ``condition`` (``interleaved``: edges and paths together; ``edges alone``;
+        ``random``: together, with frozen random embeddings); the measures ``cosines``
         (:func:`inweights.probes.arm_cosines` with ``arms=30``), ``navigation``
         (:func:`inweights.probes.navigation`) and ``paths``
         (:func:`inweights.probes.path_accuracy`). Values of labels are those of the
         default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
@@ -73,14 +77,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed``.
 
     Returns:
-        - ``runs``: a row per run: the mean cosines with the ``own`` first node and with
-          the ``others``, their difference ``gap``, and the share of leaves whose own
-          first node is ``nearest``. Columns: ``graph, condition, seed, own, others,
-          gap, nearest, ridge``.
-        - ``matrix``: cosines of leaves and first nodes of the first seed, for a
-          heat-map. Columns: those of ``cosines``, and ``panel``.
-        - ``pairs``: ``cosine`` to own and other arms, as rows. Columns: ``graph,
-          condition, seed, arm, cosine``.
+        - ``runs``: a row per run
+          (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): the mean
+          cosines of a leaf with its ``own`` first node and with ``others``, their
+          difference ``gap``, and the shares of leaves whose own first node is
+          ``nearest`` or is found by a ``ridge`` regression. Columns: ``graph,
+          condition, seed, own, others, gap, nearest, ridge``.
+        - ``matrix``: a row per leaf and first node, the first 18 of each, for the first
+          seed; ``panel`` is graph and condition, for a heat-map. Columns: those of
+          ``cosines``, and ``panel``.
+        - ``pairs``: a row per run and ``arm`` (``own`` or ``others``), with the mean
+          ``cosine``. Columns: ``graph, condition, seed, arm, cosine``.
     """
     cosines = tables["cosines"]
     runs = own_and_other_arms(cosines, tables["navigation"], KEYS)

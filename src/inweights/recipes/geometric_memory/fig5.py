@@ -51,13 +51,19 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT, TinySSM, associative), ``condition`` (the code's,
-        ours); the measures ``cosines`` (:func:`inweights.probes.cosines`),
-        ``correlation`` (:func:`inweights.probes.hop_correlation` with ``draws=50``;
-        during training) and ``recall`` (:func:`inweights.probes.graph_recall`; during
-        training). Values of labels are those of the default settings. ``condition`` is
-        the training: with the settings of the paper's code (the code's), possibly in
-        bfloat16, or with the simplest world and initialisation that suffice (ours).
+        ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
+        embeddings), ``condition`` (the code's, ours); the measures ``cosines``
+        (:func:`inweights.probes.cosines`), ``correlation``
+        (:func:`inweights.probes.hop_correlation` with ``draws=50``; during training)
+        and ``recall`` (:func:`inweights.probes.graph_recall`; during training). Values
+        of labels are those of the default settings. ``condition`` is the training: with
+        the settings of the paper's code (``the code's``), the same in emulated bfloat16
+        (``the code's, bf16``), or with the simplest world and initialisation that
+        suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     made = gm.trials(settings.graphs, MODELS, settings.most, variant=settings.variant)
     measures = [Measure(name="cosines", probe=iw.probes.cosines)]
@@ -93,19 +99,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables in the judged condition (the settings of the paper's code),
         without the column ``condition``, and:
 
-        - ``course``: correlation and recall of every step but 0. Columns: ``graph,
-          architecture, seed, spearman, null_mean, null_low, null_high, p, step, recall,
-          recall_others``.
-        - ``last``: their last step, with ``size`` and ``beyond_chance``. Columns:
+        - ``course``: a row per run and step but 0: correlation of cosine and hops, and
+          recall. Columns: ``graph, architecture, seed, spearman, null_mean, null_low,
+          null_high, p, step, recall, recall_others``.
+        - ``last``: the rows of the last step, with ``size``, the absolute value of ρ,
+          and ``beyond_chance``, its distance from the null distribution. Columns:
           ``graph, architecture, seed, spearman, null_mean, null_low, null_high, p,
           step, recall, recall_others, size, beyond_chance``.
-        - ``lost``: the last step; ``loss``, Spearman's ρ minus its lowest value of any
-          step. Columns: ``graph, architecture, seed, spearman, null_mean, null_low,
-          null_high, p, step, recall, recall_others, loss``.
-        - ``far``: ρ over pairs two hops apart or more, and its ``size``. Columns:
-          ``graph, architecture, seed, all, far, near, drop, size``.
-        - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
-          hops, cosine``.
+        - ``lost``: a row per run at its last step; ``loss`` is Spearman's ρ minus its
+          lowest value at any step. Columns: ``graph, architecture, seed, spearman,
+          null_mean, null_low, null_high, p, step, recall, recall_others, loss``.
+        - ``far``: a row per run (:func:`~.derived.far_correlation`): Spearman's ρ over
+          ``all`` pairs and over pairs two or more hops apart (``far``), whose absolute
+          value is ``size``. Columns: ``graph, architecture, seed, all, far, near, drop,
+          size``.
+        - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
+          Columns: ``graph, architecture, seed, hops, cosine``.
     """
     tables = judged(tables)
     keys = [*LABELS, "seed", "step"]

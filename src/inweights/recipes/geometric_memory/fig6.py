@@ -66,18 +66,25 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (associative, TinyNN, TinyGPT, Node2Vec), ``horizon`` (early;
-        late; late, β₂ = .9995), ``condition`` (the code's, bf16; the code's; ours); the
+        ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
+        Node2Vec), ``horizon`` (``early``: few updates, measured after each; ``late``:
+        many; ``late, β₂ = .9995``: the same with this decay rate of AdamW's second
+        moment, on the cycle), ``condition`` (the code's, bf16; the code's; ours); the
         measures ``recall`` (:func:`inweights.probes.graph_recall`; during training),
         ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``; during
         training), ``margin`` (:func:`inweights.probes.edge_margin`; during training)
         and ``correlation`` (:func:`inweights.probes.hop_correlation` with ``draws=1``;
         during training, only for ``architecture`` TinyGPT, ``horizon`` late); the
         computation ``one_step``
-        (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`). Values of
-        labels are those of the default settings. ``condition`` is the training: with
-        the settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`), with the
+        label ``graph``. Values of labels are those of the default settings.
+        ``condition`` is the training: with the settings of the paper's code (``the
+        code's``), the same in emulated bfloat16 (``the code's, bf16``), or with the
+        simplest world and initialisation that suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     wide = partial(gm.Training, width=settings.width)
     frozen = wide(
@@ -166,26 +173,31 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``graph, seed``.
 
     Returns:
-        - ``times``: a row per run: ``stored``, the first step of recall 1;
-          ``positive``, the first at which the smallest margin is above 0; ``half_time``
+        - ``times``: a row per run, in the condition ``the code's, bf16``: ``stored``,
+          the first step of recall 1; ``positive``, the first at which the mean margin
+          over the smallest neighbour is above 0 (null without margins); ``half_time``
           of the energy in the top eigenspaces, ``lag`` (half-time minus stored) and
           ``ratio`` (positive over stored). Columns: ``graph, architecture, horizon,
           seed, stored, positive, half_time, lag, ratio``.
         - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
           Columns: as in ``times``.
-        - ``gpt``: half-time of TinyGPT's geometry, and its ``lag``. Columns: ``graph,
-          architecture, horizon, seed, half_time, stored, lag``.
-        - ``node2vec``: half-time of Node2Vec. Columns: ``graph, architecture, horizon,
-          seed, half_time``.
-        - ``soon``: smallest margins at the first measured step of the long runs.
+        - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ of cosine
+          and hops), ``stored``, and ``lag``, the first minus the second. Columns:
+          ``graph, architecture, horizon, seed, half_time, stored, lag``.
+        - ``node2vec``: a row per run of Node2Vec: half-time of the energy in the top
+          eigenspaces. Columns: ``graph, architecture, horizon, seed, half_time``.
+        - ``soon``: a row per long run in every condition: its margin over the smallest
+          neighbour at the first measured step; ``stored`` is 1.0 if it is above 0.
           Columns: those of ``margin``, and ``stored``.
-        - ``end``: smallest margins at the last step. Columns: as in ``soon``.
-        - ``margins``: smallest margins at every step, with ``moment``, the ``β₂`` of
-          AdamW. Columns: those of ``margin``, and ``stored, moment``.
-        - ``curves``: recall and top energy of TinyNN up to step 20. Columns: ``graph,
-          seed, step, value, series``.
-        - ``gpt_curves``: recall and geometry of TinyGPT. Columns: ``graph,
-          architecture, horizon, seed, step, series, value``.
+        - ``end``: the same at the last step. Columns: as in ``soon``.
+        - ``margins``: the same at every step but 0, with ``moment``, the ``β₂`` of
+          AdamW in words. Columns: those of ``margin``, and ``stored, moment``.
+        - ``curves``: a row per graph, seed, step up to 20 and ``series`` (``recall,
+          frozen``; ``recall, free``; ``energy in the top eigenspaces, free``) of
+          TinyNN, with its ``value``. Columns: ``graph, seed, step, value, series``.
+        - ``gpt_curves``: a row per run of TinyGPT, step and ``series`` (``recall`` or
+          ``geometry``, −ρ), with its ``value``. Columns: ``graph, architecture,
+          horizon, seed, step, series, value``.
     """
     by = [*LABELS, "seed"]
     keys = [*LABELS, "seed", "step"]

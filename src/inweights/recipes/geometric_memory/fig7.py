@@ -61,15 +61,20 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``axis``
-        (width, initial scale), ``value`` (2, 8, 17, 100, 400, 0.02, 0.3, 1.0),
-        ``architecture`` (TinyGPT), ``condition`` (the code's, ours); the measures
-        ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=200``) and
-        ``deeper`` (:func:`inweights.probes.spectral_energy` with ``draws=200``; only
-        for ``architecture`` TinyGPT). Values of labels are those of the default
-        settings. ``condition`` is the training: with the settings of the paper's code
-        (the code's), possibly in bfloat16, or with the simplest world and
-        initialisation that suffice (ours).
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular); of
+        Node2Vec, ``axis`` (what is varied: ``width``, ``initial scale``) and ``value``
+        (as text: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); of the others, ``architecture``
+        (TinyGPT) and ``condition`` (the code's, ours); the measures ``energy``
+        (:func:`inweights.probes.spectral_energy` with ``draws=200``) and ``deeper``
+        (:func:`inweights.probes.spectral_energy` with ``draws=200``; only for
+        ``architecture`` TinyGPT). Values of labels are those of the default settings.
+        ``condition`` is the training: with the settings of the paper's code (``the
+        code's``), the same in emulated bfloat16 (``the code's, bf16``), or with the
+        simplest world and initialisation that suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     models = [
         *(
@@ -115,18 +120,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             degenerate, null_mean, null_low, null_high``.
 
     Returns:
-        - ``top``: a row per run; energy in the top eigenspaces
-          (:func:`~.derived.top_energy`). Columns: ``graph, axis, value, seed, first,
-          top, by_chance, beyond_chance``.
-        - ``wide``: ``top`` of Node2Vec from the number of nodes upwards. Columns: as in
+        - ``top``: a row per run: energy in the top eigenspaces
+          (:func:`~.derived.top_energy`). ``axis`` is ``width``, ``initial scale`` or,
+          for a comparison of models, ``model``; ``value`` is the width, the scale, or
+          the model (``Node2Vec``, ``TinyGPT``, ``TinyGPT, ours``). Columns: ``graph,
+          axis, value, seed, first, top, by_chance, beyond_chance``.
+        - ``wide``: the rows of ``top`` in which Node2Vec is at least as wide as the
+          graph has nodes (all widths but 2 and 8). Columns: as in ``top``.
+        - ``swept``: the rows of ``top`` whose axis is not ``model``. Columns: as in
           ``top``.
-        - ``swept``: ``top`` of Node2Vec at all widths and scales. Columns: as in
-          ``top``.
-        - ``dimensions``: the number of dimensions whose energy is more than
-          :data:`USED` times that of chance, and ``extra``, the number of these outside
-          the top eigenspaces. Columns: ``graph, axis, value, seed, dimensions, extra``.
-        - ``spectra``: energy by eigenspace of Node2Vec and TinyGPT, with rows of random
-          vectors. Columns: those of ``energy``, and ``number, architecture,
+        - ``dimensions``: a row per run: ``dimensions``, the number of dimensions of the
+          eigenspaces whose energy is more than :data:`USED` (2) times that of chance,
+          and ``extra``, this minus the number of dimensions of the top eigenspaces.
+          Columns: ``graph, axis, value, seed, dimensions, extra``.
+        - ``spectra``: a row per run of the axis ``model`` and eigenspace (``number``,
+          from 1), and rows of random vectors, whose ``energy`` is the mean of the null
+          distribution. Columns: those of ``energy``, and ``number, architecture,
           condition``.
     """
     by = ["graph", "axis", "value"]

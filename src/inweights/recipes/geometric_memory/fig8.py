@@ -31,11 +31,12 @@ class Settings(iw.Config):
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        descent: How Node2Vec descends; wider than any of the graphs has nodes.
+        descent: Settings of Node2Vec and its gradient descent; wider than any of the
+            graphs has nodes.
         moments: Steps, in addition to the last one, after which the matrices are
             measured.
-        long: Updates of a longer descent, for Remark 6; ten times the usual ones by
-            default.
+        long: Number of updates of a longer descent, for Remark 6; by default ten times
+            the usual number.
         nodes: Number of nodes of the cycle that is trained by autograd.
     """
 
@@ -49,18 +50,25 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Plan descents on every graph, with C, S and V during training, and one by autograd.
 
+    C is the matrix of coefficients with which Node2Vec's vectors are updated, S the
+    softmax of their products, and V the vectors (Geometric Memory, F.2).
+
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and
             ``moments``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (cycle); the measure ``autograd``
-        (:func:`inweights.probes.dynamics.off_descent` with ``rate=0.01``,
-        ``steps=10000``); the computations ``spaces``
-        (:func:`inweights.probes.dynamics.along_descent`), ``moments``
-        (:func:`inweights.probes.dynamics.along_descent`) and ``long``
-        (:func:`inweights.probes.dynamics.along_descent`). Values of labels are those of
-        the default settings.
+        The computations ``spaces`` (energy by eigenspace, at the ``moments``),
+        ``moments`` (the quantities of the propositions, at the ``moments``) and
+        ``long`` (the same at the end of a descent of ``long`` updates), all by
+        :func:`inweights.probes.dynamics.along_descent`, for each seed, with the label
+        ``graph`` (path-star, grid, cycle, irregular); and one trial with the label
+        ``graph`` (cycle), trained by autograd, with the measure ``autograd``
+        (:func:`inweights.probes.dynamics.off_descent`), its distance from the descent
+        in closed form. Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: A number is out of range for the graph or the model.
     """
     from inweights.probes.dynamics import along_descent, off_descent
 
@@ -102,6 +110,10 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final and extreme values of each run for the claims, and curves for the figures.
 
+    Most columns are those of
+    :func:`inweights.theory.feature_resemblance.stabilisation.propositions` and, in
+    ``curves``, of ``by_space`` there.
+
     Args:
         tables: The tables that :func:`plan` makes, by name: ``autograd``
             (:func:`inweights.probes.dynamics.off_descent`: ``distance, travelled``),
@@ -120,21 +132,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           s_trace, walk_low, walk_high, c_top, c_second, null_size, null_gap,
           null_angle, top, degenerate, norm, change``.
         - ``starts``: the same at step 0. Columns: as in ``ends``.
-        - ``extremes``: least and largest values over a run. Columns: ``graph, seed,
-          s_low, walk_low, s_high, s_trace, walk_high, c_top, c_second, outside_c,
-          outside_v``.
-        - ``curves``: of the smoothest eigenspaces, by step. Columns: those of
-          ``spaces``, and ``name``.
-        - ``shares``: the ``share`` of each matrix outside the eigenspaces, by step.
-          Columns: ``graph, seed, step, matrix, share``.
-        - ``rest``: the ``ratio`` of the gap above the null space to the largest
-          eigenvalue within it. Columns: ``graph, seed, ratio``.
-        - ``longer``: a descent of ``long`` updates compared with the usual one: the
-          increase of the ``share`` in the degenerate direction, and the ``growth`` of
-          the norm. Columns: ``graph, seed, step, loss, outside_c, outside_s, outside_v,
-          outside_random, s_low, s_high, s_trace, walk_low, walk_high, c_top, c_second,
-          null_size, null_gap, null_angle, top, degenerate, norm, change,
-          degenerate_before, norm_before, share, growth``.
+        - ``extremes``: a row per graph and seed: the least ``s_low`` and ``walk_low``,
+          and the largest value of each other column, over the measured steps. Columns:
+          ``graph, seed, s_low, walk_low, s_high, s_trace, walk_high, c_top, c_second,
+          outside_c, outside_v``.
+        - ``curves``: a row per graph, seed, step but 0 and eigenspace, the first five
+          and the degenerate direction, with its ``name``. Columns: those of ``spaces``,
+          and ``name``.
+        - ``shares``: a row per graph, seed, step but 0 and ``matrix`` (``outside_c``,
+          ``outside_s``, ``outside_v``, ``outside_random``), with the ``share`` of this
+          matrix that is outside the eigenspaces. Columns: ``graph, seed, step, matrix,
+          share``.
+        - ``rest``: a row per graph and seed at the last step, with ``ratio``, the gap
+          above the null space (``null_gap``) divided by the largest eigenvalue within
+          it (``null_size``). Columns: ``graph, seed, ratio``.
+        - ``longer``: a row per graph and seed: the end of the descent of ``long``
+          updates, the values ``degenerate_before`` and ``norm_before`` of the usual
+          descent, ``share`` (increase of ``degenerate``) and ``growth`` (relative
+          increase of the norm). Columns: ``graph, seed, step, loss, outside_c,
+          outside_s, outside_v, outside_random, s_low, s_high, s_trace, walk_low,
+          walk_high, c_top, c_second, null_size, null_gap, null_angle, top, degenerate,
+          norm, change, degenerate_before, norm_before, share, growth``.
         - ``uneven``: ``longer`` without the cycle. Columns: as in ``longer``.
     """
     moments = tables["moments"]

@@ -52,9 +52,10 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``model``
-        (Node2Vec; untied Node2Vec; untied, unit normal; TinyNN), ``self_edges``,
-        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``
-        (:func:`inweights.probes.graph_recall`), ``margin``
+        (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
+        normal: from N(0, 1); TinyNN), ``self_edges`` (whether every node is also its
+        own neighbour: True, False), ``condition`` (the code's, bf16; the code's; ours);
+        the measures ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
         (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
         ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
         only for ``model`` TinyNN), ``zigzag``
@@ -65,8 +66,13 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
         :func:`inweights.probes.hop_correlation` with ``draws=200``). Values of labels
         are those of the default settings. ``condition`` is the training: with the
-        settings of the paper's code (the code's), possibly in bfloat16, or with the
-        simplest world and initialisation that suffice (ours).
+        settings of the paper's code (``the code's``), the same in emulated bfloat16
+        (``the code's, bf16``), or with the simplest world and initialisation that
+        suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -126,22 +132,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables in the judged condition (the settings of the paper's code,
         in bfloat16), and:
 
-        - ``zigzags``: energy along negative eigendirections; ``excess`` and
-          ``bottom_excess`` over random vectors. Columns: those of ``zigzag``, and
+        - ``zigzags``: a row per run: energy along negative eigendirections, with
+          ``excess`` (``zigzag`` minus its mean for random vectors) and
+          ``bottom_excess`` (the same for the last eigenspace); ``condition`` here is
+          ``with self-edges`` or ``without``. Columns: those of ``zigzag``, and
           ``excess, bottom_excess``.
-        - ``beside_chance``: ``zigzags`` with rows of random vectors. Columns: as in
-          ``zigzags``.
-        - ``trained_spectra``: energy by eigenspace of TinyNN and untied Node2Vec.
-          Columns: those of ``energy``, and ``number, panel``.
-        - ``least``: the smallest margins, with and without self-edges (``loops``).
+        - ``beside_chance``: the rows of ``zigzags``, and rows whose ``model`` is
+          ``random vectors``. Columns: as in ``zigzags``.
+        - ``trained_spectra``: a row per run of TinyNN and untied Node2Vec and
+          eigenspace, with ``number`` (from 1) and ``panel`` (model and graph);
+          ``condition`` here is ``with self-edges`` or ``without``. Columns: those of
+          ``energy``, and ``number, panel``.
+        - ``least``: a row per run of TinyNN in every condition: its margin over the
+          smallest neighbour, with ``loops`` (``with self-edges`` or ``without``).
           Columns: those of ``margin``, and ``loops``.
-        - ``cycle_margins``: margins on the cycle. Columns: those of ``margin``.
-        - ``cycle_own``: margins on the cycle, with those of random embeddings. Columns:
-          ``graph, model, self_edges, seed, over, margin, worst, positive,
-          null_positive, null_worst, null_all, p``.
-        - ``stored``: recall of all models except the tied Node2Vec. Columns: ``graph,
-          model, self_edges, seed, recall, worst, recall_others, accuracy, ceiling,
-          loss, floor``.
+        - ``cycle_margins``: the rows of ``margin`` on the cycle whose rivals are nodes,
+          in every condition. Columns: those of ``margin``.
+        - ``cycle_own``: a row per run on the cycle: margins over the smallest
+          neighbour, with those of random embeddings. Columns: ``graph, model,
+          self_edges, seed, over, margin, worst, positive, null_positive, null_worst,
+          null_all, p``.
+        - ``stored``: a row per run of all models except the tied Node2Vec: recall of
+          the edges. Columns: ``graph, model, self_edges, seed, recall, worst,
+          recall_others, accuracy, ceiling, loss, floor``.
     """
     loops = pl.when(pl.col("self_edges")).then(pl.lit("with self-edges"))
     without = loops.otherwise(pl.lit("without"))

@@ -31,19 +31,25 @@ def filmed(
 
     Args:
         graphs: The graphs, by name.
-        training: Returns the training of an architecture on a graph, from the two
-            names.
+        training: Function that returns the training of an architecture on a graph,
+            given the two names.
         descent: Settings of Node2Vec.
-        looks: Approximate number of recordings during a training, at even intervals.
+        looks: Approximate number of recordings during a training, at even intervals; at
+            least 1.
         draws: Number of random embeddings with which correlations are compared.
         conditions: Names of the conditions that are trained
-            (:data:`~.common.CONDITIONS`; ``None`` changes nothing). Only the first one
-            is recorded.
+            (:data:`~.common.CONDITIONS`); ``None`` changes nothing and gives no label.
+            By default only ``None``. Only the first one is recorded.
 
     Returns:
-        Trials with the labels ``graph`` and ``architecture``, and the measures
-        ``recall``, ``correlation`` and ``film`` (:func:`inweights.probes.snapshot`, at
-        intervals).
+        Trials with the labels ``graph``, ``architecture`` (associative, TinyNN,
+        TinyGPT, TinySSM, Node2Vec) and ``condition`` (unless it is ``None``), and the
+        measures ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
+        (:func:`inweights.probes.hop_correlation`) and ``film``
+        (:func:`inweights.probes.snapshot`, during training).
+
+    Raises:
+        ConfigError: A condition is unknown.
     """
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
     trials = []
@@ -80,17 +86,20 @@ def pictures(
 
     Args:
         tables: The tables ``film``, ``recall`` and ``correlation`` that a plan of
-            :func:`filmed` measures.
-        graphs: The graphs, by name.
+            :func:`filmed` measures, in one condition.
+        graphs: The graphs, by the name that the label ``graph`` gives them.
 
     Returns:
-        ``films``: one row per frame of an animation, with the columns of
-        :func:`inweights.probes.render_frames`. ``film``: the recordings from which
-        these frames were made. ``graphs``: one row per graph
-        (:func:`~inweights.theory.geometric_memory.layout.scene`). ``curves``:
-        Spearman's ρ of each frame by step. ``correlation``: the measured table with its
-        absolute value ``size``. ``stored``: the measured ``recall`` with ``edges``, the
-        recall that claims judge, which for Node2Vec ignores a node's own logit.
+        - ``films``: one row per frame of an animation: ``graph``, ``architecture``,
+          ``seed`` and the columns of :func:`inweights.probes.render_frames`.
+        - ``film``: the recordings from which these frames were made.
+        - ``graphs``: the drawn graphs: ``graph`` and the columns of
+          :func:`~inweights.theory.geometric_memory.layout.scene`.
+        - ``curves``: Spearman's ρ of each frame but that of step 0 (``graph,
+          architecture, seed, step, spearman``).
+        - ``correlation``: the measured table with its absolute value ``size``.
+        - ``stored``: the measured ``recall`` with ``edges``, the recall that claims
+          judge, which for Node2Vec ignores a node's own logit.
     """
     film = tables["film"]
     worlds = {
@@ -132,7 +141,7 @@ size = share("correlation", "size").over("graph")
 
 
 def more_geometric(more: str, less: str) -> Judged:
-    """Return the claim that one architecture is more geometric than another on every graph.
+    """Return the judged score that one architecture is more geometric than another.
 
     Args:
         more: Name of the architecture that should be more geometric.

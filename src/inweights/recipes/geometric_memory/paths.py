@@ -47,16 +47,30 @@ _ROLES = {"forward": EDGES[:1], "backward": EDGES[1:], "both": EDGES}
 
 
 def curves(every: int = 0) -> Measure:
-    """Return the measure of accuracy on paths, token by token."""
+    """Return the measure ``paths`` of accuracy on paths, token by token.
+
+    Args:
+        every: Number of steps between measurements during training; by default 0, which
+            measures once, at the end.
+
+    Returns:
+        The measure, with :func:`inweights.probes.path_accuracy`.
+    """
     return Measure(name="paths", probe=iw.probes.path_accuracy, every=every)
 
 
 def recall(every: int = 0, *, apart: bool = False) -> Measure:
-    """Return the measure of the recall of edges.
+    """Return the measure ``edges`` of the recall of edges, in both directions.
 
     Args:
-        every: Steps between measurements; 0 measures once, at the end.
-        apart: Whether edges of the root are measured separately.
+        every: Number of steps between measurements during training; 0 measures once, at
+            the end.
+        apart: Whether edges of the root are measured separately, in rows marked by
+            ``hub``; by default not.
+
+    Returns:
+        The measure, with :func:`inweights.probes.stepwise` of the roles ``edge`` and
+        ``reverse_edge``.
     """
     options = {"roles": EDGES, **({"apart": True} if apart else {})}
     return Measure(
@@ -74,25 +88,26 @@ class PathStarTraining(iw.Config):
         arms: Number of arms.
         nodes: Number of nodes of a path, including root and leaf.
         pauses: Number of pause tokens between leaf and path.
-        model: The architecture.
-        edges: Steps on edges alone, if edges are trained first.
-        paths: Steps on paths after the edges.
-        together: Steps of the interleaved training on edges and paths.
-        leaves: Number of trained paths in each step; 0 for all.
-        sources: Number of nodes in each step, each with all its edges; 0 for all.
-        rehearsed: Number of nodes whose edges are rehearsed in each step on paths, if
+        model: Config of the architecture.
+        edges: Number of updates on edges alone, if edges are trained first.
+        paths: Number of updates on paths after the edges.
+        together: Number of updates of the training on edges and paths together.
+        leaves: Number of trained paths in each update; 0 for all.
+        sources: Number of nodes in each update, each with all its edges; 0 for all.
+        rehearsed: Number of nodes whose edges are rehearsed in each update on paths, if
             edges are trained first; 0 for as many as ``sources``.
         rate: Peak learning rate.
         weight_decay: Weight decay of AdamW.
-        warmup: Number of warm-up steps, at most a quarter of a phase.
-        schedule: How the learning rate falls: ``linear`` over the last fifth, or as the
-            paper's ``cosine`` to a tenth.
-        precision: ``fp32`` or ``bf16``.
+        warmup: Largest number of warm-up updates; at most a quarter of a phase.
+        schedule: How the learning rate falls: ``linear`` to 0 over the last fifth, or
+            as the paper's ``cosine`` to a tenth.
+        precision: ``fp32`` or ``bf16``, the precision of the training.
         task_tokens: Whether sequences begin with a task token, ``[EDGE]`` or ``[PATH]``
             (B.1).
-        pressure: Weight decay during the steps on edges alone; 0 for ``weight_decay``.
-        settle: Further steps on edges alone at ``weight_decay``, after those with
-            ``pressure``.
+        pressure: Weight decay during the updates on edges alone; 0 for
+            ``weight_decay``.
+        settle: Number of further updates on edges alone at ``weight_decay``, after
+            those with ``pressure``.
     """
 
     later = {"rehearsed": 0, "task_tokens": False, "pressure": 0.0, "settle": 0}
@@ -134,10 +149,22 @@ class PathStarTraining(iw.Config):
         """Return the trial of one training on the path-star.
 
         Args:
-            labels: Labels of the trial in the tables.
-            how: In which order, and with what frozen, edges and paths are learnt.
-            loss: Whether the loss is over whole paths or their first token.
-            task: Config of the world; its size is replaced by that of this training.
+            labels: Labels of the trial in the tables, by name.
+            how: In which order edges and paths are trained, and with what frozen; see
+                :meth:`curriculum`. By default ``interleaved``.
+            loss: ``full path`` (loss over all tokens of a path) or ``first token``
+                (only over the hardest token, the first after the root; the answer then
+                is this token alone).
+            task: Config of the world; its number of arms and of nodes (of a
+                :class:`PathStar`), its pauses and its answer are replaced by those of
+                this training.
+
+        Returns:
+            The trial.
+
+        Raises:
+            ConfigError: The numbers do not define a world.
+            DataError: A path-star of one's own has no path.
         """
         own = isinstance(task, OwnPathStar)
         world = structs.replace(
@@ -169,9 +196,19 @@ class PathStarTraining(iw.Config):
         """Return the phases of a training on paths, and on edges of the given roles.
 
         Args:
-            how: In which order, and with what frozen, edges and paths are learnt.
-            loss: Whether the loss is over whole paths or their first token.
+            how: ``interleaved`` (edges and paths together), ``random`` (the same with
+                frozen embeddings), ``edges first`` (edges, then edges and paths),
+                ``geometry first`` (the same; embeddings are frozen in the second
+                phase), ``permuted`` (the same, but the first phase trains the edges of
+                the same graph over other nodes), ``two phases`` (edges, then paths
+                alone) or ``edges alone``.
+            loss: ``full path`` (loss over all tokens of a path) or ``first token``
+                (only over the hardest one).
             roles: Roles of the trained edges, such as ``edge`` and ``reverse_edge``.
+
+        Returns:
+            One to three phases, named ``edges``, ``settle`` (if it has updates) and
+            ``both`` or ``paths``.
         """
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
         alone = [

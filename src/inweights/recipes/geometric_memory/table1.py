@@ -48,13 +48,18 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (associative, TinyGPT, Node2Vec), ``condition`` (the code's,
-        ours); the measures ``cosines`` (:func:`inweights.probes.cosines`),
-        ``correlation`` (:func:`inweights.probes.hop_correlation` with ``draws=200``)
-        and ``recall`` (:func:`inweights.probes.graph_recall`). Values of labels are
-        those of the default settings. ``condition`` is the training: with the settings
-        of the paper's code (the code's), possibly in bfloat16, or with the simplest
-        world and initialisation that suffice (ours).
+        ``architecture`` (associative: TinyNN with frozen embeddings; TinyGPT;
+        Node2Vec), ``condition`` (the code's, ours); the measures ``cosines``
+        (:func:`inweights.probes.cosines`), ``correlation``
+        (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``recall``
+        (:func:`inweights.probes.graph_recall`). Values of labels are those of the
+        default settings. ``condition`` is the training: with the settings of the
+        paper's code (``the code's``), the same in emulated bfloat16 (``the code's,
+        bf16``), or with the simplest world and initialisation that suffice (``ours``).
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     draws = {"draws": settings.draws}
     return Plan(
@@ -89,19 +94,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables in the judged condition (the settings of the paper's code),
         without the column ``condition``, and:
 
-        - ``far``: a row per run, with Spearman's ρ over ``all`` and over ``far`` pairs,
-          and their absolute values. Columns: ``graph, architecture, seed, all, far,
-          near, drop, all_size, far_size``.
-        - ``pairs``: both correlations as rows, with ``pairs`` and ``rho``. Columns:
-          ``graph, architecture, seed, pairs, rho``.
-        - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
-          hops, cosine``.
-        - ``chance``: ρ and ``beyond_chance``, its distance from the null distribution.
-          Columns: ``graph, architecture, seed, spearman, null_mean, null_low,
-          null_high, p, size, beyond_chance``.
-        - ``stored``: recall, and ``memory``, which for Node2Vec ignores a node's own
-          logit. Columns: ``graph, architecture, seed, recall, worst, recall_others,
-          accuracy, ceiling, loss, floor, memory``.
+        - ``far``: a row per run (:func:`~.derived.far_correlation`), with the absolute
+          values ``all_size`` and ``far_size`` of the correlations over all pairs and
+          over pairs two or more hops apart. Columns: ``graph, architecture, seed, all,
+          far, near, drop, all_size, far_size``.
+        - ``pairs``: a row per run and ``pairs`` (``all`` or ``far``), with the
+          correlation ``rho``. Columns: ``graph, architecture, seed, pairs, rho``.
+        - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
+          Columns: ``graph, architecture, seed, hops, cosine``.
+        - ``chance``: a row per run: Spearman's ρ of cosine and hops, its absolute value
+          ``size``, and ``beyond_chance``, its distance from the null distribution
+          (:func:`~.derived.beside_random`). Columns: ``graph, architecture, seed,
+          spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
+        - ``stored``: a row per run, with ``memory``, the recall that claims judge,
+          which for Node2Vec ignores a node's own logit. Columns: ``graph, architecture,
+          seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, memory``.
     """
     tables = judged(tables)
     far = far_correlation(tables["cosines"], LABELS).with_columns(

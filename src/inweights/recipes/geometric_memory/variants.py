@@ -49,6 +49,14 @@ class Variant(iw.Config):
     def of(self, model: ModelConfig) -> ModelConfig:
         """Return the config of a model with the changes applied.
 
+        Args:
+            model: Config of a model: TinyGPT (a GPT) or TinySSM (a Mamba); others are
+                returned unchanged.
+
+        Returns:
+            A new config; the initial scale of TinyGPT's positions is that of
+            ``positions``.
+
         Example:
             >>> Variant(positions="none").of(iw.GPTConfig(layers=1)).positions
             'none'

@@ -1,0 +1,64 @@
+"""Define the training tasks of Feature Resemblance: which facts are trained, in which order."""
+
+from inweights.errors import ConfigError, check_names
+
+#: Every training task of Table 1, and whether the paper says that the conclusion
+#: follows.
+SUCCEEDS = {
+    "joint": True,
+    "SA": True,
+    "AS": False,
+    "two-hop": True,
+    "two-hop without identity": False,
+}
+
+#: What "late training on the similarity premise" may train, and in which order: the
+#: text at hand lost the symbols of §5. ``AS``, the reading of Tables 1 to 3 here:
+#: category and attribution of ``a``, then the similarity of ``b``. ``AS-pair``: the
+#: attribution, then both sentences of the similarity premise (§2). ``AS-target``: the
+#: attribution, then the similarity of ``b`` alone.
+READINGS = ("AS", "AS-pair", "AS-target")
+
+
+def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
+    """Return the roles of facts that each phase of a task trains, with their weights (§4 to §6).
+
+    A weight is the number of copies of each fact of the role. The loss of a full batch is
+    the mean over all copies.
+
+    Args:
+        course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``, ``AS-target``,
+            ``two-hop`` or ``two-hop without identity``.
+        rho: Number of copies of the similarity premise (in a two-hop task, of the facts
+            of the first hop and of the identities), at least 1. Only ``joint`` and
+            ``two-hop`` have copies.
+
+    Returns:
+        One mapping per phase, in order: the weight of each trained role, by role.
+
+    Raises:
+        ConfigError: ``rho`` is below 1, or the task is unknown.
+
+    Example:
+        >>> phase_roles("joint", rho=3.0)
+        ({'category': 3.0, 'similarity': 3.0, 'attribution': 1.0},)
+        >>> phase_roles("AS")
+        ({'category': 1.0, 'attribution': 1.0}, {'similarity': 1.0})
+        >>> phase_roles("AS-pair")
+        ({'attribution': 1.0}, {'category': 1.0, 'similarity': 1.0})
+    """
+    if not rho >= 1:
+        raise ConfigError(
+            f"rho, the number of copies of the similarity premise, must be at least 1, got {rho}"
+        )
+    courses: dict[str, tuple[dict[str, float], ...]] = {
+        "joint": ({"category": rho, "similarity": rho, "attribution": 1.0},),
+        "SA": ({"category": 1.0, "similarity": 1.0}, {"attribution": 1.0}),
+        "AS": ({"category": 1.0, "attribution": 1.0}, {"similarity": 1.0}),
+        "AS-pair": ({"attribution": 1.0}, {"category": 1.0, "similarity": 1.0}),
+        "AS-target": ({"attribution": 1.0}, {"similarity": 1.0}),
+        "two-hop": ({"first_hop": rho, "identity": rho, "second_hop": 1.0},),
+        "two-hop without identity": ({"first_hop": 1.0, "second_hop": 1.0},),
+    }
+    check_names("course", [course], courses)
+    return courses[course]
