@@ -101,10 +101,11 @@ def write_activations(
 ) -> Path:
     """Write hidden states to a safetensors file, with the names of prompts and positions.
 
-    The file contains a tensor ``[R, N, D]`` for each layer, under the layer's name. Its
-    metadata contains, under ``rows``, a JSON list of ``N`` objects with the keys
-    ``part, role, prompt, position, token``, as explained at :func:`activations`; if
-    replicas have different worlds, it contains such a list for each replica.
+    The file contains a tensor ``[R, N, D]`` (width ``D``) for each layer, under the
+    layer's name. Its metadata contains, under ``rows``, a JSON list of ``N`` objects
+    with the keys ``part, role, prompt, position, token``, as explained at
+    :func:`activations`; if replicas have different worlds, it contains such a list for
+    each replica.
 
     Args:
         model: Model with ``R`` replicas.

@@ -128,8 +128,8 @@ def bridge_pairs(
             ``query``: ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition.
 
     Returns:
-        Token ids of shapes ``[m, T]``, ``[m, T − 1]`` and ``[m]``; equal rows belong to
-        one pair.
+        Token ids of shapes ``[m, T]`` (``T`` tokens of a prompt), ``[m, T − 1]`` and
+        ``[m]``; equal rows belong to one pair.
 
     Raises:
         DataError: The world has no first hops or no compositions.

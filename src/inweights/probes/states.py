@@ -38,11 +38,12 @@ def last_states(
 
     Args:
         model: Model with ``R`` replicas.
-        prompts: Token ids ``[m, T]``: one array for all replicas, or one for each.
+        prompts: Token ids ``[m, T]`` (``T`` positions): one array for all replicas, or
+            one for each.
         layers: Names of layers, among ``model.layer_names``; by default all.
 
     Returns:
-        State ``[R, m, D]`` of each requested layer, by its name.
+        State ``[R, m, D]`` (width ``D``) of each requested layer, by its name.
 
     Raises:
         ConfigError: A layer is unknown.
@@ -95,8 +96,8 @@ def share(
 
     Args:
         right: Whether each statement is right, optionally at several positions.
-        among: Statements that are counted, ``[R, m]``; by default all. If there are
-            none, the share is NaN.
+        among: Statements that are counted, ``[R, m]`` (``R`` replicas); by default all.
+            If there are none, the share is NaN.
 
     Returns:
         Shares from 0 to 1 on the CPU, ``[R]``, or one for each further axis of
@@ -119,7 +120,7 @@ def cosine_blocks(
     Up to 2,048 states form one block. Blocks do not depend on the number of replicas.
 
     Args:
-        one: States, ``[R, m, D]``.
+        one: States, ``[R, m, D]`` (``R`` replicas, width ``D``).
         two: States with which they are compared, ``[R, m, D]``.
         groups: Group of every state: one row for all replicas, or one for each.
 

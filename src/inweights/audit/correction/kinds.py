@@ -80,7 +80,7 @@ class EntityKinds:
         """Return whether two entities have different values of a relation that is single-valued.
 
         A relation counts as single-valued if three quarters of its subjects have one
-        value.
+        value. The values are different if the two entities have none in common.
 
         Different values means that the two have no value of the relation in common.
 

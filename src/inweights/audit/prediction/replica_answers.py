@@ -194,7 +194,7 @@ def shares_by_role(
         model: Name of the model.
         table: The table of this model, from :func:`shares_by_query`.
         hits: Whether each replica's answer to each query counts, from
-            :func:`shares_by_query`, ``[R, Q]``.
+            :func:`shares_by_query`, ``[R, Q]`` (``R`` replicas, ``Q`` queries).
 
     Returns:
         One row per role of queries: the rows of one model in the table ``kinds`` of

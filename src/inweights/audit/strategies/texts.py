@@ -105,7 +105,8 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        Rows of the role ``passage``.
+        Rows of the role ``passage``: ``inputs.wordings`` orders for each entity, in
+        several texts if it has more than 8 facts.
     """
     facts = inputs.facts
     rng = inputs.rng("passages")

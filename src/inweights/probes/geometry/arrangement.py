@@ -170,7 +170,7 @@ def arrange(
         seed: Root seed of UMAP, which then uses one thread.
 
     Returns:
-        Coordinates ``[N, K]``; those of ``pca`` are centred.
+        Coordinates ``[N, K]`` (``N`` points); those of ``pca`` are centred.
 
     Raises:
         ConfigError: The method or a number is out of range, or umap-learn is not

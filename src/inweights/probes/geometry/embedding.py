@@ -48,8 +48,8 @@ class Embedding:
 
     Attributes:
         names: Names of the ``N`` rows.
-        vectors: One matrix ``[N, D]``, or several ``[R, N, D]``, such as one for each
-            layer or seed.
+        vectors: One matrix ``[N, D]`` (width ``D``), or several ``[R, N, D]`` (``R``
+            replicas), such as one for each layer or seed.
         source: Origin of the matrix in messages.
 
     Raises:

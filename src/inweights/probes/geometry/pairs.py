@@ -62,8 +62,8 @@ class Pairs:
         """Return all unordered pairs whose distance is finite.
 
         Args:
-            hops: Distances of all pairs of nodes, ``[N, N]``; infinite between
-                components.
+            hops: Distances of all pairs of nodes, ``[N, N]`` (``N`` nodes); infinite
+                between components.
         """
         u, v = np.triu_indices(len(hops), 1)
         near = hops[u, v]
@@ -84,7 +84,7 @@ class Pairs:
         """Return the cosine of every pair; 0 for a vector of zeros.
 
         Args:
-            vectors: Vectors of the graph's ``N`` nodes, ``[N, D]``.
+            vectors: Vectors of the graph's ``N`` nodes, ``[N, D]`` (width ``D``).
 
         Returns:
             Cosines ``[P]``, in the order of the pairs.
@@ -97,7 +97,7 @@ class Pairs:
         """Return the inner product of every pair; the cosine if vectors have length 1.
 
         Args:
-            ends: Vectors of the graph's ``N`` nodes, ``[N, D]``.
+            ends: Vectors of the graph's ``N`` nodes, ``[N, D]`` (width ``D``).
 
         Returns:
             Inner products ``[P]``, in the order of the pairs.

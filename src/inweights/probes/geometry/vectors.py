@@ -40,8 +40,9 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        ``R`` matrices ``[N, N]`` of 0 and 1 with edges from row to column, symmetric if
-        both directions are trained; replicas that share a world share the array.
+        ``R`` matrices ``[N, N]`` (``N`` nodes) of 0 and 1 with edges from row to
+        column, symmetric if both directions are trained; replicas that share a world
+        share the array.
 
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, the matrix
@@ -165,7 +166,7 @@ def placed(
 
     Returns:
         The edges of each replica, as :func:`graph_edges` returns them, and the vectors
-        ``[R, N, D]``.
+        ``[R, N, D]`` (``N`` nodes, width ``D``).
 
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, the model
@@ -202,7 +203,7 @@ def random_blocks(
 
     Args:
         draws: Total number of embeddings.
-        shape: Shape ``[N, D]`` of an embedding.
+        shape: Shape ``[N, D]`` (``N`` nodes, width ``D``) of an embedding.
         seed: Root seed.
         at_once: Number of embeddings in a block; by default 0, for as many as fit in 32
             MB.
@@ -241,8 +242,8 @@ def cosine_matrix(
     """Return the cosines of all pairs of vectors; 0 for a vector of zeros.
 
     Args:
-        vectors: One vector per node, ``[N, D]``, optionally for several replicas, ``[R,
-            N, D]``.
+        vectors: One vector per node, ``[N, D]`` (``N`` nodes, width ``D``), optionally
+            for several replicas, ``[R, N, D]`` (``R`` replicas).
 
     Returns:
         ``[N, N]``, or ``[R, N, N]``.

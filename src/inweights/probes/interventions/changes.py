@@ -34,11 +34,11 @@ class Change(TypedDict, total=False):
     """A change of a hidden state; exactly one of the four keys is given.
 
     Attributes:
-        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica.
-            Alternatively a prompt, ``"a2 r1"``, whose state at the changed layer and
-            position is the vector (its state at its last token, if the prompt has no
-            such position); or two prompts, for the difference of their states (first
-            minus second).
+        add: Vector that is added: ``[D]`` (width ``D``), or ``[R, D]`` (``R`` replicas)
+            with one for each replica. Alternatively a prompt, ``"a2 r1"``, whose state
+            at the changed layer and position is the vector (its state at its last
+            token, if the prompt has no such position); or two prompts, for the
+            difference of their states (first minus second).
         replace: Vector that replaces the state, in the same forms.
         project_out: Vector whose direction is removed from the state, in the same
             forms.
@@ -101,7 +101,8 @@ def random_change(
     """Return a state moved by the same distance as a change moves it, in a random direction.
 
     Args:
-        state: The state, ``[R, B, T, D]``.
+        state: The state, ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts, ``T``
+            positions, width ``D``).
         changed: The state after the change, which determines the distance.
         seed: Root seed of the direction, which all replicas, prompts and positions
             share.
@@ -220,8 +221,9 @@ def vector_of(
             the state is read at its last token.
 
     Returns:
-        A tensor that fits ``[R, B, T, D]``: one vector for all, or one for each
-        replica; for a change of scale, the factor as a tensor.
+        A tensor that fits ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts, ``T``
+        positions, width ``D``): one vector for all, or one for each replica; for a
+        change of scale, the factor as a tensor.
 
     Raises:
         DataError: A prompt has several such positions, numbers have another shape, a

@@ -43,7 +43,8 @@ class Contrast:
         """Return the logit of the partner's answer minus that of the own answer, ``[R, B]``.
 
         Args:
-            logits: Logits at the last position of every prompt, ``[R, B, K]``.
+            logits: Logits at the last position of every prompt, ``[R, B, K]`` (``R``
+                replicas, ``B`` prompts, ``K`` candidates).
         """
         own, theirs = logits.gather(-1, self.columns).double().unbind(-1)
         return theirs - own
@@ -90,7 +91,8 @@ def last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R
 
     Args:
         model: The model.
-        tokens: Token ids of ``B`` prompts of one length, ``[B, T]`` or ``[R, B, T]``.
+        tokens: Token ids of ``B`` prompts of one length, ``[B, T]`` (``T`` positions)
+            or ``[R, B, T]`` (``R`` replicas).
     """
     batch = pack([tokens])
     logits: Tensor = model(batch, at=batch.last)

@@ -43,16 +43,18 @@ def patch(
 
     Args:
         model: Model with ``R`` replicas.
-        tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different ones.
-        state: The new state: ``[R, B, D]`` for one position, ``[R, B, T, D]`` for all;
-            an axis of length 1 is used for all replicas, or all prompts.
+        tokens: Token ids ``[B, T]`` (``B`` prompts, ``T`` positions), or ``[R, B, T]``
+            if replicas read different ones.
+        state: The new state: ``[R, B, D]`` (width ``D``) for one position, ``[R, B, T,
+            D]`` for all; an axis of length 1 is used for all replicas, or all prompts.
         layer: One of the model's ``layer_names`` or ``part_names``, or a head of a GPT
             such as ``block.0.head.1``, whose state has the width of one head.
         position: Position that is replaced, negative from the end; by default all.
         at: Positions at which logits are computed: ``all``, or only the ``last``.
 
     Returns:
-        Logits ``[R, B, T, K]``, or ``[R, B, K]`` at the last position.
+        Logits ``[R, B, T, K]`` (``K`` candidates), or ``[R, B, K]`` at the last
+        position.
 
     Raises:
         ConfigError: The layer, head or ``at`` is unknown, or a user's own model does

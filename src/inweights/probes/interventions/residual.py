@@ -43,9 +43,11 @@ class ResidualSum:
         """Return the contribution of each component to a logit minus the mean over allowed tokens.
 
         Args:
-            tokens: Prompts of one length, ``[B, T]`` or ``[R, B, T]``.
+            tokens: Prompts of one length, ``[B, T]`` (``B`` prompts, ``T`` positions)
+                or ``[R, B, T]`` (``R`` replicas).
             columns: Logit column of each prompt's answer, ``[R, B]``.
-            allowed: Candidates over whose logits the mean is taken, ``[R, K]``.
+            allowed: Candidates over whose logits the mean is taken, ``[R, K]`` (``K``
+                candidates).
 
         Returns:
             Contributions ``[R, B]`` by component, in the order in which they are added;

@@ -132,7 +132,7 @@ def recorded(
         names: Names that hooks use.
 
     Returns:
-        States ``[R, B, T, D]`` by name.
+        States ``[R, B, T, D]`` (``B`` prompts, ``T`` positions, width ``D``) by name.
 
     Raises:
         ConfigError: The model has no such place.

@@ -64,12 +64,13 @@ def steered(
             ``block.0.head.1``, whose state is the head's output before the attention's
             output matrix.
         position: Position in a prompt: an index (negative from the end), the name of a
-            token or several names, or a mask ``[B, T]``; by default all positions.
-        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica.
-            Alternatively a prompt, ``"a2 r1"``, whose state at this layer and position
-            is the vector (its state at its last token, if the prompt has no such
-            position); or two prompts, for the difference of their states (first minus
-            second).
+            token or several names, or a mask ``[B, T]`` (``B`` prompts, ``T``
+            positions); by default all positions.
+        add: Vector that is added: ``[D]`` (width ``D``), or ``[R, D]`` with one for
+            each replica. Alternatively a prompt, ``"a2 r1"``, whose state at this layer
+            and position is the vector (its state at its last token, if the prompt has
+            no such position); or two prompts, for the difference of their states (first
+            minus second).
         replace: Vector that replaces the state, in the same forms.
         project_out: Vector whose direction is removed from the state, in the same
             forms.
@@ -155,8 +156,8 @@ def steer(
         at: A layer, a part of a layer, or a head of a GPT such as ``block.0.head.1``.
         position: Position in a prompt, as in :func:`steered`; statements without it are
             left out.
-        add: What is added: a vector ``[D]`` or ``[R, D]``, a prompt whose state is the
-            vector, or two prompts, for the difference of their states (see
+        add: What is added: a vector ``[D]`` (width ``D``) or ``[R, D]``, a prompt whose
+            state is the vector, or two prompts, for the difference of their states (see
             :func:`steered`). Exactly one of ``add``, ``replace``, ``project_out`` and
             ``scale`` is given.
         replace: Vector that replaces the state, in the same forms.

@@ -238,7 +238,7 @@ def ridge_map(
             its rows.
 
     Returns:
-        The matrix ``W``, ``[D, E]``.
+        The matrix ``W``, ``[D, E]`` (widths ``D`` and ``E``).
 
     Raises:
         DataError: The penalty is not above 0, or there are no pairs.

@@ -50,8 +50,9 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
         gram: Inner products of the node vectors.
 
     Returns:
-        Centred coordinates ``[N, 3]`` with a root mean square length of 1, and the
-        share of the variance in these directions, from 0 to 1.
+        Centred coordinates ``[N, 3]`` (``N`` nodes) with a root mean square length of
+        1, and the share of the variance in these directions, from 0 to 1. Both are 0 if
+        all vectors are the same.
 
     Example:
         >>> where, share = positions(np.eye(4))
@@ -72,8 +73,8 @@ def in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
     """Return coordinates padded with zeros to three dimensions, with root mean square length 1.
 
     Args:
-        where: Coordinates of ``N`` points in one to three dimensions, ``[N, D]``; not
-            centred here.
+        where: Coordinates of ``N`` points in one to three dimensions, ``[N, D]`` (width
+            ``D``); not centred here.
 
     Returns:
         ``[N, 3]``; zeros if all points are at the origin.

@@ -21,11 +21,14 @@ class Gradients:
     """Loss and gradients of each replica.
 
     Attributes:
-        losses: Weighted mean cross-entropy, in nats, ``[R]``.
-        key_query: Gradient with respect to ``W_KQ``, ``[R, I, I]``.
-        value: Gradient with respect to ``W_V``, ``[R, D, I]``.
-        mlp: Gradient with respect to ``w``, ``[R, K, M, D]``.
-        scores: Attention ``softmax(Xᵀ W_KQ x)`` of every fact, ``[R, N, T]``.
+        losses: Weighted mean cross-entropy, in nats, ``[R]`` (``R`` replicas).
+        key_query: Gradient with respect to ``W_KQ``, ``[R, I, I]`` (``I`` the width of
+            embeddings).
+        value: Gradient with respect to ``W_V``, ``[R, D, I]`` (width ``D``).
+        mlp: Gradient with respect to ``w``, ``[R, K, M, D]`` (``K`` labels, ``M`` units
+            per label).
+        scores: Attention ``softmax(Xᵀ W_KQ x)`` of every fact, ``[R, N, T]`` (``N``
+            facts, ``T`` positions).
     """
 
     losses: Float[Reals, " R"]
@@ -59,12 +62,12 @@ def gradients(
     copy of the paper; these are derived, and tested against autograd.
 
     Args:
-        matrices: ``W_KQ`` ``[R, I, I]``, for embeddings of width ``I`` (in the paper
-            ``D``), ``W_V`` ``[R, D, I]`` as the paper writes it (a
+        matrices: ``W_KQ`` ``[R, I, I]`` (``R`` replicas), for embeddings of width ``I``
+            (in the paper ``D``), ``W_V`` ``[R, D, I]`` as the paper writes it (a
             :class:`~inweights.models.OneLayer` stores its transpose), and ``w`` ``[R,
-            K, M, D]``.
-        inputs: Embeddings of the prompts (rows are tokens), ``[N, T, I]`` if all
-            replicas share them, otherwise ``[R, N, T, I]``.
+            K, M, D]`` (``M`` units per label).
+        inputs: Embeddings of the prompts (rows are tokens), ``[N, T, I]`` (``N`` facts,
+            ``T`` positions) if all replicas share them, otherwise ``[R, N, T, I]``.
         labels: Index of each answer among the ``K`` labels, ``[N]``.
         kappa: Scale ``κ0`` of the logits.
         weights: Weight of each fact, ``[N]``; ``1/N`` by default.

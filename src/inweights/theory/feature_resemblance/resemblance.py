@@ -275,11 +275,12 @@ def linear_coefficients(
 
     Args:
         world: World with the facts; only the first token of an answer is used.
-        weights: Weight of every fact, ``[N]``, as from :func:`weights_of`.
+        weights: Weight of every fact, ``[N]`` (``N`` facts), as from
+            :func:`weights_of`.
 
     Returns:
-        ``[V, K]``: a fact of weight ``ω`` with ``T`` tokens adds ``ω/T (1_y − 1/K)`` to
-        each of them.
+        ``[V, K]`` (``V`` tokens, ``K`` labels): a fact of weight ``ω`` with ``T``
+        tokens adds ``ω/T (1_y − 1/K)`` to each of them.
 
     Example:
         >>> from inweights.worlds import Analogy

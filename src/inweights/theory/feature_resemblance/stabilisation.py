@@ -30,7 +30,7 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
 
     Args:
         run: Descent of a single tied model, ``R = 1``.
-        a: Adjacency, ``[N, N]``.
+        a: Adjacency, ``[N, N]`` (``N`` nodes).
 
     Returns:
         One row per step and eigenspace: ``step``; ``space`` (-1 for the degenerate
@@ -175,7 +175,7 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
     multiple of the identity is subtracted, as every vector is its eigenvector.
 
     Args:
-        symmetric: ``X``, ``[N, N]``.
+        symmetric: ``X``, ``[N, N]`` (``N`` nodes).
         spectrum: Eigenspaces of the graph; all degenerate vectors count as one space.
 
     Returns:

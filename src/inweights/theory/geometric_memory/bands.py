@@ -37,7 +37,7 @@ class Bands:
     """Negative Laplacian of a graph, with bands of its eigenvalues.
 
     Attributes:
-        matrix: The operator, sparse, ``[N, N]``.
+        matrix: The operator, sparse, ``[N, N]`` (``N`` nodes).
         top: Degenerate (top) eigenvectors of all components, each of which is non-zero
             only on its own nodes, in one array ``[N]``.
         component: Index of every node's component, ``[N]``.
@@ -80,7 +80,7 @@ class Bands:
         """Return the projections of embeddings onto the degenerate vector of each component.
 
         Args:
-            vectors: Embeddings, ``[N, D]``.
+            vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``).
 
         Returns:
             ``[C, D]``: inner products of each component's vector with the columns.
@@ -116,8 +116,8 @@ class Bands:
         """Return the fraction of the embeddings' energy in every band, and a bound on its error.
 
         Args:
-            vectors: Embeddings, ``[N, D]``; their projection onto the degenerate
-                vectors is left out.
+            vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``); their projection
+                onto the degenerate vectors is left out.
             cut: A single limit instead of those of the bands, to get the fractions
                 above and below it.
 

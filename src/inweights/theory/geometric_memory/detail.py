@@ -25,7 +25,7 @@ class Detail:
         nodes: The drawn nodes in ascending order, ``[K]``; all nodes of a graph with up
             to :data:`DRAWN`.
         cell: For each node, the index in ``nodes`` of the drawn node that is nearest in
-            hops, ``[N]``; -1 if no drawn node is reachable.
+            hops, ``[N]`` (``N`` nodes); -1 if no drawn node is reachable.
     """
 
     nodes: Int[Ids, " K"]

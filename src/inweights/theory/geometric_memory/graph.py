@@ -28,7 +28,7 @@ def adjacency(world: World) -> Float[Floats, "N N"]:
         world: A world whose facts are edges.
 
     Returns:
-        ``[N, N]``.
+        ``[N, N]`` (``N`` nodes).
 
     Raises:
         DataError: No fact is an edge, ids of the group ``node`` do not start at 0, or
@@ -90,8 +90,8 @@ def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
     """Return the connected component of every node, identified by its smallest node.
 
     Args:
-        joined: Mask of the pairs of nodes that are joined, ``[N, N]``; direction does
-            not matter.
+        joined: Mask of the pairs of nodes that are joined, ``[N, N]`` (``N`` nodes);
+            direction does not matter.
 
     Returns:
         ``[N]``.

@@ -22,7 +22,8 @@ def sparse_walk(a: Any) -> Any:
     """Return the random walk ``P = D⁻¹A`` of a sparse adjacency, as a sparse array.
 
     Args:
-        a: Adjacency of non-negative numbers, a SciPy sparse array ``[N, N]``.
+        a: Adjacency of non-negative numbers, a SciPy sparse array ``[N, N]`` (``N``
+            nodes).
 
     Returns:
         ``[N, N]``; rows sum to 1, and are 0 for nodes without edges.
@@ -48,7 +49,7 @@ def descend_in_blocks(
     """Return the vectors after some steps of ``V ← V + η C V``.
 
     Args:
-        v: Vectors ``V``, ``[R, N, D]``.
+        v: Vectors ``V``, ``[R, N, D]`` (``R`` replicas, ``N`` nodes, width ``D``).
         walk: Random walk ``P``, a SciPy sparse array ``[N, N]``.
         eta: Learning rate of each replica, ``[R, 1, 1]``, or of all, ``[1, 1, 1]``.
         steps: Number of updates.
@@ -82,7 +83,7 @@ def mean_losses(v: Float[Floats, "R N D"], walk: Any) -> Float[Floats, " R"]:
     """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
 
     Args:
-        v: Vectors ``V``, ``[R, N, D]``.
+        v: Vectors ``V``, ``[R, N, D]`` (``N`` nodes, width ``D``).
         walk: Random walk ``P``, a SciPy sparse array ``[N, N]``.
 
     Returns:

@@ -27,8 +27,8 @@ def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
     the first. The centre of the largest component comes first.
 
     Args:
-        hops: Numbers of hops between all nodes, ``[N, N]``; infinite between
-            components.
+        hops: Numbers of hops between all nodes, ``[N, N]`` (``N`` nodes); infinite
+            between components.
 
     Returns:
         Indices of the centres.
@@ -56,8 +56,8 @@ def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
     The order begins at node 0; other components follow, each from its first node.
 
     Args:
-        near: Mask of the pairs of nodes that are joined, ``[N, N]``; direction does not
-            matter.
+        near: Mask of the pairs of nodes that are joined, ``[N, N]`` (``N`` nodes);
+            direction does not matter.
 
     Returns:
         Indices of nodes, ``[N]``.
@@ -81,7 +81,7 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     is deterministic. Components are placed apart.
 
     Args:
-        hops: Numbers of hops, ``[N, N]``; infinite between components.
+        hops: Numbers of hops, ``[N, N]`` (``N`` nodes); infinite between components.
 
     Returns:
         Coordinates ``[N, 2]``, centred; the largest absolute coordinate is 1.

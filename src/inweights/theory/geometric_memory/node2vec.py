@@ -93,7 +93,7 @@ def coefficients(
     ``P`` is the random walk, ``S`` the row softmax of ``V Vᵀ`` (Geometric Memory, F).
 
     Args:
-        v: Vectors ``V``, ``[..., N, D]``.
+        v: Vectors ``V``, ``[..., N, D]`` (``N`` nodes, width ``D``).
         a: Adjacency, ``[N, N]``.
 
     Returns:
@@ -126,7 +126,7 @@ class Trajectory:
     """Recorded states of the dynamics, as :func:`descend` returns them.
 
     Attributes:
-        vectors: ``V`` at the end, ``[R, N, D]``.
+        vectors: ``V`` of ``R`` replicas with ``N`` nodes at the end, ``[R, N, D]``.
         targets: ``U`` at the end if the model is untied, otherwise ``None``.
         steps: Recorded steps, ``[K]``.
         losses: ``−J`` at these steps, ``[K, R]``.
@@ -155,7 +155,7 @@ def descend(
     nodes in width ``D``; :func:`coefficients` returns ``C``.
 
     Args:
-        start: ``V`` at step 0, ``[R, N, D]``; its dtype is that of the computation.
+        start: ``V`` of ``R`` replicas at step 0, ``[R, N, D]``, whose dtype is used.
         a: Adjacency, ``[N, N]``: an array, or a SciPy sparse array of a large graph.
             For a sparse one, logits are computed for some nodes at a time, so that
             memory does not grow with the square of the nodes; the model must be tied.

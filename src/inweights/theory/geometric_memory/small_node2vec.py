@@ -30,10 +30,14 @@ def advance(
     eta: Float[Floats, "_ 1 1"],
     steps: int,
 ) -> Float[Floats, "R N D"] | None:
-    """Return the vectors after some steps, or ``None`` if exponentials may overflow.
+    """Return the vectors after some steps of ``V ← V + η C V``, or ``None`` if they may overflow.
+
+    ``C = (P − S) + (P − S)ᵀ``, with ``S`` the row softmax of ``V Vᵀ`` (Geometric
+    Memory, App. F).
 
     Args:
-        v: Vectors ``V`` in double precision, ``[R, N, D]``; other dtypes give ``None``.
+        v: Vectors ``V`` in double precision, ``[R, N, D]`` (``R`` replicas, ``N``
+            nodes, width ``D``); other dtypes give ``None``.
         walk: Random walk ``P``, ``[N, N]``.
         has_edges: 1 for nodes that have edges, otherwise 0, ``[N, 1]``.
         eta: Learning rate of each replica, ``[R, 1, 1]``, or of all, ``[1, 1, 1]``.

@@ -66,7 +66,7 @@ def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
     """Return the random walk ``P = D⁻¹A``, whose rows sum to 1 (0 for a node without edges).
 
     Args:
-        a: Adjacency, ``[N, N]``.
+        a: Adjacency, ``[N, N]`` (``N`` nodes).
 
     Returns:
         ``[N, N]``.
@@ -87,7 +87,8 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
     """Return a negative Laplacian of a graph, a symmetric matrix with top eigenvalue about 0.
 
     Args:
-        a: Adjacency, ``[N, N]``. The last two kinds ignore direction: ``max(A, Aᵀ)``.
+        a: Adjacency, ``[N, N]`` (``N`` nodes). The last two kinds ignore direction:
+            ``max(A, Aᵀ)``.
         kind: ``walk`` (default): ``P + Pᵀ − 2I`` (Geometric Memory, App. F; with
             irregular degrees its top eigenvalue is slightly above 0).
             ``combinatorial``: ``A − D``. ``normalised``: ``D^-½ A D^-½ − I``. The row
@@ -115,7 +116,7 @@ def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
     """Return a negative Laplacian of a sparse adjacency, as a sparse array.
 
     Args:
-        a: Adjacency, a SciPy sparse array ``[N, N]``.
+        a: Adjacency, a SciPy sparse array ``[N, N]`` (``N`` nodes).
         kind: As in :func:`operator`.
 
     Returns:
@@ -153,7 +154,7 @@ class Spectrum:
 
     Attributes:
         values: Eigenvalues: of the degenerate vectors, then the others in descending
-            order, ``[N]``.
+            order, ``[N]`` (``N`` nodes).
         vectors: Orthonormal eigenvectors in columns, ``[N, N]``.
         space: Index of the eigenspace of each eigenvector, from 0, ``[N]``; -1 for the
             degenerate vectors.
@@ -190,7 +191,7 @@ class Spectrum:
         (3), by whole eigenspace.
 
         Args:
-            vectors: Embeddings ``E``, ``[..., N, D]``.
+            vectors: Embeddings ``E``, ``[..., N, D]`` (``N`` nodes, width ``D``).
 
         Returns:
             Fractions ``[..., G]`` that sum to 1; NaN if there is no energy.
@@ -227,7 +228,7 @@ def eigenspaces(
     the eigenspaces, even if their eigenvalue is not exactly 0 or equals another one.
 
     Args:
-        symmetric: The negative Laplacian, ``[N, N]`` (:func:`operator`).
+        symmetric: The negative Laplacian, ``[N, N]``, of ``N`` nodes (:func:`operator`).
         tolerance: Largest difference of eigenvalues that count as equal, relative to
             the largest absolute eigenvalue.
 

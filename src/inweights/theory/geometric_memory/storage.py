@@ -50,10 +50,10 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     proposition's "0" omits, as :func:`fit` shows.
 
     Args:
-        a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
+        a: Symmetric 0/1 adjacency without loops, ``[N, N]`` (``N`` nodes).
 
     Returns:
-        Embeddings ``[N, D]``, one row per node.
+        Embeddings ``[N, D]`` (width ``D``), one row per node.
 
     Raises:
         DataError: The graph is directed, has loops, or has an odd cycle (the message
@@ -84,7 +84,8 @@ def untied_storage(
     """Return embeddings ``V`` and ``U`` with ``V Uᵀ = A`` (Geometric Memory, Proposition 4).
 
     Args:
-        a: 0/1 adjacency of any graph, which may be directed and have loops, ``[N, N]``.
+        a: 0/1 adjacency of any graph, which may be directed and have loops, ``[N, N]``
+            (``N`` nodes).
 
     Returns:
         ``V`` (of given nodes) and ``U`` (of predicted nodes), each ``[N, N]``.
@@ -112,7 +113,7 @@ def one_step_storage(
     of about ``√(deg/D)``.
 
     Args:
-        a: 0/1 adjacency, ``[N, N]``.
+        a: 0/1 adjacency, ``[N, N]`` (``N`` nodes).
         width: ``D``, at least 1.
         seed: Seed of ``V``.
 
@@ -141,7 +142,7 @@ def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
     itself.
 
     Args:
-        a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
+        a: Symmetric 0/1 adjacency without loops, ``[N, N]`` (``N`` nodes).
 
     Returns:
         Embeddings ``[N, E]``.
@@ -175,7 +176,7 @@ def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
         a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
 
     Returns:
-        Embeddings ``[N, D]``, ``D < N``.
+        Embeddings ``[N, D]`` (width ``D``), ``D < N``.
 
     Raises:
         DataError: The graph is directed, or has loops.
@@ -226,12 +227,13 @@ def fit(
     """Compare the logits ``V Uᵀ`` (``V Vᵀ`` by default) with an adjacency.
 
     Args:
-        a: 0/1 adjacency, ``[N, N]``.
-        v: Embeddings ``V``, ``[N, D]``.
+        a: 0/1 adjacency, ``[N, N]`` (``N`` nodes).
+        v: Embeddings ``V``, ``[N, D]`` (width ``D``).
         u: Unembeddings ``U``, ``[N, D]``; by default ``V``, as in a tied model.
 
     Returns:
-        Largest errors by kind of pair, and whether neighbours have the largest logits.
+        Largest errors on ``edges``, between ``others`` and of a node with ``itself``,
+        and ``recall``, whether neighbours have the largest logits.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or the logits are not ``[N,

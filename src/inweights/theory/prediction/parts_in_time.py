@@ -89,8 +89,8 @@ def parts_within(
         seconds: The time limit in seconds; ``None`` stands for ten minutes.
 
     Returns:
-        For each part, the indices of its facts, ``[m]``, and whether a component was
-        cut.
+        For each part, the largest first, the indices of its facts, ``[m]``, and whether
+        a component was cut.
     """
     seconds = SECONDS if seconds is None else seconds
     least = max(LEAST_FACTS, int(FACTS * np.cbrt(MAX_OF_REST * seconds)))

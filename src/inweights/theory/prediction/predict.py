@@ -95,9 +95,10 @@ def predict(
             the gap.
 
     Returns:
-        The answer, margin and verdict of every query, the facts that were dropped, and
-        the advice. A solution whose gap is not certified within the limits is used,
-        too, with the status ``not certified``.
+        The answer, margin and verdict of every query (``queries``), the facts that were
+        dropped (``let_go``), and the advice (``advice``, ``remedies``). A solution
+        whose gap is not certified within the limits is used, too, with the status ``not
+        certified``.
 
     Raises:
         ConfigError: ``answers`` is unknown, another option is out of range, ``state``

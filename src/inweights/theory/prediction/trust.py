@@ -100,7 +100,7 @@ def meaning(prediction: Prediction) -> str:
 def propose_training(prediction: Prediction) -> str:
     """Return advice to train small models on the facts; empty if the prediction is reliable.
 
-    It is not if a quarter of the queries have the outlook ``open``, or if
+    It is unreliable if a quarter of the queries have the outlook ``open``, or if
     :attr:`.Nearest.vague` is true.
 
     Args:

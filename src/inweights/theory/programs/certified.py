@@ -28,11 +28,11 @@ class Certified:
         program: The constraints under which it was solved.
         status: ``certified`` if ``gap`` is at most the requested one, otherwise ``not
             certified``. The gap is valid in both cases.
-        templates: The logit matrix ``W``, ``[P, K]``: one row of logits for each input
-            token.
+        templates: The logit matrix ``W``, ``[P, K]`` (``P`` input tokens, ``K``
+            outputs): one row of logits for each input token.
         optimum: The objective at ``W``: an upper bound on the least value.
         bound: Certified lower bound on the least value.
-        dual: Dual variables that prove the bound, ``[M, K]``.
+        dual: Dual variables that prove the bound, ``[M, K]`` (``M`` distinct prompts).
         gap: Relative duality gap, ``(optimum - bound) / optimum``.
         iterations: Number of iterations.
         seconds: Wall-clock time, in seconds.
@@ -99,7 +99,8 @@ def check_limits(
         gap: Requested relative duality gap, from 1e-7 to below 1.
         iterations: Maximum number of iterations, at least 1.
         seconds: Time limit in seconds, at least 0; None for no limit.
-        start: Templates ``[P, K]`` to start from; None for the solver's own start.
+        start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from;
+            None for the solver's own start.
 
     Raises:
         ConfigError: A limit is out of range, or ``start`` does not have the shape of

@@ -56,11 +56,12 @@ HOPELESS = 1e5
 class Solution(Certified):
     """Optimum of program (2) of Identity Bridge (§4.3), as :func:`solve` returns it.
 
-    ``templates``, ``[P, K]`` with a row for each input token and a column for each
-    output, are feasible: the least margin of all facts is exactly 1. ``optimum`` is
-    their nuclear norm, ``bound`` a certified lower bound on the least norm, and
-    ``dual``, ``[M, K]`` with a row for each distinct prompt, is ``U(Λ)`` with ``‖Xᵀ
-    U‖_op ≤ 1``. ``scale`` is the unit in which margins are measured, here 1.
+    ``templates``, ``[P, K]`` (``P`` input tokens, ``K`` outputs) with a row for each
+    input token and a column for each output, are feasible: the least margin of all
+    facts is exactly 1. ``optimum`` is their nuclear norm, ``bound`` a certified lower
+    bound on the least norm, and ``dual``, ``[M, K]`` (``M`` distinct prompts) with a
+    row for each distinct prompt, is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``. ``scale`` is the
+    unit in which margins are measured, here 1.
 
     Attributes:
         another: A second feasible matrix of nearly the same norm, if the solver has one
@@ -80,8 +81,8 @@ class Solution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            ``[Q]``, in units of the least margin over all training facts, which is 1. A
-            positive margin means that the optimum answers rightly.
+            ``[Q]`` (``Q`` statements), in units of the least margin over all training
+            facts, which is 1. A positive margin means that the optimum answers rightly.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -100,8 +101,8 @@ class Solution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            Logits ``[Q, K]``, the column of each answer ``[Q]``, and a mask of its
-            rivals ``[Q, K]``.
+            Logits ``[Q, K]`` (``Q`` statements, ``K`` outputs), the column of each
+            answer ``[Q]``, and a mask of its rivals ``[Q, K]``.
         """
         return self.program.compare(self.templates, statements)
 
@@ -128,13 +129,13 @@ def solve(
         iterations: Maximum number of iterations. After these, the best point so far is
             returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
-        start: Templates ``[P, K]`` to start from, such as a solution of fewer facts;
-            zeros by default.
+        start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
+            such as a solution of fewer facts; zeros by default.
         progress: Called with the iterations made and the certified gap so far, at each
             evaluation of the bounds.
 
     Returns:
-        Templates, bounds and the gap that was reached.
+        Templates, bounds (``optimum`` and ``bound``) and the ``gap`` that was reached.
 
     Raises:
         ConfigError: ``gap``, ``iterations``, ``seconds`` or the shape of ``start`` is

@@ -28,7 +28,7 @@ def shrink(
     these would be shrunk to 0 anyway.
 
     Args:
-        matrix: ``[P, K]``.
+        matrix: ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         threshold: Number, above 0, that is subtracted from every singular value.
 
     Returns:
@@ -56,7 +56,7 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
     """Return the largest singular value of a matrix.
 
     Args:
-        matrix: ``[P, K]``.
+        matrix: ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
     Example:
         >>> operator_norm(np.diag([3.0, 1.0]))
@@ -76,7 +76,8 @@ class MarginProjection:
     method finds ``t`` exactly in a few steps (the balance is concave and piecewise
     linear), starting from the ``t`` of the previous call.
 
-    Calling an instance takes and returns logits ``[M, K]``; distances are Euclidean.
+    Calling an instance takes and returns logits ``[M, K]`` (``K`` outputs); distances
+    are Euclidean.
 
     Args:
         program: Program that says which outputs are right for each of the ``M``

@@ -56,9 +56,10 @@ class Program:
 
     Attributes:
         world: The world whose facts are the constraints.
-        counts: How often each input occurs in each distinct prompt, sparse ``[M, P]``.
+        counts: How often each input occurs in each distinct prompt, sparse ``[M, P]``
+            (``M`` distinct prompts, ``P`` input tokens).
         pairs: How many facts state each output as the answer to each prompt, sparse
-            ``[M, K]``.
+            ``[M, K]`` (``K`` outputs).
         row: Row of ``counts`` of every fact's prompt, ``[facts]``.
 
     Example:
@@ -136,12 +137,15 @@ class Program:
 
     @property
     def stated(self) -> Float[Floats, "M K"]:
-        """The pairs as a dense matrix, ``[M, K]``."""
+        """How many facts state each output as the answer to each prompt, as a dense matrix.
+
+        Its shape is ``[M, K]``, for ``M`` distinct prompts and ``K`` outputs.
+        """
         return self.pairs.toarray()
 
     @cached_property
     def right(self) -> Bool[Bools, "M K"]:
-        """Mask of the right answers of each prompt, ``[M, K]``."""
+        """Mask of the right answers to ``M`` distinct prompts, among ``K`` outputs, ``[M, K]``."""
         right: Bools = self.pairs.astype(bool).toarray()
         return right
 
@@ -165,7 +169,8 @@ class Program:
         """Return each prompt's least margin: its worst right answer minus its best wrong output.
 
         Args:
-            logits: ``[M, K]``, one row for each distinct prompt.
+            logits: ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), one row for each
+                distinct prompt.
 
         Returns:
             ``[M]``, in units of the logits; infinite if every output is right.
@@ -186,11 +191,12 @@ class Program:
         """Return the logits that the templates ``W`` give to the prompts of statements.
 
         Args:
-            templates: ``W``, ``[P, K]``: one row for each input token.
+            templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs): one row
+                for each input token.
             statements: Facts or queries of the program's world.
 
         Returns:
-            ``[Q, K]``: sums of the rows of each prompt's tokens.
+            ``[Q, K]`` (``Q`` statements): sums of the rows of each prompt's tokens.
         """
         logits: Floats = count_tokens(self.world, statements) @ templates
         return logits
@@ -201,12 +207,13 @@ class Program:
         """Return the margin of each statement's best right answer over its best wrong output.
 
         Args:
-            templates: ``W``, ``[P, K]``.
+            templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
             statements: Facts or queries of the program's world.
 
         Returns:
-            ``[Q]``, in units of the logits. Outputs that another statement gives as an
-            answer to the same prompt do not count as wrong.
+            ``[Q]`` (``Q`` statements), in units of the logits; infinite if every output
+            is right. Outputs that another statement gives as an answer to the same
+            prompt do not count as wrong.
         """
         margins = [np.zeros(0)]
         for logits, columns, rivals in self.compare_in_parts(templates, statements):
@@ -221,14 +228,14 @@ class Program:
         """Return the logits of statements, the column of each one's answer, and its rivals.
 
         Args:
-            templates: ``W``, ``[P, K]``.
+            templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
             statements: Facts or queries of the program's world.
 
         Returns:
-            Logits ``[Q, K]``; the column of each answer ``[Q]`` (if several are right,
-            of the one with the largest logit); and a mask ``[Q, K]`` of its rivals,
-            which are all outputs that no statement gives as an answer to the same
-            prompt.
+            Logits ``[Q, K]`` (``Q`` statements); the column of each answer ``[Q]`` (if
+            several are right, of the one with the largest logit); and a mask ``[Q, K]``
+            of its rivals, which are all outputs that no statement gives as an answer to
+            the same prompt.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -249,7 +256,7 @@ class Program:
         """Yield what :meth:`compare` returns, part by part, to save memory.
 
         Args:
-            templates: ``W``, ``[P, K]``.
+            templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
             statements: Facts or queries of the program's world.
             most: Maximum number of statements in a part.
 

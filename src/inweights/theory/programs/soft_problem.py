@@ -22,11 +22,11 @@ class Point:
     """A point with its certificate, and the gradient from which further factors are derived.
 
     Attributes:
-        templates: ``W``, ``[P, K]``.
+        templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         optimum: Objective at ``W``: cross-entropy plus ``decay`` times the nuclear
             norm, in nats.
         bound: Certified lower bound on the least objective.
-        dual: Distributions that prove the bound, ``[M, K]``.
+        dual: Distributions that prove the bound, ``[M, K]`` (``M`` distinct prompts).
         rank: Numerical rank of ``W``.
         slope: Gradient of the cross-entropy with respect to ``W``, ``[P, K]``.
     """
@@ -76,7 +76,7 @@ class Problem:
         """Compute the mean cross-entropy of logits.
 
         Args:
-            logits: ``[M, K]``.
+            logits: ``[M, K]`` (``M`` distinct prompts, ``K`` outputs).
 
         Returns:
             The cross-entropy in nats, with each prompt weighted by its number of facts;
@@ -94,7 +94,8 @@ class Problem:
         """Return the gradient of the cross-entropy with respect to the logits.
 
         Args:
-            probabilities: Softmax of the logits, ``[M, K]``.
+            probabilities: Softmax of the logits, ``[M, K]`` (``M`` distinct prompts,
+                ``K`` outputs).
 
         Returns:
             ``[M, K]``.
@@ -105,7 +106,8 @@ class Problem:
         """Return the objective on the factors and its gradient, in the form of SciPy's optimisers.
 
         Args:
-            x: Factors ``[P + K, F]``, flattened.
+            x: Factors ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F``
+                factors), flattened.
 
         Returns:
             Cross-entropy plus ``λ/2`` times the squared norm of the factors; and the
@@ -126,8 +128,8 @@ class Problem:
         """Return the factors of one step of steepest descent from zero.
 
         Returns:
-            ``[P + K, F]``. ``F`` is 0 if the decay is so large that zero is the
-            optimum.
+            ``[P + K, F]`` (``P`` input tokens, ``K`` outputs). ``F`` is 0 if the decay
+            is so large that zero is the optimum.
         """
         _, even = self.entropy(np.zeros(self.shares.shape))
         downhill = -(self.turned @ self.slope(even))
@@ -143,10 +145,10 @@ class Problem:
         """Return the balanced factors of templates, which have the least norm of all factors.
 
         Args:
-            templates: ``W``, ``[P, K]``.
+            templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
-            ``[P + K, F]``.
+            ``[P + K, F]`` (``F`` factors).
         """
         left, values, right = np.linalg.svd(templates, full_matrices=False)
         kept = values > WEAK * values[0]
@@ -157,7 +159,7 @@ class Problem:
         """Evaluate the objective and a lower bound on its optimum at a point.
 
         Args:
-            factors: ``[P + K, F]``.
+            factors: ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors).
 
         Returns:
             The point; its bound comes from the softmax of the logits, moved towards the
@@ -191,7 +193,7 @@ class Problem:
         """Add columns to the factors along which the objective decreases.
 
         Args:
-            factors: ``[P + K, F]``.
+            factors: ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors).
             point: Result of :meth:`certify` for these factors.
 
         Returns:

@@ -54,8 +54,9 @@ ROUNDING = 1e-6
 class SoftSolution(Certified):
     """Optimum of the soft program, as :func:`solve_soft` returns it.
 
-    ``dual`` contains the distributions that prove the bound, ``[M, K]``. The other
-    attributes are those of :class:`~.nuclear_norm.Certified`.
+    ``templates`` are ``W``, ``optimum`` is the objective at ``W``, and ``dual``
+    contains the distributions that prove ``bound``, ``[M, K]`` (``M`` distinct prompts,
+    ``K`` outputs). The other attributes are those of :class:`~.certified.Certified`.
 
     Attributes:
         decay: ``λ``, the weight of the nuclear norm.
@@ -93,8 +94,8 @@ class SoftSolution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            ``[Q]``, in units of :attr:`scale`, so that 1 is the margin of a typical
-            stored fact.
+            ``[Q]`` (``Q`` statements), in units of :attr:`scale`, so that 1 is the
+            margin of a typical stored fact.
         """
         return self.program.margins(self.templates, statements) / self.scale
 
@@ -122,14 +123,16 @@ def solve_soft(
         iterations: Maximum number of iterations. After these, the best point so far is
             returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
-        start: Templates ``[P, K]`` to start from, such as a solution for another decay;
-            by default one step of steepest descent from zero.
+        start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
+            such as a solution for another decay; by default one step of steepest
+            descent from zero.
         progress: Called with the iterations made and the certified gap so far, every 50
             iterations.
 
     Returns:
-        Templates, bounds and the gap that was reached. If the decay is so large that
-        zero is the optimum, the templates are 0 and their rank is 0.
+        Templates, bounds (``optimum`` and ``bound``) and the ``gap`` that was reached.
+        If the decay is so large that zero is the optimum, the templates are 0 and their
+        rank is 0.
 
     Raises:
         ConfigError: ``decay``, ``gap``, ``iterations``, ``seconds`` or the shape of

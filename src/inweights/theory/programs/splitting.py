@@ -36,12 +36,13 @@ class Splitting:
     Args:
         program: Constraints.
         inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers, or a callable
-            that multiplies by it; computed as a dense matrix ``[P, P]`` by default.
+            that multiplies by it; computed as a dense matrix ``[P, P]`` (``P`` input
+            tokens) by default.
         memory: Number of past steps that the acceleration combines; by default as many
             as fit in its memory.
 
     Attributes:
-        x: Iterated matrix, ``[P + M, K]``.
+        x: Iterated matrix, ``[P + M, K]`` (``M`` distinct prompts, ``K`` outputs).
         penalty: Penalty of the augmented Lagrangian, above 0.
         z: ``Z``, the shrunk templates, ``[P, K]``.
         values: Positive singular values of ``z``.
@@ -88,7 +89,8 @@ class Splitting:
         """Apply the proximal map of the objective to the upper half of ``x``.
 
         Args:
-            above: ``Z`` plus its multiplier, ``[P, K]``.
+            above: ``Z`` plus its multiplier, ``[P, K]`` (``P`` input tokens, ``K``
+                outputs).
 
         Returns:
             ``Z``, and its positive singular values.
@@ -213,7 +215,7 @@ def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
             ``κ``.
 
     Returns:
-        Dense ``[P, P]``.
+        Dense ``[P, P]`` (``P`` input tokens).
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -245,7 +247,7 @@ def multipliers(
     """Return the nearest dual matrix ``U(Λ)`` with ``Λ ≥ 0``.
 
     Args:
-        direction: ``[M, K]``.
+        direction: ``[M, K]`` (``M`` distinct prompts, ``K`` outputs).
         right: Mask of the right answers, ``[M, K]``.
 
     Returns:

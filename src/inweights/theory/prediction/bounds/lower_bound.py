@@ -52,7 +52,8 @@ class Bound:
 
     Attributes:
         value: The bound.
-        dual: ``U(Λ)``, ``[M, K]``, from which :func:`prove` computes the bound.
+        dual: ``U(Λ)``, ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), from which
+            :func:`prove` computes the bound.
         iterations: Number of iterations that were made to find it.
     """
 
@@ -72,9 +73,10 @@ def prove(
     Args:
         program: The constraints.
         norm: ``ν``, the norm of some feasible matrix.
-        functional: ``C``, ``[P, K]``.
-        dual: ``U(Λ)``, ``[M, K]``. Each row contains minus the multipliers of the wrong
-            answers and the multipliers of the right ones, and sums to 0.
+        functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
+        dual: ``U(Λ)``, ``[M, K]`` (``M`` distinct prompts). Each row contains minus the
+            multipliers of the wrong answers and the multipliers of the right ones, and
+            sums to 0.
 
     Returns:
         The bound. It holds for every feasible matrix of norm at most ``norm``, however
@@ -107,7 +109,7 @@ def lower_bound(
     Args:
         solution: A feasible matrix and multipliers. A smaller gap gives a closer bound:
             the bound loses about the square root of twice the absolute gap.
-        functional: ``C``, ``[P, K]``.
+        functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         goal: Value of the bound at which the search stops; by default it does not stop
             early.
         iterations: Number of iterations for each of three sizes of the extra term.

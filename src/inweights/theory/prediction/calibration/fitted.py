@@ -181,8 +181,8 @@ def outlook(probability: float | None) -> str:
         probability: Probability of a right answer; None if there is none.
 
     Returns:
-        ``likely`` from :data:`LIKELY` on, ``unlikely`` up to :data:`UNLIKELY`,
-        otherwise ``open``; empty for None.
+        ``likely`` from 2/3 on (:data:`LIKELY`), ``unlikely`` up to 1/3
+        (:data:`UNLIKELY`), otherwise ``open``; empty for None.
 
     Example:
         >>> outlook(0.9), outlook(0.5), outlook(0.1)
@@ -203,7 +203,7 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
         effects: The coefficient of each feature in the log odds, and the ``constant``.
 
     Returns:
-        Probabilities ``[Q]``.
+        Probabilities ``[Q]`` (``Q`` rows).
     """
     matrix, names = columns(features)
     # A fit that was made before there were queries with several right answers knows
@@ -221,7 +221,7 @@ def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
         chances: Chance of a guess for each query; null if there is no right answer.
 
     Returns:
-        The larger of the two for each query.
+        The larger of the two for each query; the chance if the probability is null.
     """
     both = pl.DataFrame(
         {"probability": probabilities, "chance": chances.fill_null(0.0)}

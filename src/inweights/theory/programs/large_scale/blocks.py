@@ -37,7 +37,7 @@ class Block:
         rows: Slice of the prompts.
 
     Attributes:
-        right: Mask of the right answers, ``[m, K]``.
+        right: Mask of the right answers, ``[m, K]`` (``K`` outputs).
         at: Flat indices in ``[m, K]`` of the stored entries: those with a multiplier,
             those that differ from ``X V``, and right answers.
         price: Their multipliers, divided by the penalty.
@@ -65,7 +65,7 @@ class Block:
         """Return the logits of the block's prompts, in the precision of the templates.
 
         Args:
-            templates: ``W``, ``[P, K]``.
+            templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
             ``[m, K]``.
@@ -78,7 +78,8 @@ class Block:
         """Add ``Xᵀ rows`` to a matrix in place: each prompt's row is added to all its inputs.
 
         Args:
-            total: Matrix to which rows are added, ``[P, K]``.
+            total: Matrix to which rows are added, ``[P, K]`` (``P`` input tokens, ``K``
+                outputs).
             rows: A row for each prompt of the block, ``[m, K]``.
         """
         total[self._inputs] += self._turned.astype(rows.dtype, copy=False) @ rows
@@ -87,7 +88,7 @@ class Block:
         """Return the least logit of each prompt's right answers, ``[m]``.
 
         Args:
-            logits: Logits of the block's ``m`` prompts, ``[m, K]``.
+            logits: Logits of the block's ``m`` prompts, ``[m, K]`` (``K`` outputs).
         """
         right = logits.reshape(-1)[self._right_at]
         worst: Floats = np.minimum.reduceat(right, self._right_from)
@@ -97,7 +98,8 @@ class Block:
         """Set the logits of right answers to minus infinity, in place, and return the logits.
 
         Args:
-            logits: Logits of the block's ``m`` prompts, ``[m, K]``; changed in place.
+            logits: Logits of the block's ``m`` prompts, ``[m, K]`` (``K`` outputs);
+                changed in place.
         """
         logits.reshape(-1)[self._right_at] = -np.inf
         return logits
@@ -106,7 +108,7 @@ class Block:
         """Return the least margin of each prompt, in the precision of the templates.
 
         Args:
-            templates: ``W``, ``[P, K]``.
+            templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
             ``[m]``.
@@ -120,7 +122,7 @@ class Block:
         """Store the initial multipliers, for logits that equal ``X V``.
 
         Args:
-            prices: Multipliers, divided by the penalty, ``[m, K]``.
+            prices: Multipliers, divided by the penalty, ``[m, K]`` (``K`` outputs).
         """
         flat = prices.reshape(-1)
         needed = flat != 0
@@ -140,7 +142,8 @@ class Block:
         """Project the logits onto margins of at least 1, and update their multipliers.
 
         Args:
-            v: ``V``, ``[P, K]``: the logits are ``X V`` plus the stored differences.
+            v: ``V``, ``[P, K]`` (``P`` input tokens, ``K`` outputs): the logits are ``X
+                V`` plus the stored differences.
             relaxation: Over-relaxation of the next iteration.
             total: Matrix ``[P, K]`` to which the projected logits minus the multipliers
                 are added by input.

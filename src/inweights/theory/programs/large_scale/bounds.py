@@ -36,7 +36,7 @@ NEAR = 1e-2
 
 
 def groups_of(prompts: int) -> list[slice]:
-    """Return slices of the prompts, whose multipliers are processed together.
+    """Return slices of up to 2,000 prompts, whose multipliers are processed together.
 
     Args:
         prompts: Number of prompts.
@@ -132,7 +132,7 @@ class Bounds:
         """Repair a matrix, and store it if it gives the best upper bound so far.
 
         Args:
-            templates: Any matrix, ``[P, K]``.
+            templates: Any matrix, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
             The nuclear norm of the repaired matrix divided by its least margin;
@@ -156,8 +156,8 @@ class Bounds:
         outside it, are weighted separately.
 
         Args:
-            several: Multipliers of any scale, sparse ``[M, K]`` each, in the form that
-                :meth:`~.relations.Relations.divide` takes.
+            several: Multipliers of any scale, sparse ``[M, K]`` each (``M`` distinct
+                prompts), in the form that :meth:`~.relations.Relations.divide` takes.
         """
         mixture = self._mixture
         new = []

@@ -48,7 +48,7 @@ class Iteration:
         tiny: Largest difference of logits that is dropped, relative to margins of 1.
 
     Attributes:
-        z: The shrunk templates, ``[P, K]``.
+        z: The shrunk templates, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         values: Positive singular values of ``z``.
         z_price: Multiplier of ``Z = W``, divided by the penalty, ``[P, K]``.
         v: Templates ``V``, ``[P, K]``: the projected logits are ``X V``, apart from the

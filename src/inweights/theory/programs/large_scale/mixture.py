@@ -36,7 +36,8 @@ class Part:
     Attributes:
         name: Key by which the caller identifies the multipliers: number of the
             iteration, and index of the part.
-        slope: ``Xᵀ U`` of the multipliers, ``[P, K]``.
+        slope: ``Xᵀ U`` of the multipliers, ``[P, K]`` (``P`` input tokens, ``K``
+            outputs).
         total: Sum of the multipliers, to which the bound is proportional.
     """
 

@@ -55,7 +55,7 @@ def start_near(
         own: Result of :func:`own_inputs`.
 
     Returns:
-        Templates ``[P, K]``, in single precision.
+        Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs), in single precision.
     """
     prompts, inputs, outputs, share = own
     start: Any = np.zeros(program.shape, np.float32)
@@ -88,7 +88,7 @@ def largest_of_gram(
     lie in memory, so that two runs would differ.
 
     Args:
-        gram: The matrix, ``[K, K]``.
+        gram: The matrix, ``[K, K]`` (``K`` outputs).
         count: Number of eigenvalues; a smaller matrix has fewer, and some of nearly
             equal ones may be left out.
 

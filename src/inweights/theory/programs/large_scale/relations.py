@@ -31,8 +31,8 @@ class Relations:
 
     Attributes:
         inputs: Inputs that are the relation of a prompt, in ascending order.
-        place: Index in ``inputs`` of each prompt's relation, ``[M]``; -1 if a prompt
-            has only one input.
+        place: Index in ``inputs`` of each prompt's relation, ``[M]`` (``M`` distinct
+            prompts); -1 if a prompt has only one input.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -85,12 +85,12 @@ class Relations:
         """Return the fraction of a relation's gains that each output has.
 
         Args:
-            gains: One number for each prompt, ``[M]``, which its right answers share
-                equally.
+            gains: One number for each prompt, ``[M]`` (``M`` distinct prompts), which
+                its right answers share equally.
 
         Returns:
-            ``[relations + 1, K]``; rows sum to 1. The last row is for prompts with one
-            input.
+            ``[relations + 1, K]`` (``K`` outputs); rows sum to 1. The last row is for
+            prompts with one input.
         """
         rows, outputs = self._right_at
         each = gains[rows] / np.bincount(rows)[rows]
@@ -106,7 +106,7 @@ class Relations:
         """Return by how much each range has to be raised above all outputs outside it.
 
         Args:
-            logits: Logits of the prompts, ``[m, K]``; changed in place.
+            logits: Logits of the prompts, ``[m, K]`` (``K`` outputs); changed in place.
             block: The block of these prompts.
             wanted: Required margin over outputs outside the range.
 
@@ -129,8 +129,8 @@ class Relations:
         combination with non-negative weights is a dual matrix, too.
 
         Args:
-            prices: Multipliers, sparse ``[m, K]``, negative at right answers; entries
-                with a wrong sign are set to 0.
+            prices: Multipliers, sparse ``[m, K]`` (``K`` outputs), negative at right
+                answers; entries with a wrong sign are set to 0.
             rows: Slice of the prompts.
 
         Returns:

@@ -84,7 +84,7 @@ class StateFile:
             os.replace(partial, self.path)
 
     def remove(self) -> None:
-        """Remove the file, after the solution is finished."""
+        """Remove the file, after the solution is finished; nothing happens if there is none."""
         self.path.unlink(missing_ok=True)
 
 

@@ -131,9 +131,9 @@ class ClosedForm:
         """Return the design matrix ``X`` of all training prompts.
 
         Returns:
-            Token counts ``[M, P]``. The rows are first hops, second hops, and
-            identities if they are trained. The columns are subjects, bridges, ``r1``,
-            ``r2``.
+            Token counts ``[M, P]`` (``M`` prompts, ``P`` input tokens). The rows are
+            first hops, second hops, and identities if they are trained. The columns are
+            subjects, bridges, ``r1``, ``r2``.
         """
         n = self.n
         eye = np.eye(n)
@@ -156,9 +156,9 @@ class ClosedForm:
         """Return the multiplier of every single constraint.
 
         Returns:
-            ``[M, K]``. The entry at row ``m`` and column ``k`` is the multiplier of the
-            constraint that the answer to prompt ``m`` beats output ``k`` by 1; it is 0
-            at the right answer itself.
+            ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry at row ``m`` and column
+            ``k`` is the multiplier of the constraint that the answer to prompt ``m``
+            beats output ``k`` by 1; it is 0 at the right answer itself.
         """
         n = self.n
         multipliers = np.zeros((len(self.answers()), 2 * n))
@@ -176,8 +176,9 @@ class ClosedForm:
         """Return the dual matrix ``U`` of the optimum.
 
         Returns:
-            ``[M, K]``: minus the multipliers of :meth:`prices`, and in the column of
-            each right answer the sum of its row's multipliers, so that rows sum to 0.
+            ``[M, K]`` (``M`` prompts, ``K`` outputs): minus the multipliers of
+            :meth:`prices`, and in the column of each right answer the sum of its row's
+            multipliers, so that rows sum to 0.
         """
         multipliers = self.prices()
         dual = -multipliers

@@ -24,7 +24,7 @@ class SmallSolution:
 
     Attributes:
         matrices: The matrices ``W_j``, which are feasible.
-        multipliers: ``λ``, feasible for the dual, ``[C]``.
+        multipliers: ``λ``, feasible for the dual, ``[C]`` (``C`` constraints).
         value: Sum of the nuclear norms of ``matrices``, plus the tilt.
         bound: Lower bound on the least value, certified by the multipliers.
         iterations: Number of Newton steps.
@@ -61,7 +61,7 @@ def least_norms(
         iterations: Maximum number of Newton steps.
 
     Returns:
-        Matrices, multipliers and the certified bound.
+        The matrices, the multipliers, the least ``value`` and the certified ``bound``.
 
     Raises:
         SolverError: The gap was not reached, for instance because the constraints
