@@ -154,7 +154,7 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
     Example:
         >>> training("TinyNN", "grid", most=3)
         Training(architecture='TinyNN', rate=0.01, steps=3, width=32, second=0.999, fades=True, \
-condition='ours')
+condition='ours', pooled=False)
     """
     known: dict[str, tuple[float, int, int]] = {}
     for name, graphs in _TRAINED.items():
