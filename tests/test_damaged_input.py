@@ -72,7 +72,7 @@ def test_a_pipe_in_the_place_of_a_file(capsys, words) -> None:
     os.mkfifo("pipe.csv")
     for place in ("pipe.csv", "/dev/null"):
         text = refused(capsys, *words, place)
-        assert f"cannot read {place}: it is a pipe or a device; write what" in text
+        assert f"cannot read {place}: it is a pipe or a device; write its" in text
 
 
 @pytest.mark.parametrize("name", ["world.json", "facts.parquet", "queries.parquet"])

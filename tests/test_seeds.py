@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from inweights.errors import ConfigError
 from inweights.seeds import DATA_ORDER, EVALUATION, INITIALISATION, WORLD, Streams
 
 NAMES = (WORLD, INITIALISATION, DATA_ORDER, EVALUATION)
@@ -44,6 +46,12 @@ def test_no_global_generator_is_touched() -> None:
     assert torch.equal(torch.get_rng_state(), before)
     after = np.random.get_state(legacy=False)["state"]["key"]  # noqa: NPY002
     np.testing.assert_array_equal(after, state)
+
+
+@pytest.mark.parametrize("root", [-1, 2**63, 1.5, "1", None])
+def test_only_integers_in_range_are_seeds(root: Any) -> None:
+    with pytest.raises(ConfigError, match="seed must be"):
+        Streams(root)
 
 
 def test_paths_are_not_glued_together() -> None:

@@ -9,6 +9,7 @@ or with others. The library has no global seed.
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -59,7 +60,7 @@ class Streams:
         root: The root seed, any integer from 0 to 2**63 - 1.
 
     Raises:
-        ConfigError: ``root`` is outside of this range.
+        ConfigError: ``root`` is outside of this range, or is no integer.
 
     Example:
         >>> bool(Streams(7).numpy(WORLD).integers(100) == Streams(7).numpy(WORLD).integers(100))
@@ -75,13 +76,16 @@ class Streams:
             root: An integer from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The root seed is outside of this range.
+            ConfigError: The root seed is outside of this range, or is no integer.
         """
-        if root < 0:
+        try:
+            self.root = operator.index(root)
+        except TypeError:
+            self.root = -1
+        if self.root < 0:
             raise ConfigError(f"seed must be an integer of at least 0, got {root}")
-        if root >= 2**63:
+        if self.root >= 2**63:
             raise ConfigError(f"seed must be below 2^63, got {root}")
-        self.root = int(root)
 
     def seed(self, *path: str | int) -> int:
         """Return the 63-bit seed of a stream, the same for the same root seed and path.

@@ -187,6 +187,11 @@ def test_what_a_users_graph_may_be() -> None:
         from_networkx(nx.Graph([(1, "1")]))
     with pytest.raises(DataError, match="no edge"):
         from_networkx(nx.empty_graph(3))
+    for setting in ("self_edge", "shape"):
+        with pytest.raises(
+            ConfigError, match=f"unknown setting of a graph '{setting}'"
+        ):
+            from_networkx(graph, **{setting: True})
 
 
 def test_an_edge_listed_both_ways_is_no_reverse_of_itself() -> None:

@@ -107,6 +107,7 @@ def test_directions_of_a_file(tmp_path: Path) -> None:
         ({"paths": LINES[:1]}, "one to hold out"),
         ({"paths": [*LINES, ["r", "x", "y"]]}, "the same length"),
         ({"paths": [*LINES, ["q", "x", "y", "z"]]}, "the same root"),
+        ({"paths": [*LINES, ["r", "x", "x", "z"]]}, "each node once, got r, x, x, z"),
         ({"paths": LINES, "held_out": LINES[:1]}, "one to train and one held out"),
         (
             {"paths": LINES, "links": [list(t) for t in TOLD[1:]]},
@@ -125,6 +126,8 @@ def test_options_that_contradict_each_other(tmp_path: Path) -> None:
     (tmp_path / "edges").write_text("a=b\n")
     with pytest.raises(DataError, match="has no path"):
         read_path_star(tmp_path / "edges")
+    with pytest.raises(ConfigError, match="did you mean 'pauses'"):
+        read_path_star(tmp_path / "edges", pause=1)
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,16 @@ def test_a_dump_of_wikidata(tmp_path: Path, form: str) -> None:
     assert facts.aliases == {"Cambridge": ("Cantab",)}
 
 
+def test_a_dump_that_is_not_compressed_as_it_says_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json.gz"
+    # A valid header, then blocks of a type that does not exist.
+    path.write_bytes(gzip.compress(b"")[:10] + b"\xff" * 20)
+    with pytest.raises(DataError, match="is not a dump of Wikidata"):
+        read_knowledge(path)
+    with pytest.raises(DataError, match=r"cannot read .* while decompressing"):
+        list(wikidata.wikidata_facts(path))
+
+
 def test_the_data_of_one_item(tmp_path: Path) -> None:
     path = tmp_path / "Q42.json"
     path.write_text(json.dumps({"entities": {each["id"]: each for each in DUMP}}))

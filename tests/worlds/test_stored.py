@@ -36,6 +36,10 @@ def test_statements_by_shape_and_role() -> None:
         Statements.build({"edge": ([[1], [2]], [[3], [4]])}, np.zeros(3, dtype=bool))
     with pytest.raises(DataError, match="matrices"):
         Statements.build({"edge": ([[1], [2]], [[3]])})
+    with pytest.raises(DataError, match="rows that differ in length"):
+        Statements.build({"edge": ([[1], [2, 3]], [[3], [4]])})
+    with pytest.raises(DataError, match="matrix of integers, got float64"):
+        Statements.build({"edge": ([[1.5]], [[3]])})
 
 
 def test_a_million_statements_are_cheap() -> None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.errors import DataError
+
 __all__ = [
     "Bool",
     "Bools",
@@ -23,6 +25,7 @@ __all__ = [
     "Integer",
     "Num",
     "Reals",
+    "as_matrix",
     "cut_rows",
     "flatten_rows",
 ]
@@ -37,6 +40,35 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int, Integer, Num
 else:  # annotations are text
     Bool = Float = Int = Integer = Num = None
+
+
+def as_matrix(rows: Any, what: str) -> Ids:
+    """Return rows of token ids as a matrix of integers.
+
+    Args:
+        rows: An array or nested lists, ``[m, T]``.
+        what: Name of the rows, for the error message.
+
+    Raises:
+        DataError: The rows differ in length, or their entries are not integers.
+
+    Example:
+        >>> as_matrix([[0.5]], "prompts")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.DataError: prompts must be a matrix of integers, got float64 ...
+    """
+    try:
+        found = np.asarray(rows)
+    except ValueError:
+        raise DataError(
+            f"{what} must be a matrix, got rows that differ in length"
+        ) from None
+    if found.ndim != 2 or (found.size and found.dtype.kind not in "iu"):
+        raise DataError(
+            f"{what} must be a matrix of integers, got {found.dtype} of shape {found.shape}"
+        )
+    return found.astype(np.int64, copy=False)
 
 
 def flatten_rows(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:

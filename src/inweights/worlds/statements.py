@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, check_names
-from inweights.worlds.arrays import Bools, Int, cut_rows, flatten_rows
+from inweights.worlds.arrays import Bools, Int, as_matrix, cut_rows, flatten_rows
 from inweights.worlds.right_answers import RightAnswers, merged_rows, nothing_further
 from inweights.worlds.vocabulary import Ids, counted
 
@@ -87,8 +87,8 @@ class Statements:
                 distribution.
 
         Raises:
-            DataError: Prompts and answers of a role are not matrices with equally many
-                rows, or ``out_of_distribution`` has another length.
+            DataError: Prompts and answers of a role are not matrices of integers with
+                equally many rows, or ``out_of_distribution`` has another length.
 
         Example:
             >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -100,9 +100,9 @@ class Statements:
         for role, (given_prompts, given_answers) in parts.items():
             if not len(given_prompts):
                 continue
-            prompts = np.asarray(given_prompts, dtype=np.int64)
-            answers = np.asarray(given_answers, dtype=np.int64)
-            if prompts.ndim != 2 or answers.ndim != 2 or len(prompts) != len(answers):
+            prompts = as_matrix(given_prompts, f"role '{role}': prompts")
+            answers = as_matrix(given_answers, f"role '{role}': answers")
+            if len(prompts) != len(answers):
                 raise DataError(
                     f"role '{role}': prompts and answers must be matrices with one row per "
                     f"statement, got shapes {prompts.shape} and {answers.shape}"

@@ -104,6 +104,7 @@ class Code(Config):
         Raises:
             ConfigError: Its module is not imported or does not define it, its first
                 argument has another name, or its source has changed.
+            DataError: A file on which it depends cannot be read.
         """
         given = _GIVEN.get((self.at, self.source))
         if given is not None:

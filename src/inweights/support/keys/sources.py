@@ -69,8 +69,8 @@ def has_own_code(value: Any) -> bool:
     """Return whether a function or class that is not the library's is part of a value.
 
     Mappings, lists, tuples and ``functools.partial`` are searched. An object counts if
-    its class is a config, enumeration or dataclass, or if it is callable; functions and
-    classes of Python itself do not count.
+    its class is a config, enumeration or dataclass, or if it is callable. Built-in
+    functions and classes, such as ``len`` and ``int``, do not count.
     """
     if isinstance(value, Mapping):
         return any(map(has_own_code, value.values()))

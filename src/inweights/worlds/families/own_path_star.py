@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from inweights.config import Config
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.families.path_star import (
     check_task,
@@ -85,9 +85,9 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
 
         Raises:
             DataError: The paths have no common root, differ in length, have fewer than
-                3 nodes or contain a step that is not among the links; two paths lead to
-                one leaf; there are fewer than two paths, or none to train; or a label
-                is that of a special token, such as ``<pause>``.
+                3 nodes, contain a node twice or a step that is not among the links; two
+                paths lead to one leaf; there are fewer than two paths, or none to
+                train; or a label is that of a special token, such as ``<pause>``.
             ConfigError: The seed is needed and is not from 0 to 2**63 - 1.
         """
         lines = [*self.paths, *self.held_out]
@@ -133,6 +133,10 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
                 raise DataError(
                     "paths must have the same length, at least 3 nodes; the path to "
                     f"'{first[-1]}' has {len(first)} and the path to '{leaf}' {len(line)}"
+                )
+            if len(set(line)) < len(line):
+                raise DataError(
+                    f"a path must contain each node once, got {', '.join(line)}"
                 )
             if line[0] != first[0]:
                 raise DataError(
@@ -200,8 +204,7 @@ def read_path_star(
         DataError: A file is missing or damaged (the message states the line), or has no
             paths or no edges; or the first row of a table may be a header or an edge
             (``UnclearHeaderError``).
-        ConfigError: A setting does not fit.
-        TypeError: There is no such setting.
+        ConfigError: A setting does not fit, or does not exist.
 
     Example:
         >>> import tempfile
@@ -210,6 +213,8 @@ def read_path_star(
         >>> len(read_path_star(file, pauses=1).build().queries)
         1
     """
+    known = set(OwnPathStar.__struct_fields__) - {"paths", "held_out", "links"}
+    check_names("setting of a path-star", settings, known)
     trained = read_paths(paths)
     links = list(trained.links)
     queried: list[list[str]] = []

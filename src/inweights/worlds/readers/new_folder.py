@@ -29,7 +29,7 @@ _LOCK = "lock"
 def new_folder(target: str | Path) -> Iterator[Path]:
     """Yield an empty folder that becomes ``target`` if the block ends without an error.
 
-    After an error the folder is removed, and ``target`` does not exist.
+    After an error the folder is removed, and nothing is written to ``target``.
 
     Args:
         target: Path of a folder that does not exist.

@@ -9,6 +9,7 @@ returns. A file is read twice: once for its statements, and once for the names o
 import bz2
 import gzip
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -38,6 +39,8 @@ _POINTERS = {
     "musical-notation",
     "globe-coordinate",
 }
+#: Errors of the file system, and of compressed files that are damaged or cut off.
+_UNREADABLE = (OSError, EOFError, zlib.error)
 #: Wikidata's codes for the precision of a time; smaller numbers are coarser.
 _DAY = 11
 _MONTH = 10
@@ -55,7 +58,7 @@ def is_wikidata(path: Path) -> bool:
     try:
         with _open(path) as file:
             return bool(_BEGIN.match(file.read(4096)))
-    except (OSError, EOFError):
+    except _UNREADABLE:
         return False
 
 
@@ -134,7 +137,7 @@ def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                             f"{where}: an item is not a JSON object with an id"
                         )
                     yield number, item
-    except (OSError, EOFError) as error:
+    except _UNREADABLE as error:
         raise DataError(f"cannot read {path}: {error}") from None
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from inweights.errors import check_names
 from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.readers.graphs.edge_lists import from_graph
 
@@ -23,8 +24,8 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
     Raises:
         DataError: The value is not a graph, two labels are equal as text, or it has no
             edge.
-        ConfigError: A setting is out of range, or does not fit the shape ``edges``.
-        TypeError: There is no such setting.
+        ConfigError: A setting is out of range, does not fit the shape ``edges``, or does
+            not exist.
 
     Example:
         >>> import networkx
@@ -32,6 +33,8 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
         >>> len(club.vocabulary), len(club.facts)
         (34, 156)
     """
+    known = set(Graph.__struct_fields__) - {"shape", "links", "lone"}
+    check_names("setting of a graph", settings, known)
     edges = from_graph(graph)
     links = list(map(list, edges.links))
     if graph.is_directed():
