@@ -101,8 +101,9 @@ def test_a_gap_needs_a_chain_of_which_everything_was_asked() -> None:
 
 @pytest.mark.parametrize("column", ["subject", "first", "bridge"])
 def test_hops_are_not_asked_without_what_describes_them(column) -> None:
-    row = {"role": "composition", "prompt": "Ann is in", "answer": "Italy"}
-    row |= {"candidates": ["Italy", "Peru"], "facts": [0, 1], "subject": "Ann"}
+    row: dict[str, Any] = {"role": "composition", "prompt": "Ann is in"}
+    row |= {"answer": "Italy", "candidates": ["Italy", "Peru"]}
+    row |= {"facts": [0, 1], "subject": "Ann"}
     table = pl.DataFrame([row | {"first": "lives_in", "bridge": "Rome"}])
     texts = {"fact": [0, 1], "prompt": ["Ann lives in", "Rome is in"]}
     train = pl.DataFrame(texts).with_columns(role=pl.lit("fact"))

@@ -47,6 +47,7 @@ class Vectors:
             @smollm2), whose hidden states at the nodes' names are shown for each layer.
         prompt: Prompt of the model, ending in {name}; by default "This is {name}".
         out: Page for --embedding or --model; by default atlas.html.
+        download: Whether downloads from the hub are allowed.
     """
 
     embedding: Path | None = None

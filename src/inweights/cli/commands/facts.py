@@ -50,7 +50,17 @@ def world(
 
 
 @base.options
-class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of Solving
+class HowSolved(Solving):
+    """Options of how a prediction is solved: the settings of :class:`Solving`.
+
+    Attributes:
+        advise: Whether to search for identities, reversals and counter-examples that
+            correct failing queries (``--no-advice`` leaves them out).
+        intervals: Whether to prove an interval for each margin that holds at every
+            optimum; this takes half of the seconds.
+    """
+
+    # What --help says of each option is what Solving says of it.
     __doc__ = Solving.__doc__
 
     advise: Annotated[bool, Parameter(name="--advice")] = True

@@ -52,8 +52,7 @@ def show(
         verdicts.full: Show intervals, seeds and deciding cases.
 
     Returns:
-        The exit code: 1 if a claim was not reproduced and ``--strict`` is given,
-        otherwise 0.
+        1 if ``--strict`` is given and a claim was not reproduced, otherwise 0.
 
     Raises:
         ConfigError: There is no such run or more than one, or it is not finished.
@@ -181,6 +180,7 @@ class Settling:
         jobs: Number of parallel processes; 0 means one per core.
         dry_run: Print only the cost of each recipe on this machine, and what is left to
             run.
+        on: ``ray``, or the address of a Ray cluster; empty for this machine.
     """
 
     settle: base.Flag = False
@@ -228,8 +228,7 @@ def verify(
         verdicts.full: Show every claim with intervals, seeds and deciding cases.
 
     Returns:
-        The exit code: 1 if a claim was not reproduced and ``--strict`` is given,
-        otherwise 0.
+        1 if ``--strict`` is given and a claim was not reproduced, otherwise 0.
 
     Raises:
         ConfigError: The scale is unknown, no recipe's name contains ``only``, an option

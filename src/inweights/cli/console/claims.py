@@ -104,8 +104,8 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     """Print claims with verdict, measured value and target, as a table on the output stream.
 
-    A reason that all of them share is printed once. If there are many claims, each has
-    one line.
+    A reason why claims are not judged that all of them share is printed once. If there
+    are more than 19 claims, each has one line.
 
     Args:
         results: The judged claims.

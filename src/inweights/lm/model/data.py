@@ -154,6 +154,9 @@ def batches(
     Yields:
         Lists of indices into ``encoded``, one per batch.
 
+    Raises:
+        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
+
     Example:
         >>> rows = [Encoded((0,) * length, 1) for length in (2, 4, 2)]
         >>> sorted(map(sorted, batches(rows, 4, seed=0, epoch=0)))

@@ -55,6 +55,9 @@ def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
     Returns:
         The model of ``transformers``, and its tokenizer.
 
+    Raises:
+        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
+
     Example:
         >>> model, tokenizer = tiny(0, width=16)
         >>> model.config.hidden_size, len(tokenizer)

@@ -56,7 +56,7 @@ def adapted(
             model,
             peft.LoraConfig(
                 r=config.rank,
-                lora_alpha=config.alpha,  # type: ignore[arg-type]  # any number does
+                lora_alpha=config.alpha,
                 use_rslora=config.variant == "rslora",
                 use_dora=config.variant == "dora",
                 lora_dropout=0.0,
@@ -89,6 +89,9 @@ def draw_adapters(wrapped: Any, seed: int) -> None:
     Args:
         wrapped: A model with the adapters of ``peft``.
         seed: Root seed of the random numbers.
+
+    Raises:
+        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
     """
     generator = Streams(seed).torch(INITIALISATION, "adapters")
     with torch.no_grad():

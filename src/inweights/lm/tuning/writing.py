@@ -63,6 +63,7 @@ def own_text(
 
     Raises:
         DataError: ``begun`` cannot be written.
+        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
 
     Example:
         >>> from inweights.lm import load_model
@@ -162,6 +163,7 @@ def replayed(
 
     Raises:
         DataError: ``begun`` cannot be written.
+        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
     """
     if not config.replay:
         return []
