@@ -7,6 +7,7 @@ which only imports.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -28,6 +29,7 @@ ROOT = Path(__file__).parents[1]
 def start(work: Callable[[], object]) -> int:
     """Do something in a process of its own; return its number."""
     _let_threads_fall_asleep()
+    gc.freeze()  # else the child, looking for garbage, copies the memory of both
     child = os.fork()
     if child == 0:
         try:

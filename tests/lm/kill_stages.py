@@ -1,16 +1,24 @@
-"""Fine-tune in a process of its own that stops and waits at a stage, to be killed there."""
+"""Fine-tune in forked processes: one that waits at a stage, to be killed there; one of several.
+
+The module imports all that this needs, so that the server of ``tests/forks.py`` does so
+once.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
+from tests.lm.four_facts import tune_three
+
 from inweights.lm import FineTune, finetune_to
-from inweights.lm.model import load, unfinished
+from inweights.lm.model import load, tiny, unfinished
 from inweights.lm.tuning import job, tuning
+
+#: ``tiny`` imports transformers; ``tune_three`` is what one of several processes does.
+__all__ = ["CONFIG", "main", "tiny", "tune_three"]
 
 CONFIG = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=64, replay=1.0)
 
@@ -49,9 +57,8 @@ def stop_at(stage: str, mark: Path) -> None:
         load.LanguageModel.write = lambda *_: wait_here(mark)  # type: ignore[method-assign]
 
 
-def main() -> None:
-    """Fine-tune ``OUT`` on ``DATA``; stop at ``STAGE`` and make the file ``MARK``."""
-    out, data, stage, mark = sys.argv[1:]
+def main(out: str, data: str, stage: str, mark: str) -> None:
+    """Fine-tune; stop at a stage and make the file ``mark``."""
     stop_at(stage, Path(mark))
 
     def progress(done: int, total: int, what: str) -> None:
@@ -59,7 +66,3 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     finetune_to(out, "@tiny", data, CONFIG, progress=progress)
-
-
-if __name__ == "__main__":
-    main()

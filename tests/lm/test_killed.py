@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.forks import Forks
 from tests.lm.kill_stages import CONFIG
 from tests.waiting import wait_until
 
@@ -21,7 +20,6 @@ from inweights.lm import finetune_to, load_model
 from inweights.lm.model import score
 from inweights.worlds import read_knowledge
 
-SCRIPT = Path(__file__).with_name("kill_stages.py")
 #: Blocks of generated texts, and updates, that are left to do after each kill.
 LEFT = {
     "loading": (True, True),
@@ -50,25 +48,31 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def begin(forks: Forks, out: Path, data: Path, stage: str) -> None:
+    """Fine-tune in a process of its own until it ends, or until it waits to be killed."""
+    mark = out.with_name("mark")
+    process = forks.start("tests.lm.kill_stages:main", out, data, stage, mark)
+    if stage == "training":  # it stops itself, and writes its state
+        process.wait()
+    else:
+        wait_until(mark.exists, unless=process.end)
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", LEFT)
 def test_it_goes_on_where_it_was_killed(
     stage: str,
     data: Path,
     whole: Path,
+    forks: Forks,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    out, mark = tmp_path / "model", tmp_path / "mark"
-    command = [sys.executable, str(SCRIPT), str(out), str(data), stage, str(mark)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    if stage == "training":  # it stops itself, and writes its state
-        process.wait()
-    else:
-        wait_until(mark.exists, unless=process.poll)
-        process.kill()
-        process.wait()
+    out = tmp_path / "model"
+    begin(forks, out, data, stage)
     assert not out.exists()
     assert main(["evaluate", str(out), str(data)]) == 2
     assert "is not finished" in " ".join(capsys.readouterr().err.split())
@@ -101,14 +105,12 @@ def test_it_goes_on_where_it_was_killed(
 
 
 @pytest.mark.slow
-def test_texts_go_on_within_a_part(data: Path, tmp_path: Path, whole: Path) -> None:
+def test_texts_go_on_within_a_part(
+    data: Path, tmp_path: Path, whole: Path, forks: Forks
+) -> None:
     """Of the file of a killed run only the first of two parts is there: the rest is as before."""
-    out, mark = tmp_path / "model", tmp_path / "mark"
-    command = [sys.executable, str(SCRIPT), str(out), str(data), "texts", str(mark)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    wait_until(mark.exists, unless=process.poll)
-    process.kill()
-    process.wait()
+    out = tmp_path / "model"
+    begin(forks, out, data, "texts")
     texts = tmp_path / "model.texts"
     content = json.loads(texts.read_text(encoding="utf-8"))
     assert list(content["parts"]) == ["prose", "questions/0"]

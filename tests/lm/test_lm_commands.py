@@ -7,14 +7,13 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
 from filelock import FileLock
+from tests.forks import Forks
 from tests.lm.four_facts import tune_three
 
 from inweights.cli import main
@@ -341,29 +340,32 @@ def test_gaps_that_are_no_number_are_null_in_json(capsys) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_train_what_one_does(tmp_path) -> None:
+def test_two_processes_train_what_one_does(
+    tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both are told what ``accelerate launch --cpu --num_processes 2`` tells them."""
     pytest.importorskip(
         "accelerate", reason="several processes need it: pip install accelerate"
     )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
-    told |= {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "WORLD_SIZE": "2"}
-    script = "import sys; from tests.lm.four_facts import tune_three; tune_three(sys.argv[1])"
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path / "two")],
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parents[2],
-            env=os.environ | told | {"RANK": rank, "LOCAL_RANK": rank},
-        )
-        for rank in "01"
-    ]
+        port = free.getsockname()[1]
+    told = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+        "ACCELERATE_USE_CPU": "true",
+    }
+    both = []
+    for rank in range(2):
+        for name, value in (
+            told | {"WORLD_SIZE": 2, "RANK": rank, "LOCAL_RANK": rank}
+        ).items():
+            monkeypatch.setenv(name, str(value))
+        both.append(forks.start("tests.lm.kill_stages:tune_three", tmp_path / "two"))
+    monkeypatch.undo()
     tune_three(tmp_path / "one")
-    said = [process.communicate()[1] for process in both]
-    assert [process.returncode for process in both] == [0, 0], "".join(said)[-2000:]
+    codes = [process.wait() for process in both]
+    assert codes == [0, 0], both[0].output + both[1].output
     one, two = (
         pl.read_parquet(tmp_path / n / "losses.parquet") for n in ("one", "two")
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from tests.forks import Forks
 from tests.recipes.tables import table, values
 
 import inweights as iw
@@ -46,38 +45,38 @@ frontier = _loaded()
 SMALL = frontier.Reachability(graphs=40, held_out=10)
 
 
-def run(*words: str, **folders: Path) -> str:
+def run(forks: Forks, *words: str, **folders: Path) -> str:
     """What a command prints, in the checkout; another process, so that nothing stays loaded."""
-    command = [
-        sys.executable,
-        "-m",
-        "inweights",
-        *words,
-        "--plugin",
-        f"{HOME}/frontier.py",
-    ]
-    env = os.environ | {
-        f"INWEIGHTS_{name.upper()}": str(path) for name, path in folders.items()
-    }
-    done = subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    env = {f"INWEIGHTS_{name.upper()}": str(path) for name, path in folders.items()}
+    plugin = ("--plugin", f"{HOME}/frontier.py")
+    done = forks.start("tests.shell:command", json.dumps(env), ROOT, *words, *plugin)
+    assert done.wait() == 0, done.output
+    return done.output
 
 
 @pytest.mark.slow
-def test_it_runs_from_outside_of_the_package(tmp_path: Path) -> None:
-    said = run("run", "superposition/frontier", "--scale", "smoke", runs=tmp_path)
+def test_it_runs_from_outside_of_the_package(forks: Forks, tmp_path: Path) -> None:
+    said = run(
+        forks, "run", "superposition/frontier", "--scale", "smoke", runs=tmp_path
+    )
     assert "none of them is judged" in " ".join(said.split())
 
 
 @pytest.mark.slow
-def test_its_board_is_what_its_ledger_and_scores_say() -> None:
-    board = run("verify", "superposition", "--from", f"{HOME}/results", "--markdown")
+def test_its_board_is_what_its_ledger_and_scores_say(forks: Forks) -> None:
+    board = run(
+        forks, "verify", "superposition", "--from", f"{HOME}/results", "--markdown"
+    )
     assert board == (ROOT / HOME / "board.md").read_text(encoding="utf-8")
     stated = json.loads(
         run(
-            "claims", "state", "--json", "superposition", "--results", f"{HOME}/results"
+            forks,
+            "claims",
+            "state",
+            "--json",
+            "superposition",
+            "--results",
+            f"{HOME}/results",
         )
     )
     assert stated == []  # all claims are in the ledger, as they are

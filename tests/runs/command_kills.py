@@ -14,7 +14,6 @@ survive that.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import io
 import json
 import os
@@ -29,6 +28,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import torch._dynamo  # noqa: F401 (a training imports it late: forks need not)
 from tests.experiments.small import Trainings, recipe, trainings
 from tests.forks import forked
 
@@ -41,8 +41,6 @@ from inweights.recipes import register
 from inweights.training.checkpoint import StateFile
 
 NAME, PLUGIN = "tests/undecided", "tests.experiments.small"
-#: What a training imports late, so that forks need not.
-LATE = "torch._dynamo"
 SOURCE = f"{os.sep}inweights{os.sep}"
 #: Operations that change files: functions of the system, and methods of open files.
 OPERATIONS = {"replace", "rename", "unlink", "rmdir", "mkdir", "link", "write", "fsync"}
@@ -255,7 +253,6 @@ def trial(
 
 
 def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
-    importlib.import_module(LATE)
     share_of = partial(by_training.replicas_for, share=0.01)
     vars(by_training)["replicas_for"] = share_of
     vars(settle)["MOST"] = 4

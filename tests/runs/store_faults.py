@@ -12,7 +12,6 @@ may have a byte (``RLIMIT_FSIZE``).
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import random
@@ -27,7 +26,7 @@ from pathlib import Path
 
 from tests.forks import forked
 from tests.fuzz.worker import NOBODY
-from tests.runs.command_kills import COMMANDS, LATE, again, found, run
+from tests.runs.command_kills import COMMANDS, again, found, run
 
 HOW = ("read-only", "full", "gone")
 #: What a command says whose disk is full.
@@ -102,7 +101,6 @@ def _shape(line: str) -> str:
 
 
 def main(root: str, faults: str, seed: str = "0", *hows: str) -> None:
-    importlib.import_module(LATE)
     for name in STORES:
         home = Path(root) / name
         base, whole = home / "base", home / "whole"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,23 +17,12 @@ def test_commands_killed_before_any_call(forks: Forks, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_disk_that_fails_while_a_command_works(tmp_path: Path) -> None:
-    """In a process of its own, as the command gives up its rights, or where it writes."""
-    program = Path(__file__).with_name("store_faults.py")
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "OMP_NUM_THREADS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, program, tmp_path, "1", "1"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+def test_a_disk_that_fails_while_a_command_works(forks: Forks, tmp_path: Path) -> None:
+    """In processes of their own, as a command gives up its rights, or where it writes."""
+    done = forks.start("tests.runs.store_faults:main", tmp_path, 1, 1)
+    assert done.wait() == 0, done.output
     # read-only, full and gone, during two commands.
-    assert done.stdout.count("1 times") == 6
+    assert done.output.count("1 times") == 6
 
 
 @pytest.mark.slow
