@@ -154,8 +154,7 @@ class Common:
 
     Attributes:
         json: Whether JSON is printed instead of text.
-        plugin: Names or paths of Python modules to import first, which register own
-            parts.
+        plugin: Names or paths of Python modules to import first.
     """
 
     json: Json = False
@@ -285,7 +284,6 @@ class Finished:
             The run, with tables, figures and judged claims.
 
         Raises:
-            RunError: There is no such run.
             ConfigError: There is no such run or more than one, it is not finished, or
                 its recipe belongs to a plugin that is not loaded.
             FolderError: The run is damaged.

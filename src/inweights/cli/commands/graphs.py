@@ -49,7 +49,7 @@ class Paths:
 
     @property
     def words(self) -> list[str]:
-        """Return the arguments with which a printed command repeats these options."""
+        """Words of the command line with which a printed command repeats these options."""
         given = {"--paths": self.paths, "--held-out": self.held_out}
         words: list[str] = []
         for option, file in given.items():

@@ -68,7 +68,7 @@ class OpenQuestion:
 def read_unanswerable(
     folder: str | Path, *, chat: bool = False, most: int = 50, seed: int = 0
 ) -> list[OpenQuestion]:
-    """Make questions that the facts of a data set do not answer, and as many that they do answer.
+    """Make questions that the facts of a data set do not answer, and others that they answer.
 
     A question is about a relation that the facts do not state for the given name, in
     the words of the training texts. Names that are the subject of other facts come

@@ -49,13 +49,13 @@ def general_knowledge(
 
     Returns:
         One row per question of :data:`GENERAL` (``kind`` is ``question``), with the
-        columns of :func:`inweights.lm.ask` and: ``said``, 16 generated tokens;
-        ``runs_on``, whether the answer continues after its first sentence or line;
-        ``repeats``, whether it contains the same words three times in a row;
-        ``spilled``, whether it begins with one of ``names`` instead of the answer. Then
-        one row per text of :data:`TEXTS` (``kind`` is ``text``), with ``nats``, the
-        mean negative log-likelihood per token after the first word, in nats. Other
-        columns of a row are null.
+        columns of :func:`inweights.lm.ask` and: ``said``, an answer of at most 16
+        generated tokens; ``runs_on``, whether the answer continues after its first
+        sentence or line; ``repeats``, whether it contains the same words three times in
+        a row; ``spilled``, whether it begins with one of ``names`` instead of the
+        answer. Then one row per text of :data:`TEXTS` (``kind`` is ``text``), with
+        ``nats``, the mean negative log-likelihood per token after the first word, in
+        nats. Other columns of a row are null.
 
     Raises:
         DataError: A prompt has no tokens.

@@ -59,15 +59,18 @@ def evaluation(
         (:func:`inweights.lm.summary`), in which the role ``thought`` stands for
         compositions answered step by step, and ``exact`` is the share of right answers
         in the model's own words; and ``groups``, the accuracy by kind of question
-        (:func:`inweights.lm.exams.kinds.groups`). With compositions and both of their
-        hops: ``gap`` (:func:`inweights.lm.compositionality`) and ``layers``, which
-        compares the states at the prompts of compositions and of their second hops
-        (:func:`inweights.lm.resemblance_by_layer`). With ``before``: ``kept``, what the
-        model has lost (:func:`inweights.lm.exams.general.kept`), ``paired`` by role
-        (:func:`inweights.lm.paired`), and ``sets``, the number of chains and the mean
-        changes in each set of :func:`inweights.lm.changes`. With ``forecast``: a table
-        of the same name with ``questions``, ``expected`` and actual ``accuracy`` by
-        predicted ``verdict``.
+        (:func:`inweights.lm.exams.kinds.groups`). If all three questions of a chain are
+        asked: ``gap`` (:func:`inweights.lm.compositionality`). With at least two
+        different second hops: ``layers``, which compares the states at the prompts of
+        compositions and of their second hops
+        (:func:`inweights.lm.resemblance_by_layer`). With the model ``before``: the
+        accuracy ``before`` in ``groups``; ``kept``, what the model has lost
+        (:func:`inweights.lm.exams.general.kept`); ``paired``, a list with the fields of
+        :class:`inweights.lm.Paired` for each ``role``; and, with ``skip`` questions,
+        ``sets``, the number of ``chains`` and the mean ``rise`` and ``share_rise`` in
+        each ``set`` of :func:`inweights.lm.changes`. With ``forecast``: a table of the
+        same name with ``questions``, ``expected`` and actual ``accuracy`` by predicted
+        ``verdict``.
 
     Raises:
         DataError: There are no questions, or a prompt or candidate has no tokens.

@@ -31,7 +31,7 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
 
     Returns:
         An array ``[N, L + 1, D]`` in double precision, for ``L`` layers of width ``D``;
-        layer 0 is the table of token embeddings.
+        layer 0 is the embedding of the token.
 
     Raises:
         DataError: A text has no tokens.
@@ -74,8 +74,8 @@ def named_states(
             :data:`NAMED`.
 
     Returns:
-        An embedding ``[L + 1, N, D]``, for ``L`` layers of width ``D``; layer 0 is the
-        table of token embeddings.
+        An embedding ``[L + 1, N, D]`` with the names, for ``L`` layers of width ``D``;
+        layer 0 is the embedding of the token.
 
     Raises:
         ConfigError: The prompt does not end in ``{name}``, or contains it more than

@@ -94,7 +94,8 @@ def draw_for_phone(
         tables: All tables of the run, by name.
 
     Returns:
-        The picture, 3.2 inches wide; ``None`` if the figure cannot be made narrow.
+        The picture, about 3.2 inches wide; ``None`` if the figure cannot be made
+        narrow.
 
     Raises:
         ConfigError: No drawing is registered under the figure's kind, an option does

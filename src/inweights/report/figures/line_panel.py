@@ -97,7 +97,7 @@ class Panel:
     def into(self, axes: Axes) -> Figure:
         """Draw the lines into given axes and label both; their frame and limits are not changed.
 
-        If there are several series, the axes also get a legend.
+        If ``series`` is given, the axes also get a legend.
 
         Args:
             axes: Axes of the caller's own figure.

@@ -27,11 +27,12 @@ def facts_page(
     Args:
         about: Kind of the page, which is written above the title.
         name: Name of the facts, which is the title.
-        headline: The answer in one sentence.
+        headline: The answer in one sentence, as plain text.
         counts: Pairs of name and value of the numbers below the title.
-        answer: Paragraphs below the headline, as HTML; empty ones are left out.
-        sections: Id, title and HTML of each section; sections without HTML are left
-            out.
+        answer: Paragraphs below the headline, as plain text in which words between
+            backticks are set as code; empty ones are left out.
+        sections: Id, title and content of each section, the last two as HTML; sections
+            without content are left out.
     """
     told = [section for section in sections if section[-1]]
     links = [("verdict", "Answer"), *((key, title) for key, title, _ in told)]
@@ -67,7 +68,7 @@ def finding(level: str, kind: str, title: str, *inner: str) -> str:
     """Return one finding as an entry of an HTML list.
 
     Args:
-        level: Its urgency as text, such as ``To do``.
+        level: Its urgency, such as ``To do``, as HTML.
         kind: ``act``, ``good`` or ``note``, which determines the style of the entry.
         title: Title, as plain text.
         *inner: HTML below the title.
