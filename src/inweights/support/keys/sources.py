@@ -42,8 +42,9 @@ def sources_of(value: Any) -> dict[str, str]:
     """Return the hash of every file and module that a value depends on, by its path.
 
     Args:
-        value: A config, a function, a class, a ``functools.partial``, or lists and
-            dictionaries of these; other values depend on nothing.
+        value: A config, function, class, ``functools.partial``, member of an
+            enumeration or instance of a dataclass, or lists, tuples and dictionaries of
+            these; other values depend on nothing.
 
     Returns:
         Hashes of 16 hexadecimal digits by path, sorted by path; for a function without

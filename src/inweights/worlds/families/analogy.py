@@ -26,8 +26,9 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
     ``attribution`` is ``(a, r2) → d``, and the query ``(b, r2) → d`` is a
     ``conclusion``. The curricula of §4 and §5 are therefore:
 
-    - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase;
-    - SA: ``category, similarity``, then ``attribution``;
+    - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase, with ρ
+      copies of the similarity premise;
+    - SA (similarity, then attribution): ``category, similarity``, then ``attribution``;
     - AS: ``category, attribution``, then ``similarity``. The wording of the paper also
       allows ``attribution``, then ``category, similarity``; and ``attribution``, then
       ``similarity``.

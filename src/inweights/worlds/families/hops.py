@@ -124,7 +124,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         edges = np.concatenate(prompts), np.concatenate(answers)[:, None]
         facts = Statements.build({"edge": edges, "identity": (bridges, bridges)})
         trained, queries = self._chains(_walks(path, steps, relations), rng)
-        why = f"no chain of {'so many' if self.trained else 'two'} facts is trained"
+        why = f"no chain of {'this many' if self.trained else 'two'} facts is trained"
         return World.of(self, seed, vocabulary, facts.joined(trained), queries, why)
 
     def _chains(

@@ -27,8 +27,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     (two facts in a row) and, with more than two hops, ``chain`` (three).
 
     All worlds of one config have the same number of facts and answers, so that they can
-    be trained together. Prompts with more than one right answer are not among the
-    queries.
+    be trained together. Prompts with more than one right answer, and those whose answer
+    is their subject, are not among the queries.
 
     Attributes:
         subjects: Number of entities of the first level. Each level has at least 2

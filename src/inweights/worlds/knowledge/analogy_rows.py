@@ -24,7 +24,7 @@ _CATEGORY = "{subject} is classified as {object}."
 
 
 class AnalogyRow(NamedTuple):
-    """A row of Table 5: two things that share an aspect, and the category of both.
+    """A row of Feature Resemblance, Table 5: two things, an aspect and the category of both.
 
     The properties of this class are sentences, each as a pair of a prompt and the
     completion that a model learns or is queried for.
@@ -33,7 +33,8 @@ class AnalogyRow(NamedTuple):
         subject_1: The thing whose category is queried.
         subject_2: The thing whose category is trained.
         aspect: Property that both share.
-        relation: Relation of both things to the aspect, one of Table 6.
+        relation: Relation of both things to the aspect, one of Table 6, such as
+            ``UsedFor`` (the keys of :data:`.wording.TABLE_6`).
         category: Category of both.
 
     Example:

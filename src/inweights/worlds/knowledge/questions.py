@@ -57,7 +57,10 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     Args:
         rows: Subject, relation and object of the facts, as token ids, without
             identities.
-        kinds: Kinds of questions, some of :data:`KINDS`; all by default.
+        kinds: Kinds of questions, all by default: ``composition`` (two facts in a row),
+            ``chain`` (three), ``reversal`` (the subject of a fact), ``implication`` and
+            ``unstated`` (a relation that an entity lacks, if similar entities agree on
+            its value, and if they do not).
 
     Returns:
         Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids; a kind without

@@ -44,8 +44,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             that they lead to; or of levels, ``bridge``, ``second bridge``, …, by the
             least number of facts (one, two, …) from an entity that no fact leads to.
             Identities that the file states are always facts.
-        questions: Kinds of questions, separated by commas: ``composition``, ``chain``,
-            ``reversal``, ``implication``, ``unstated``; or ``all``.
+        questions: Kinds of questions (:mod:`.questions`), joined by commas: ``all``, or
+            ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
         query: Query for a database, if the path is its URL.
         download: Whether a data set of the hub, named by the path, may be downloaded.
         header: ``yes`` or ``no``: whether the first row is a header. Empty: inferred

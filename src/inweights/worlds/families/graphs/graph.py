@@ -52,8 +52,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
             root with ``arms`` children, below which every inner node has ``branches``
             children. ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes.
             ``irregular``: 16 nodes in two components (C.3). ``file``: the graph in
-            :attr:`file`. ``edges``: the edges in :attr:`links`. The others are social
-            networks (:mod:`inweights.worlds.families.graphs.shapes`).
+            :attr:`file`. ``edges``: the edges in :attr:`links`. ``karate-club``,
+            ``florentine-families``, ``davis-southern-women`` and ``les-miserables`` are
+            social networks (:mod:`inweights.worlds.families.graphs.shapes`).
         arms: Number of arms of a star.
         nodes: Number of nodes on a path of a star, root and leaf included.
         branches: Number of children of an inner node of a tree-star.

@@ -44,14 +44,16 @@ _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
     """Write a world to a new folder, completely or not at all.
 
-    The folder also loads with ``datasets.load_dataset(folder)``, with the splits
-    ``facts`` and, if there are any, ``queries``.
+    The folder contains ``facts.parquet`` and ``queries.parquet`` (one row per
+    statement, in token ids and in words), ``world.json`` (vocabulary, settings and
+    seed) and ``README.md``. It also loads with ``datasets.load_dataset(folder)``, with
+    the splits ``facts`` and, if there are any, ``queries``.
 
     Args:
         world: The world.
         folder: Path of a folder that does not exist.
-        card: Whether to describe the world for publication: with a full card for
-            Hugging Face, and Croissant metadata with the hash of each file.
+        card: Whether to describe the world for publication: with a full ``README.md``
+            for Hugging Face, and ``croissant.json`` with the hash of each file.
 
     Returns:
         The folder.

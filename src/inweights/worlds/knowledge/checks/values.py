@@ -101,7 +101,7 @@ def _several(
     shared = not parts.isdisjoint(known)
     if found and (shared or len(found) > 1):
         text = (
-            f"{what}: cells seem to hold several values, {_listed(found)}; no question chains "
+            f"{what}: cells seem to contain several values, {_listed(found)}; no question chains "
             "there: write a fact for each (--fix does where a semicolon or bar parts names that "
             "are known elsewhere)"
         )
@@ -160,7 +160,7 @@ def _rounded(what: str, values: dict[str, list[int]]) -> Iterator[Remark]:
         cells.append((name, lines[0]))
         every += lines
         if len(lines) > 1 and not shared:
-            shared = f"; {name} stands in {len(lines)} lines"
+            shared = f"; {name} is in {len(lines)} lines"
     if cells:
         text = (
             f"{what}: numbers that lost digits, {_listed(cells)}{shared}: export them as text, "

@@ -66,7 +66,7 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
         return text
     if not all(map(_is_balanced, written)):
         return text
-    sentence = "every line stands in brackets, which are left out"
+    sentence = "every line is enclosed in brackets, which are left out"
     remarks.append(Remark("cells", (), sentence))
     return "\n".join(line.rstrip(",;.")[1:-1] if line else "" for line in lines)
 
@@ -117,9 +117,7 @@ def table_rows(
     remarks += arranged.remarks
     quotes = _quotes(arranged)
     if quotes:
-        sentence = (
-            f"every name stands in quotes, {quotes[0]}…{quotes[1]}, which are left out"
-        )
+        sentence = f"every name is enclosed in quotes, {quotes[0]}…{quotes[1]}, which are left out"
         remarks.append(Remark("cells", (), sentence))
     width = len(arranged.header)
     exact = not arranged.header and not layout.columns

@@ -58,10 +58,11 @@ def read_edges(
         path: The file.
         header: Whether the first row of a table is a header. By default this is
             inferred from its words (``source,target``, ``from,to``, ``node1,node2``, …)
-            and from the rows below, with an error if it is unclear.
+            and from the rows below, with an error if it is unclear. It has no effect on
+            other formats, and neither has ``columns``.
         columns: The two columns with the ends of an edge, by name or by number from 1,
-            separated by a comma; by default the columns that a header names, or the
-            first two.
+            separated by a comma; by default (empty) the columns that a header names, or
+            the first two.
 
     Returns:
         The edges, nodes and paths of the file; only text with lines ``u=v`` has paths.

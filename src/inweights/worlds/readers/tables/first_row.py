@@ -100,7 +100,7 @@ def is_header(
             shaped = len(below) > 1 and all(map(_shaped, below))
             letters = len(cell) == 1 and all(len(other) == 1 for other in below)
             if letters or (shaped and _shaped(cell)):
-                return False, f"'{cell}' is of the kind that stands below it", True
+                return False, f"'{cell}' has the form of the cells below it", True
             if shaped and cell:
                 return True, f"all of '{cell}' are numbers, dates or addresses", False
     raise _unclear(path, line, first, needed)

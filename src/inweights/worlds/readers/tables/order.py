@@ -130,14 +130,14 @@ def _three_columns(
     if numbers[2] and first & second and not numbers[0]:
         return Order(
             usual,
-            refused="the third column holds only numbers, and the second holds names of the first: "
-            "edges with weights, not facts. 'inweights atlas' reads them as a graph; for facts "
-            "name the columns with --columns",
+            refused="the third column contains only numbers, and the second contains names of "
+            "the first: edges with weights, not facts. 'inweights atlas' reads them as a graph; "
+            "for facts name the columns with --columns",
         )
     if first & second and not third & (first | second) and len(third) < len(second):
         return Order(
             (0, 2, 1),
-            "the third column is read as the relation: the second holds names "
+            "the third column is read as the relation: the second contains names "
             "of the first, and the third has fewer values",
         )
     if second & third and not first & (second | third) and len(first) < len(second):
