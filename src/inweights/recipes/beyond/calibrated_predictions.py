@@ -34,10 +34,11 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects of the two-hop worlds of permuted maps.
         complexity: Complexity ``C`` of the two-hop worlds of permuted maps whose
             complexity is above 1.
-        families: Number of families, in the order of ``worlds``; 0 for all.
+        families: Number of families that are used, the first of :meth:`worlds`; 0 for
+            all.
         replicas: Number of replicas of each model that are trained on each world.
-        share: Number of updates, as a share of the updates of ``predict --by
-            training``.
+        share: Factor by which the numbers of updates of ``predict --by training`` are
+            multiplied.
     """
 
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
@@ -48,7 +49,16 @@ class Settings(iw.Config):
     share: float = 1.0
 
     def worlds(self) -> dict[str, experiments.WorldConfig]:
-        """Return a world of every family, by the name of the family."""
+        """Return the config of a world of every family, by the name of the family.
+
+        Returns:
+            The first ``families`` of 16 worlds: 14 of random facts, each of which
+            changes ``drawn`` in one or more respects, and ``permuted`` and ``complex``,
+            two-hop worlds of complexity 1 and ``complexity``.
+
+        Raises:
+            ConfigError: The numbers do not define a world.
+        """
         of = partial(msgspec.structs.replace, self.drawn)
         drawn = self.drawn
         some = max(1, drawn.bridges // 4)
@@ -95,9 +105,14 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         The computations ``answered``
-        (:func:`~inweights.audit.prediction.by_training.trained_queries`) and
+        (:func:`~inweights.audit.prediction.by_training.trained_queries`: the share of
+        trained replicas of an Emb-MLP and a GPT that answer each query) and
         ``features`` (:func:`~inweights.recipes.beyond.calibrating.world_features`),
-        with the labels ``family``. Values of labels are those of the default settings.
+        both for each seed, with the label ``family``, the name of a world of
+        :meth:`Settings.worlds`.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     computations = []
     for family, world in settings.worlds().items():

@@ -40,10 +40,15 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
         seed: Root seed with which it is built.
 
     Returns:
-        ``prompt``, ``answer``, ``expected`` and ``verdict`` of the query, the features
-        of :func:`~inweights.theory.prediction.calibration.features.query_features` that
-        do not concern several answers, and the properties of the world, with ``world_``
+        A row per query that chains facts: ``prompt``, ``answer``, ``expected``
+        (predicted accuracy) and ``verdict`` (:func:`inweights.theory.predict`), the
+        features of
+        :func:`~inweights.theory.prediction.calibration.features.query_features` that do
+        not concern several answers, and the properties of the world, with ``world_``
         before their names.
+
+    Raises:
+        DataError: An answer has several tokens, or facts contradict each other.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -67,35 +72,47 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the scores of every predictor on each world, with fits that left out its family.
 
+    The predictors are ``calibrated`` (the fitted probabilities), ``base rate`` (mean
+    share of correct answers in all other families), ``identity exists`` (1 if the
+    query's bridge has an identity, otherwise 0), ``all compose`` (always 1) and
+    ``program (2)`` (the accuracy that it expects, Identity Bridge §4.3).
+
     Args:
         tables: The tables that :func:`~.calibrated_predictions.plan` makes, by name:
-            ``answered`` (``model, predicted, share, lower, upper``), ``features``
-            (``expected, verdict, margin, identity, identities, common, reached, rivals,
+            ``answered``
+            (:func:`~inweights.audit.prediction.by_training.trained_queries`: ``model,
+            predicted, share, lower, upper``), ``features`` (:func:`world_features`:
+            ``expected, verdict, margin, identity, identities, common, reached, rivals,
             complexity, steps, world_facts, …``). All have the columns ``family, seed,
             prompt, answer``.
 
     Returns:
-        - ``scores``: a row per world, model and ``predictor``: ``brier`` and
-          ``log_loss`` of its probabilities, ``floor`` (the Brier score of the true
-          shares), ``auc``, the mean probability (``said``) and the mean outcome
+        - ``scores``: a row per world (family and seed), ``model`` (Emb-MLP or GPT) and
+          ``predictor``: number of ``queries``; ``brier`` and ``log_loss`` of its
+          probabilities, for the answer of one replica; ``floor`` (the Brier score of
+          the true shares), ``auc`` (area under the ROC curve; null if all or no queries
+          are answered), the mean probability (``said``) and the mean outcome
           (``share``). Columns: ``seed, model, family, predictor, queries, brier, floor,
           log_loss, said, share, auc``.
         - ``overall``: means of these scores over the families, by seed, model and
           predictor. Columns: ``seed, model, predictor, brier, floor, log_loss, auc``.
-        - ``gain``: the Brier score of every other predictor minus that of the predicted
-          probabilities. Columns: ``seed, model, other, gain``.
-        - ``reliability``: mean probability and outcome in fifths of the probability.
-          Columns: ``seed, model, bin, probability, share, queries``.
-        - ``errors``: a row per world and model: the ``error`` of its mean probability,
-          the ``printed`` error, and whether the error is ``within`` the printed one.
-          Columns: ``seed, model, family, error, printed, within``.
-        - ``within``: share of the worlds whose error is within the printed one.
-          Columns: ``seed, model, within``.
-        - ``queries``: a row per query and model, with the features that probabilities
-          are computed from. Columns: ``family, seed, prompt, answer, model, share,
-          probability, expected, margin, identity, identities, common, reached, rivals,
-          complexity, steps, world_facts, world_identities, world_evenness,
-          world_shared, world_symmetric, world_several, world_steps``.
+        - ``gain``: a row per seed, model and ``other`` predictor: its Brier score minus
+          that of ``calibrated``. Columns: ``seed, model, other, gain``.
+        - ``reliability``: a row per seed, model and fifth of the probability (``bin``),
+          as :func:`in_fifths` returns it. Columns: ``seed, model, bin, probability,
+          share, queries``.
+        - ``errors``: a row per world and model: the absolute ``error`` of its mean
+          probability, the error that the fit states for the family (``printed``), and
+          ``within``, 1.0 if the first is not larger, otherwise 0.0. Columns: ``seed,
+          model, family, error, printed, within``.
+        - ``within``: a row per seed and model: the share of the worlds whose error is
+          within the printed one. Columns: ``seed, model, within``.
+        - ``queries``: a row per query and model: ``share`` of replicas that answered
+          it, its calibrated ``probability``, and the features and properties of the
+          world from which this is computed. Columns: ``family, seed, prompt, answer,
+          model, share, probability, expected, margin, identity, identities, common,
+          reached, rivals, complexity, steps, world_facts, world_identities,
+          world_evenness, world_shared, world_symmetric, world_several, world_steps``.
     """
     known = calibration("pilot")
     queries, scores = judged(known, joined_queries(tables))
@@ -136,9 +153,16 @@ def judged(
     """Return queries with their predicted probabilities, and the scores of every predictor.
 
     Args:
-        known: Fits, each without one family. The fit without the family of a query
-            predicts it.
+        known: Fits, each without one family
+            (:func:`~inweights.theory.prediction.calibration.fitted.calibration`). The
+            fit without the family of a query predicts it; for an unknown family, the
+            fit to all.
         queries: A row per query and trained model, from :func:`joined_queries`.
+
+    Returns:
+        The queries with the columns ``probability`` (of the row's model) and ``by
+        Emb-MLP`` and ``by GPT``; and the scores, a row per world, model and predictor,
+        as in :func:`derive`.
     """
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):
@@ -170,9 +194,10 @@ def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
             makes them.
 
     Returns:
-        Columns ``family``, ``seed``, ``prompt``, ``answer``, ``model`` and ``share``
-        (of the trained replicas that answered the query rightly), and those of
-        :func:`world_features`; queries without features have nulls there.
+        A row per query and model: the columns ``family``, ``seed``, ``prompt``,
+        ``answer``, ``model`` and ``share`` (of the trained replicas that answered the
+        query rightly), and those of :func:`world_features`; queries without features
+        have nulls there.
     """
     shares = tables["answered"].select(*_QUERY, "model", "share")
     return shares.join(tables["features"], on=_QUERY, maintain_order="left")
@@ -240,8 +265,9 @@ def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
             ``share``.
 
     Returns:
-        A row for each seed, model and non-empty ``bin`` (0 to 4): ``probability``,
-        ``share``, and the number of ``queries``.
+        A row for each seed, model and non-empty ``bin`` (0 to 4, in which the
+        probability is at least ``bin / 5``), sorted by these: mean ``probability``,
+        mean ``share``, and the number of ``queries``.
     """
     bins = (pl.col("probability") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     return (

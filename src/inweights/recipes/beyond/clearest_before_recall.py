@@ -43,13 +43,16 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT, TinySSM, TinyNN), ``condition`` (the code's); the
-        measures ``correlation`` (:func:`inweights.probes.hop_correlation` with
-        ``draws=1``; during training) and ``recall``
-        (:func:`inweights.probes.graph_recall`; during training). Values of labels are
-        those of the default settings. ``condition`` is the training: with the settings
-        of the paper's code (the code's), possibly in bfloat16, or with the simplest
-        world and initialisation that suffice (ours).
+        ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN), ``condition`` (the code's:
+        the settings of the paper's code); the measures ``correlation``
+        (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training) and
+        ``recall`` (:func:`inweights.probes.graph_recall`; during training). Values of
+        labels are those of the default settings. Both are measured every ``every``
+        steps.
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     made = gm.trials(
         settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,)
@@ -80,13 +83,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``times``: a row per run: the lowest Spearman's ρ (``best``), its step
-          (``when``), the recall at that step, the ``first`` step of full recall,
-          ``ahead`` (when minus first) and ``faded`` (last ρ minus best). Columns:
-          ``graph, architecture, seed, best, when, recall, first, last, ahead, faded``.
-        - ``steps``: both steps as rows, with their logarithm. Columns: ``graph,
-          architecture, seed, what, step, log``.
-        - ``course``: ρ and recall of every step but 0. Columns: ``graph, architecture,
-          seed, spearman, null_mean, null_low, null_high, p, step, recall, panel``.
+          (``when``), the ``recall`` at that step, the ``first`` step of full recall
+          (one more than the last if there is none), the ``last`` ρ, ``ahead`` (when
+          minus first) and ``faded`` (last ρ minus best). Columns: ``graph,
+          architecture, seed, best, when, recall, first, last, ahead, faded``.
+        - ``steps``: a row per run and ``what`` (``clearest geometry`` or ``full
+          recall``), with its ``step`` and the decimal logarithm ``log``. Columns:
+          ``graph, architecture, seed, what, step, log``.
+        - ``course``: a row per run and step but 0: ρ and recall; ``panel`` is
+          architecture and graph. Columns: ``graph, architecture, seed, spearman,
+          null_mean, null_low, null_high, p, step, recall, panel``.
     """
     tables = judged(tables)
     keys = [*RUN, "step"]

@@ -20,9 +20,9 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples.
-        shares: Weights of the facts ``(b, r1) → c`` in phase 1, where every other fact
-            has the weight 1. With 0 the order is AS; with 1 all facts are trained in
-            phase 1.
+        shares: Weights of the facts ``(b, r1) → c`` (the similarity) in phase 1, where
+            every other fact has the weight 1. With 0 the order is AS (attribution
+            before similarity); with 1 all facts are trained in phase 1.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT, which stops at the losses given for AS.
     """
@@ -37,8 +37,12 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
     """Return the roles that each of the two phases trains, with their weights.
 
     Args:
-        told: Weight of the similarity facts in the first phase.
-        rehearsed: Whether the attribution is trained in the second phase, too.
+        told: Weight of the similarity facts in the first phase; at 0 (or below) they
+            are not trained there.
+        rehearsed: Whether the attribution is also trained in the second phase.
+
+    Returns:
+        The weight of each trained role, by role, of the first and of the second phase.
 
     Example:
         >>> parts(0.1, rehearsed=True)
@@ -61,12 +65,17 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT), ``share`` (0, 0.03, 0.1, 0.3,
-        1), ``rehearsed``; the measures ``accuracy`` (:func:`inweights.probes.accuracy`)
-        and ``resemblance`` (:func:`inweights.probes.resemblance`); the computation
-        ``foretold`` (:func:`inweights.probes.resemblance.predicted_similarity`). Values
-        of labels are those of the default settings. ``foretold`` is the similarity that
-        the facts alone predict, without training.
+        Trials with the labels ``model`` (one-layer, GPT), ``share`` (weight of the
+        similarity facts in phase 1: 0, 0.03, 0.1, 0.3, 1), ``rehearsed`` (whether phase
+        2 also trains the attribution: True, False); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`) and ``resemblance``
+        (:func:`inweights.probes.resemblance`); the computation ``foretold``
+        (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity that
+        theory predicts for the one-layer transformer, without training. Values of
+        labels are those of the default settings.
+
+    Raises:
+        ConfigError: A number is out of range for the world or the models.
     """
     one = settings.one_layer
     gpt = settings.gpt
@@ -115,14 +124,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             All have the columns ``model, share, seed``.
 
     Returns:
-        - ``table``: a row per run: ``success``, ``cosine``, ``attribution`` (accuracy
-          on it), the prediction ``from_facts`` and its ``error``. Columns: those of
-          ``foretold``, and ``rehearsed, cosine, other, success, attribution, error,
-          phase_2``.
+        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
+          (cosine with entities of other pairs), ``success`` (accuracy on the
+          conclusion), ``attribution`` (accuracy on it), and for the one-layer
+          transformer the prediction ``from_facts`` and its absolute ``error``
+          (otherwise null); ``phase_2`` says in words what phase 2 trains. Columns:
+          those of ``foretold``, and ``rehearsed, cosine, other, success, attribution,
+          error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
-        - ``shown``: three of the columns as rows, with the labels of the figure.
-          Columns: ``model, share, rehearsed, seed, phase_2, column, value, panel``.
+        - ``shown``: a row per run and ``column`` (``success``, ``similarity``,
+          ``attribution``), with its ``value``; ``panel`` is model and column. Columns:
+          ``model, share, rehearsed, seed, phase_2, column, value, panel``.
     """
     keys = [*LABELS, "seed"]
     kept = tables["accuracy"].filter(pl.col("role") == "attribution")

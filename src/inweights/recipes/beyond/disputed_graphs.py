@@ -40,7 +40,14 @@ def graph_of(name: str) -> Graph:
     """Return the graph of a name; random graphs are drawn when they are requested.
 
     Args:
-        name: A key of :data:`GRAPHS`.
+        name: A key of :data:`GRAPHS`. The random regular graphs are drawn with a fixed
+            seed, so that they are always the same.
+
+    Returns:
+        The config of the graph.
+
+    Raises:
+        KeyError: There is no graph of this name.
     """
     graph = GRAPHS[name]
     if isinstance(graph, Graph):
@@ -55,6 +62,15 @@ def with_marks(table: pl.DataFrame) -> pl.DataFrame:
 
     The columns are ``bipartite``, ``named`` (in the abstract) and ``star``; with
     ``spearman`` and its null distribution also ``beyond_chance``.
+
+    Args:
+        table: Table with the column ``graph``, a key of :data:`GRAPHS`.
+
+    Returns:
+        The rows with three more columns of booleans: ``bipartite`` (chain, even cycle,
+        grid, tree), ``named`` (in the abstract of the paper that finds no geometry) and
+        ``star``. If the table has ``spearman`` and ``null_low``, also
+        ``beyond_chance``, the first minus the second.
     """
     marked = table.with_columns(
         bipartite=pl.col("graph").is_in(BIPARTITE),

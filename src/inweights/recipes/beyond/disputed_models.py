@@ -26,9 +26,14 @@ def trained(steps: int, rate: float, training: str) -> Curriculum:
     """Return the curriculum of a training: usual, low rate (three times as long), or with decay.
 
     Args:
-        steps: Updates of the usual training.
+        steps: Number of updates of the usual training.
         rate: Peak learning rate of the usual training, which falls as a cosine to 0.
-        training: ``usual``, ``low rate`` or ``decay``.
+        training: ``usual`` (no weight decay), ``low rate`` (a third of the rate, three
+            times as many updates) or ``decay`` (weight decay 0.1). Any other name is as
+            ``usual``.
+
+    Returns:
+        One phase of full-batch AdamW.
     """
     peak = rate / 3 if training == "low rate" else rate
     decay = 0.1 if training == "decay" else 0.0
@@ -45,9 +50,13 @@ def model_of(name: str, width: int, *, tied: bool) -> ModelConfig:
     """Return the config of a model, given its name in the figures.
 
     Args:
-        name: A name of this module, such as ``GPT``.
-        width: Its width.
-        tied: Whether its head is its embedding.
+        name: ``GPT``, ``GPT, 3 layers``, ``GPT, no residual``, ``Mamba`` or ``TinyNN``;
+            any other name gives the config of ``GPT``.
+        width: Width of the model.
+        tied: Whether its head is its embedding; no effect on TinyNN.
+
+    Returns:
+        The config; all but ``GPT, 3 layers`` have one layer.
     """
     if name == MAMBA:
         return MambaConfig(layers=1, width=width, tied=tied)

@@ -37,6 +37,9 @@ class Settings(InventedSettings):
 
     Attributes:
         conditions: Names of the conditions, keys of ``MIXES``; by default all.
+
+    Raises:
+        ConfigError: A name in ``conditions`` is unknown.
     """
 
     conditions: tuple[str, ...] = tuple(MIXES)
@@ -53,11 +56,18 @@ def plan(settings: Settings) -> Plan:
             describes each.
 
     Returns:
-        The computations ``before``
-        (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) and
-        ``after`` (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
-        with the labels ``second`` (invented, known), ``condition`` (control, identity,
-        reverse, both, paraphrase). Values of labels are those of the default settings.
+        The computations ``before`` (the model before training) and ``after`` (the model
+        after fine-tuning), both by
+        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
+        are ``second`` (the countries of the towns: ``invented``, and trained; or
+        ``known`` to the model, and not trained) and, only in ``after``, ``condition``,
+        what is trained besides the facts: ``control`` (nothing), ``identity``,
+        ``reverse`` (each fact in reverse), ``both`` (of these) or ``paraphrase`` (a
+        second wording); with ``known`` only control and identity. Values of labels are
+        those of the default settings.
+
+    Raises:
+        ConfigError: ``world`` has more towns than there are known cities.
     """
     known = structs.replace(settings.world, second="known")
     tell = partial(
@@ -95,13 +105,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :func:`~inweights.recipes.shared.language.tables.accuracies` returns it.
           Columns: ``second, condition, seed, what, distribution, accuracy, before,
           chance, excess``.
-        - ``shown``: the same with the labels of the figure. Columns: as in
-          ``accuracy``.
+        - ``shown``: the same, in the words of the figure. Columns: as in ``accuracy``.
         - ``rises``: a row per run, over all compositions, as
           :func:`~inweights.recipes.shared.language.tables.rises` returns it. Columns:
           ``second, condition, seed, set, decades, own, rise, share_rise``.
-        - ``layers``: ``contrast`` of hidden states after training, by layer. Columns:
-          ``second, condition, seed, layer, contrast``.
+        - ``layers``: a row per run and layer, with ``contrast`` after training: the
+          mean cosine of the states of paired prompts minus that of unpaired ones.
+          Columns: ``second, condition, seed, layer, contrast``.
     """
     measured = both_times(tables["before"], tables["after"], ["second"])
     accuracy = accuracies(measured, LABELS)

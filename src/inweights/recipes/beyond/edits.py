@@ -27,7 +27,7 @@ class Settings(iw.Config):
     Attributes:
         n: Number of chains of the two-hop world.
         model: Config of the GPT.
-        steps: Updates of each training.
+        steps: Number of updates of each training.
         most: Number of facts that are edited, each by itself.
     """
 
@@ -38,24 +38,21 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings of every arm, and every edit of the models that come of them.
+    """Plan a training of every arm, and every edit of the trained models.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``steps``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``arm`` (hops alone, identities, two-hop facts, both);
-        the measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``rank-one,
-        first_hop`` (:func:`inweights.probes.edits` with ``role="first_hop"``,
-        ``method="rank-one"``, ``most=8``), ``rank-one, second_hop``
-        (:func:`inweights.probes.edits` with ``role="second_hop"``,
-        ``method="rank-one"``, ``most=8``), ``training, first_hop``
-        (:func:`inweights.probes.edits` with ``role="first_hop"``,
-        ``method="training"``, ``most=8``) and ``training, second_hop``
-        (:func:`inweights.probes.edits` with ``role="second_hop"``,
-        ``method="training"``, ``most=8``). Values of labels are those of the default
-        settings.
+        Trials with the label ``arm``, what is trained besides the hops (``hops alone``,
+        ``identities``, ``two-hop facts``, 95% of them, or ``both``); the measures
+        ``accuracy`` (:func:`inweights.probes.accuracy`) and ``rank-one, first_hop``,
+        ``rank-one, second_hop``, ``training, first_hop`` and ``training, second_hop``
+        (:func:`inweights.probes.edits` with this method, of facts of this role).
+
+    Raises:
+        ConfigError: A number is out of range for the world or the model.
     """
     trials = [
         Trial(
@@ -92,17 +89,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             apart``). All have the columns ``arm, seed``.
 
     Returns:
-        - ``edits``: a row per run, ``method`` and ``role`` of the edited fact: the
-          share of dependent answers that the edit changes (``reached``), and the shares
-          of other ``facts`` and other compositions (``others``) that keep their answer.
-          Columns: ``arm, seed, holds, reached, unmoved, facts, others, overlap, apart,
-          method, role``.
-        - ``known``: accuracy on the facts before any edit. Columns: ``arm, seed,
-          accuracy``.
-        - ``predicted``: a row per seed: the ``correlation`` of the overlap of keys with
-          ``reached``, for rank-one edits. Columns: ``seed, correlation``.
-        - ``drawn``: the shares as rows, for the figure. Columns: ``arm, role, method,
-          seed, what, share, panel``.
+        - ``edits``: a row per run, ``method`` (``rank-one`` or ``training``) and
+          ``role`` of the edited fact, with the columns of
+          :func:`inweights.probes.edits`, such as the share of dependent answers that
+          the edit changes as it should (``reached``). Columns: ``arm, seed, holds,
+          reached, unmoved, facts, others, overlap, apart, method, role``.
+        - ``known``: a row per run: accuracy on the facts of its least known role,
+          before any edit. Columns: ``arm, seed, accuracy``.
+        - ``predicted``: a row per seed: the ``correlation`` (Pearson's) of the overlap
+          of keys with ``reached``, over the rank-one edits of all arms and roles.
+          Columns: ``seed, correlation``.
+        - ``drawn``: a row per run, method, role and ``what`` (``reached``, ``facts``,
+          ``others``), with its ``share``; ``panel`` is method and role. Columns: ``arm,
+          role, method, seed, what, share, panel``.
     """
     parts = []
     for name, table in tables.items():

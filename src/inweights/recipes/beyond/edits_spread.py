@@ -56,13 +56,19 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``world`` (hops; hops, no identities; hops, memory;
-        classes; reversals; cycle, tied; cycle, untied); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), and one measure per kind of edit and role
-        of the edited fact, such as ``rank-one; first_hop``
-        (:func:`inweights.probes.edits` with ``role="first_hop"``,
-        ``method="rank-one"``, ``most=8``). Values of labels are those of the default
-        settings.
+        Trials with the label ``world`` (``hops``: two hops with identities; ``hops, no
+        identities``; ``hops, memory``: without identities, by a GPT with 128 memory
+        slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and ``cycle,
+        untied``: a cycle of 16 nodes, by a GPT with this head); the measures
+        ``accuracy`` (:func:`inweights.probes.accuracy`), and one measure per kind of
+        edit and role of the edited fact, such as ``rank-one; first_hop``
+        (:func:`inweights.probes.edits`). Kinds are ``rank-one``, ``training``,
+        ``embedding``, ``rank-one, at once`` (``most`` facts together) and ``rank-one,
+        first block``; the last two only in the world ``hops``. Values of labels are
+        those of the default settings.
+
+    Raises:
+        ConfigError: A number is out of range for a world or a model.
     """
     n = settings.n
     model = settings.model
@@ -130,19 +136,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             second. All have the columns ``world, seed``.
 
     Returns:
-        - ``edits``: a row per run, ``method`` and ``role``; ``follows`` says whether
-          the edit should change more answers than that of the edited fact. Columns:
-          those of ``rank-one; first_hop``, and ``method, role, edited, moved,
-          follows``.
-        - ``silent``: edits that should change no other answer. Columns: as in
-          ``edits``.
-        - ``sound``: ``holds``, the share of edits that succeed, by world, role and
-          method (``what``), and the accuracy on facts before the edits, by world.
-          Columns: ``seed, holds, what``.
-        - ``predicted``: a row per seed: the correlations of the overlap of keys with
-          ``moved`` and with ``reached``. Columns: ``seed, moved, reached``.
-        - ``drawn``: shares as rows, for the figure. Columns: ``edited, method, seed,
-          what, share``.
+        - ``edits``: a row per run, ``method`` and ``role``, with the columns of
+          :func:`inweights.probes.edits`; ``edited`` (world and role, in words),
+          ``moved`` (1 minus ``unmoved``), and ``follows``: whether the edit should
+          change more answers than that of the edited fact. Columns: those of
+          ``rank-one; first_hop``, and ``method, role, edited, moved, follows``.
+        - ``silent``: the rows of ``edits`` of the methods ``rank-one`` and
+          ``embedding`` that should change no other answer (``follows`` is false),
+          except on the tied cycle. Columns: as in ``edits``.
+        - ``sound``: a row per seed and ``what`` (edited fact and method), with
+          ``holds``, the share of edits that succeed; and a row per seed and world
+          except the cycles, with the accuracy on its facts before the edits in
+          ``holds``. Columns: ``seed, holds, what``.
+        - ``predicted``: a row per seed: the correlations (Pearson's) of the overlap of
+          keys with ``moved`` and with ``reached``, over rank-one edits. Columns:
+          ``seed, moved, reached``.
+        - ``drawn``: a row per run, method (``rank-one``, ``training``, ``embedding``)
+          and ``what`` (``reached``, ``facts``, ``overlap``), with its ``share``.
+          Columns: ``edited, method, seed, what, share``.
     """
     parts = []
     for name, table in tables.items():

@@ -23,37 +23,49 @@ RUN = ["seed", "model", "world", "identity", "kind"]
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the errors of four predictors by world, and how well each ranks the queries.
 
+    The predictors (``forecaster``) are ``program (2)`` (Identity Bridge §4.3), ``soft
+    program`` (with weight decay), ``bridge has an identity`` and ``short training``
+    (the share of replicas of a short training that answer the query).
+
     Args:
         tables: The tables that :func:`~.predicted_composition.plan` makes, by name:
-            ``trained`` (``model, part, role, distribution, prompt, answer, predicted,
-            margin, margin_among, right_answers``), ``accuracy`` (``model, part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``predicted`` (``query, prompt, answer, right_answers,
-            chance, predicted, margin, verdict, tied, expected, role, …``), ``softly``
-            (``model, query, prompt, answer, right_answers, chance, predicted, margin,
-            verdict, tied, expected, …``), ``tried`` (``model, predicted, share, lower,
-            upper, prompt, answer``). All have the columns ``world, identity, seed``.
+            ``trained`` (:func:`inweights.probes.margins`, with ``model``), ``accuracy``
+            (:func:`inweights.probes.accuracy`, with ``model``), ``predicted``
+            (:func:`inweights.theory.predicted_queries`), ``softly`` (the same with
+            weight decay, with ``model``) and ``tried``
+            (:func:`~inweights.audit.prediction.by_training.trained_queries`, with
+            ``model``). All have the columns ``world, identity, seed``.
 
     Returns:
-        - ``complexity_one``: share of the predictions that came true at complexity one
-          (``agrees``). Columns: ``seed, model, world, identity, kind, agrees,
-          identities``.
-        - ``by_world``: a row per run and ``forecaster``: the means of ``expected`` and
-          ``hit``, and their absolute difference, ``error``. Columns: ``seed, model,
-          world, identity, kind, forecaster, hit, expected, error``.
-        - ``auc``: area under the ROC curve of each predictor. Columns: ``seed, model,
-          world, identity, kind, forecaster, auc, place``.
-        - ``above``: the difference of two predictors on the same world: of their areas
-          (``gain``) and of their errors (``spared``). Columns: ``seed, model, world,
-          identity, kind, pair, gain, spared``.
-        - ``reliability``: share of correct answers by bins of the predicted margin.
-          Columns: ``seed, model, kind, bin, hit, queries, predicted_margin``.
-        - ``map``: ``by_world`` with the areas under the ROC curve, for the figure.
-          Columns: ``seed, model, world, identity, kind, forecaster, hit, expected,
-          error, auc, cell, by, above_chance``.
-        - ``memorised``: accuracy on the facts; ``fair`` says whether a model can
-          memorise all of them. Columns: ``model, world, identity, seed, accuracy,
-          fair``.
+        - ``complexity_one``: a row per run on permuted two-hop worlds of complexity
+          one: the share of the predictions of program (2) that came true (``agrees``);
+          ``identities`` is ``all or none`` or ``some``. Columns: ``seed, model, world,
+          identity, kind, agrees, identities``.
+        - ``by_world``: a row per run and ``forecaster``: the mean predicted accuracy
+          (``expected``), the mean of the right answers (``hit``), and their absolute
+          difference, ``error``. ``kind`` is ``even`` if the answers of the world are
+          about equally frequent, otherwise ``uneven``. Columns: ``seed, model, world,
+          identity, kind, forecaster, hit, expected, error``.
+        - ``auc``: a row per run and forecaster that has both right and wrong answers:
+          area under the ROC curve
+          (:func:`~inweights.recipes.shared.calibration.roc_auc`). Columns: ``seed,
+          model, world, identity, kind, forecaster, auc, place``.
+        - ``above``: a row per run and ``pair`` of predictors: the area of the first
+          minus that of the second (``gain``), and the error of the second minus that of
+          the first (``spared``). Columns: ``seed, model, world, identity, kind, pair,
+          gain, spared``.
+        - ``reliability``: a row per seed, model, kind and bin of the margin that
+          program (2) predicts
+          (:func:`~inweights.recipes.shared.calibration.reliability`). Columns: ``seed,
+          model, kind, bin, hit, queries, predicted_margin``.
+        - ``map``: ``by_world`` with the areas under the ROC curve (null if there is
+          none), ``above_chance`` (the area minus .5), and ``cell`` and ``by``, labels
+          of the figure. Columns: ``seed, model, world, identity, kind, forecaster, hit,
+          expected, error, auc, cell, by, above_chance``.
+        - ``memorised``: a row per run: accuracy on the facts of its least known role;
+          ``fair`` is false for families whose facts give a prompt several answers,
+          which no model can memorise by its largest logit. Columns: ``model, world,
+          identity, seed, accuracy, fair``.
     """
     keys = ["world", "identity", "seed", "prompt", "answer"]
     predicted = tables["predicted"].select(

@@ -41,20 +41,25 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the courses AS and SA, with the value matrix moving or frozen in phase 2.
+    """Plan the courses AS and SA, with the value matrix trained or frozen in phase 2.
 
-    Everything moves in phase 1.
+    All parameters are trained in phase 1.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``width`` and ``hidden``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (AS, SA), ``mlp`` (linear, ReLU), ``sigma``
-        (0.001, 0.003, 0.01), ``value`` (moves, frozen); the measures ``accuracy``
+        Trials with the labels ``course`` (AS: attribution before similarity; SA:
+        similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
+        scale: 0.001, 0.003, 0.01), ``value`` (whether the value matrix ``moves``, is
+        trained, or is ``frozen`` in phase 2); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`). Values of labels are those of the
         default settings.
+
+    Raises:
+        ConfigError: A number is out of range for the world or the model.
     """
     trials = []
     for (mlp, kind), sigma in product(MLPS.items(), settings.sigmas):
@@ -99,11 +104,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed``.
 
     Returns:
-        - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
-          the conclusion. Columns: ``course, mlp, sigma, value, seed, cosine, other,
-          success, panel, line``.
-        - ``taught``: accuracy on the facts that the second phase trains. Columns: those
-          of ``accuracy``.
+        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
+          (cosine with entities of other pairs) and ``success`` (accuracy on the
+          conclusion); ``panel`` and ``line`` are labels of the figure. Columns:
+          ``course, mlp, sigma, value, seed, cosine, other, success, panel, line``.
+        - ``taught``: a row per run: accuracy on the facts that the second phase trains
+          (of AS the similarity, of SA the attribution). Columns: those of ``accuracy``.
     """
     late = (
         pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))

@@ -42,8 +42,6 @@ from inweights.theory.geometric_memory.graph import adjacency
 from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "model", "head", "training", "seed"]
-
-
 PAIRS = ("all", "even", "odd")
 #: Models of the figures; the tables have all of them.
 SHOWN = (GPT, NN)
@@ -57,9 +55,12 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
-        steps: Updates of each training; three times as many at the low rate.
-        rate: Peak learning rate; falls as a cosine to 0.
+        steps: Number of updates of each training; three times as many at the low rate.
+        rate: Peak learning rate, which falls as a cosine to 0.
         draws: Number of random embeddings in each null distribution.
+
+    Raises:
+        ConfigError: A name in ``graphs`` is unknown.
     """
 
     graphs: tuple[str, ...] = tuple(GRAPHS)
@@ -80,19 +81,20 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph``, ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN;
-        GPT, no residual), ``head`` (tied, untied), ``training`` (usual, low rate,
-        decay); the measures ``all`` (:func:`inweights.probes.hop_correlation` with
-        ``pairs="all"``, ``draws=100``), ``even``
-        (:func:`inweights.probes.hop_correlation` with ``pairs="even"``, ``draws=100``),
-        ``odd`` (:func:`inweights.probes.hop_correlation` with ``pairs="odd"``,
-        ``draws=100``), ``recall`` (:func:`inweights.probes.graph_recall`), ``named``
-        (:func:`inweights.probes.named_geometry` with ``draws=100``), ``cosines``
-        (:func:`inweights.probes.cosines`; only for ``training`` usual) and ``course``
-        (:func:`inweights.probes.hop_correlation` with ``pairs="even"``, ``draws=1``;
-        during training); the computation ``predicted``
-        (:func:`~inweights.recipes.beyond.geometry_disputed._predicted`). Values of
-        labels are those of the default settings.
+        Trials with the labels ``graph`` (keys of :data:`~.disputed_graphs.GRAPHS`),
+        ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head`` (tied,
+        untied), ``training`` (usual, low rate, decay;
+        :func:`~.disputed_models.trained`); the measures ``all``, ``even`` and ``odd``
+        (:func:`inweights.probes.hop_correlation` over these pairs), ``recall``
+        (:func:`inweights.probes.graph_recall`), ``named``
+        (:func:`inweights.probes.named_geometry`), ``cosines``
+        (:func:`inweights.probes.cosines`; usual training) and ``course`` (as ``even``,
+        during the usual training of the GPT on bipartite graphs); the computation
+        ``predicted``, by graph and head: Spearman's ρ over ``pairs`` that the graph's
+        spectrum alone predicts.
+
+    Raises:
+        ConfigError: A number is out of range for a model or its training.
     """
     trials = [
         _trial(settings, graph, name, head, USUAL)
@@ -162,47 +164,38 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return orders and neighbours of runs that store every edge, head effects, and the theory.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``all``
-            (:func:`inweights.probes.hop_correlation`: ``model, training, spearman,
-            null_mean, null_low, null_high, p``), ``even``
-            (:func:`inweights.probes.hop_correlation`: ``model, training, spearman,
-            null_mean, null_low, null_high, p``), ``odd``
-            (:func:`inweights.probes.hop_correlation`: ``model, training, spearman,
-            null_mean, null_low, null_high, p``), ``recall``
-            (:func:`inweights.probes.graph_recall`: ``model, training, recall, worst,
-            recall_others, accuracy, ceiling, loss, floor``), ``named``
-            (:func:`inweights.probes.named_geometry`: ``model, training, measure, value,
-            null_mean, null_low, null_high, p``), ``cosines``
-            (:func:`inweights.probes.cosines`: ``model, training, source, target, hops,
-            cosine``), ``course`` (:func:`inweights.probes.hop_correlation`: ``model,
-            training, spearman, null_mean, null_low, null_high, p, step``),
-            ``predicted``
-            (:func:`~inweights.recipes.beyond.geometry_disputed._predicted`: ``spearman,
-            pairs``). All have the columns ``graph, head, seed``.
+        tables: The tables that :func:`plan` makes, by name: ``all``, ``even``, ``odd``
+            and ``course`` (:func:`inweights.probes.hop_correlation`; ``course`` with
+            ``step``), ``recall`` (:func:`inweights.probes.graph_recall`), ``named``
+            (:func:`inweights.probes.named_geometry`) and ``cosines``
+            (:func:`inweights.probes.cosines`), all with ``graph, model, head, training,
+            seed``; and ``predicted`` (``graph, head, seed, spearman, pairs``).
 
     Returns:
-        - ``order``: Spearman's ρ of cosine and hops over ``pairs`` (all, even or odd
-          distances), of the runs that store every edge (recall 1). Columns: those of
-          ``all``, and ``pairs, bipartite, named, star, beyond_chance``.
-        - ``recall``: recall of all runs. Columns: those of the measured ``recall``.
-        - ``excluded``: whether a run is left out because it does not store every edge.
-          Columns: ``graph, model, head, training, seed, excluded``.
-        - ``neighbours``: share of neighbours among nearest nodes, ``beyond`` chance.
-          Columns: those of ``named``, and ``beyond, bipartite, named, star``.
-        - ``heads``: mean ρ of a model over the graphs, and its ``share`` of the mean ρ
-          of a GPT with a tied head. Columns: ``model, head, seed, spearman, tied,
-          share``.
-        - ``theory``: correlation of predicted and measured ρ. Columns: ``seed,
-          correlation``.
-        - ``predicted``: ρ that the spectrum alone predicts. Columns: those of the
-          measured ``predicted``.
-        - ``course``: ρ through training. Columns: those of the measured ``course``.
-        - ``by_hops``: mean cosine by distance. Columns: ``graph, model, head, training,
-          seed, hops, cosine, bipartite, named, star``.
-        - ``zigzag``: ``by_hops`` on bipartite graphs. Columns: ``graph, model, head,
-          training, seed, hops, cosine, bipartite, named, star, arm``.
-        - ``shown``: ``order`` of all runs with the labels of the figure. Columns: those
-          of ``all``, and ``pairs, bipartite, named, star, beyond_chance, arm, panel``.
+        - ``order``: a row per run that stores every edge and ``pairs`` (all, even or
+          odd distances): Spearman's ρ of cosine and hops, with the marks of
+          :func:`~.disputed_graphs.with_marks`. Columns: those of ``all``, and ``pairs,
+          bipartite, named, star, beyond_chance``.
+        - ``recall``, ``predicted`` and ``course``: as measured.
+        - ``excluded``: a row per run: whether it is left out because it does not store
+          every edge (recall 1). Columns: ``graph, model, head, training, seed,
+          excluded``.
+        - ``neighbours``: a row per run that stores every edge: the share of a node's
+          neighbours among its nearest nodes (``value``), ``beyond`` the mean under
+          shuffled names. Columns: those of ``named``, and ``beyond, bipartite, named,
+          star``.
+        - ``heads``: a row per model, head and seed: mean ρ over all graphs but the star
+          (usual training), and its ``share`` of that of the same model with a tied head
+          (``tied``). Columns: ``model, head, seed, spearman, tied, share``.
+        - ``theory``: a row per seed: correlation of predicted and measured ρ of the
+          GPT, over graphs, heads and pairs. Columns: ``seed, correlation``.
+        - ``by_hops``: a row per run and distance, with the mean cosine. Columns:
+          ``graph, model, head, training, seed, hops, cosine, bipartite, named, star``.
+        - ``zigzag``: the rows of ``by_hops`` of GPT and TinyNN on bipartite graphs;
+          ``arm`` is model and head. Columns: as in ``by_hops``, and ``arm``.
+        - ``shown``: ``order`` of all usual runs of GPT and TinyNN, also of those that
+          do not store every edge; ``arm`` and ``panel`` are labels of the figure.
+          Columns: as in ``order``, and ``arm, panel``.
     """
     stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)
     order = pl.concat(tables[name].with_columns(pairs=pl.lit(name)) for name in PAIRS)

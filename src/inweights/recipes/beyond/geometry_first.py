@@ -15,7 +15,13 @@ KEYS = ["graph", "embeddings", "seed"]
 
 
 def measures() -> tuple[Measure, ...]:
-    """Return the measures of edges and paths, and of paths decoded from embeddings."""
+    """Return the measures of edges and paths, and of paths decoded from embeddings.
+
+    Returns:
+        ``places`` (:func:`inweights.probes.stepwise` of edges and paths) and
+        ``navigation`` (:func:`inweights.probes.navigation`), both at the end of
+        training.
+    """
     roles = (*paths.EDGES, "path")
     return (
         Measure(name="places", probe=iw.probes.stepwise, options={"roles": roles}),
@@ -27,11 +33,11 @@ class Size(iw.Config):
     """Settings of a graph and its training.
 
     Attributes:
-        course: The graph and its phases.
-        controls: Number of steps in which the controls are trained on paths, which they
-            must memorise without a geometry; 0 for no controls.
-        scatter: Standard deviation of the random embeddings of a control, large enough
-            that paths can be memorised.
+        course: Settings of the path-star and its training.
+        controls: Number of updates in which the controls are trained on paths, which
+            they must memorise without a geometry; 0 for no controls.
+        scatter: Initial standard deviation of the control with random embeddings, large
+            enough that paths can be memorised.
     """
 
     course: paths.PathStarTraining
@@ -39,7 +45,17 @@ class Size(iw.Config):
     scatter: float = 0.2
 
     def training(self, how: paths.Way) -> paths.PathStarTraining:
-        """Return the training on the graph, or of one of its controls."""
+        """Return the training on the graph, or of one of its controls.
+
+        Args:
+            how: ``geometry first`` (the training itself), ``permuted`` (the control
+                whose embeddings learn the graph over other nodes) or ``random`` (the
+                control with frozen random embeddings).
+
+        Returns:
+            The settings; the controls have ``controls`` updates, and ``random`` also
+            the initial scale ``scatter``.
+        """
         if how == paths.GEOMETRY:
             return self.course
         longer = structs.replace(
@@ -102,11 +118,17 @@ def plan(settings: Settings) -> Plan:
             each.
 
     Returns:
-        Trials with the labels ``graph`` ((200, 5); (1000, 5); (5000, 5)),
-        ``embeddings`` (geometry first, permuted, random); the measures ``places``
-        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge",
-        "path")``) and ``navigation`` (:func:`inweights.probes.navigation`). Values of
-        labels are those of the default settings.
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 5); (1000, 5);
+        (5000, 5)), ``embeddings`` (``geometry first``: edges, then edges and paths with
+        frozen embeddings; the controls ``permuted``: the same with the edges of the
+        same graph over other nodes, and ``random``: frozen random embeddings); the
+        measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+        "reverse_edge", "path")``) and ``navigation``
+        (:func:`inweights.probes.navigation`). Values of labels are those of the default
+        settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world or a model.
     """
     trials = []
     for size in settings.sizes:
@@ -128,11 +150,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             explained, chance``). All have the columns ``graph, embeddings, seed``.
 
     Returns:
-        ``table``, a row per run
-        (:func:`~inweights.recipes.shared.derived_paths.path_ends`), and ``shown``, four
-        of its columns as rows. Columns of ``table``: ``graph, embeddings, seed, exact,
-        hardest, trained, edges, nearest, ridge, chance``. Columns of ``shown``:
-        ``graph, embeddings, seed, of, value``.
+        - ``table``: a row per run, as
+          :func:`~inweights.recipes.shared.derived_paths.path_ends` returns it. Columns:
+          ``graph, embeddings, seed, exact, hardest, trained, edges, nearest, ridge,
+          chance``.
+        - ``shown``: a row per run and ``of`` (``hardest``, ``trained``, ``edges``,
+          ``ridge``), with its ``value``. Columns: ``graph, embeddings, seed, of,
+          value``.
     """
     table = path_ends(tables, KEYS)
     shown = table.unpivot(

@@ -30,7 +30,7 @@ class Settings(iw.Config):
         layers: Number of layers of all other models.
         width: Width of every model.
         batch: Number of chains in an update, in addition to all facts.
-        steps: Updates of a training, over all of its phases.
+        steps: Number of updates of a training, over all of its phases.
         rate: Peak learning rate.
         decay: Weight decay.
     """
@@ -55,10 +55,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``hops`` (2, 3, 4), ``chains``, ``layers`` (4, 1, 2, 3),
-        ``beside`` (alone, shorter mixed in, shorter first, identities); the measure
-        ``accuracy`` (:func:`inweights.probes.accuracy`). Values of labels are those of
-        the default settings.
+        Trials with the labels ``hops`` (length of the chains: 2, 3, 4), ``chains``
+        (number of trained chains), ``layers`` (4; 1, 2, 3), ``beside`` (what is trained
+        besides facts and these chains: ``alone``, nothing; ``shorter mixed in``,
+        two-hop chains; ``shorter first``, two-hop chains in an earlier phase;
+        ``identities``); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
+        Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: A number is out of range for a world or the model.
     """
     most = max(settings.taught)
     layers = settings.layers
@@ -138,18 +143,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy_among, chance, loss, right_answers``.
 
     Returns:
-        - ``by_chains``: a row per run with all layers and only the chains themselves.
-          Columns: those of ``accuracy``, and ``length``.
-        - ``by_layers``: a row per run with the most chains. Columns: as in
-          ``by_chains``.
-        - ``helped``: runs on three hops, with ``beside``, the facts that are trained in
-          addition. Columns: as in ``by_chains``.
-        - ``growth``: the number of chains that a length needs, divided by that of one
-          hop less. Columns: ``hops, beside, seed, chains, alone, growth``.
-        - ``saved``: the factor by which ``fewer`` chains are needed with help. Columns:
-          ``hops, beside, seed, chains, alone, fewer``.
-        - ``deeper``: the number of layers that a length needs, minus that of one hop
-          less. Columns: ``hops, beside, seed, layers``.
+        - ``by_chains``: a row per run with the largest number of layers and nothing
+          besides (``alone``): accuracy on the chains that are not trained; ``length``
+          is the number of hops in words. Columns: those of ``accuracy``, and
+          ``length``.
+        - ``by_layers``: a row per run ``alone`` with the largest number of chains.
+          Columns: as in ``by_chains``.
+        - ``helped``: a row per run on three hops with the largest number of layers.
+          Columns: as in ``by_chains``.
+        - ``growth``: a row per length, ``beside`` and seed: the number of ``chains`` it
+          needs, that of one hop less ``alone``, and ``growth``, the first divided by
+          the second. Columns: ``hops, beside, seed, chains, alone, growth``.
+        - ``saved``: a row per length, ``beside`` and seed: the number of ``chains`` it
+          needs, the number ``alone``, and ``fewer``, the second divided by the first.
+          Columns: ``hops, beside, seed, chains, alone, fewer``.
+        - ``deeper``: a row per length but the first and seed: the least number of
+          ``layers`` it needs, minus that of the length before. Columns: ``hops, beside,
+          seed, layers``.
     """
     role = (
         pl.when(pl.col("hops") == 2)

@@ -85,8 +85,9 @@ class Settings(iw.Config):
     Values for other scales are in ``how_far_geometry_carries.toml``.
 
     Attributes:
-        course: Training on edges in a cell of the law; each cell replaces its arms,
-            length, width and weight decay (``pressure``).
+        course: Settings of the path-star and its training on edges in a cell of the
+            law; each cell replaces its arms, length, width and weight decay
+            (``pressure``).
         read: Graphs on which a model learns paths after edges, once with the weight
             decay ``pressure`` and once without.
         nodes: Lengths of a path, in nodes, for every cell of the law.
@@ -113,12 +114,17 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``arms`` (50, 200, 100, 400, 1000), ``width`` (32, 64),
-        ``decay`` (0.1, 3), ``nodes``, ``stage`` (edges, paths), ``fitted``; the
+        Trials with the labels ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
+        ``decay`` (weight decay while edges are trained: 0.1, 3), ``nodes`` (of a path:
+        4 to 9), ``stage`` (``edges``: edges alone, in a cell of the law; ``paths``:
+        also paths after them), ``fitted`` (whether the law is fitted to the cell); the
         measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge", "path")``) and ``navigation``
         (:func:`inweights.probes.navigation`). Values of labels are those of the default
         settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world or a model.
     """
     trials = []
     cells = product(
@@ -164,22 +170,33 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             stage, fitted, seed``.
 
     Returns:
-        - ``judged``: a row per cell to which the law was not fitted: ``reach``, the
-          predicted reach (``foretold``), ``error``, and ``gain`` over predicting the
-          mean of the fitted cells. Columns: ``arms, width, decay, fitted, by, seed,
-          reach, foretold, per_arms, per_width, per_decay, error, gain``.
-        - ``law``: a row per method of decoding (``by``) and seed: the change of the
-          reach if arms, width or decay are doubled. Columns: ``arms, width, decay,
-          fitted, by, seed, reach, foretold, per_arms, per_width, per_decay, error``.
-        - ``hits``: the share of the judged cells ``within`` one node of the law, and
-          the mean ``gain``. Columns: ``by, seed, gain, within``.
-        - ``cells``: a row per run on edges alone. Columns: ``arms, width, decay, nodes,
-          seed, stage, fitted, exact, hardest, trained, edges, nearest, ridge, chance``.
+        - ``judged``: a row per cell to which the law was not fitted, way of finding the
+          first node (``by``: ``affine map`` or ``nearest``) and seed: ``reach``
+          (largest length, in nodes, up to which it is found for at least 90% of
+          held-out leaves at every length; one less than the least length if there is
+          none), the predicted reach (``foretold``), ``error`` (the first minus the
+          second), and ``gain``: by how much the absolute error is smaller than that of
+          predicting the mean of the fitted cells. Columns: ``arms, width, decay,
+          fitted, by, seed, reach, foretold, per_arms, per_width, per_decay, error,
+          gain``.
+        - ``law``: a row per ``by`` and seed: the change of the reach if arms, width or
+          decay are doubled (``per_arms``, ``per_width``, ``per_decay``); the other
+          columns are those of one cell. Columns: ``arms, width, decay, fitted, by,
+          seed, reach, foretold, per_arms, per_width, per_decay, error``.
+        - ``hits``: a row per ``by`` and seed: the share of the judged cells ``within``
+          one node of the law, and the mean ``gain``. Columns: ``by, seed, gain,
+          within``.
+        - ``cells``: a row per run on edges alone
+          (:func:`~inweights.recipes.shared.derived_paths.path_ends`). Columns: ``arms,
+          width, decay, nodes, seed, stage, fitted, exact, hardest, trained, edges,
+          nearest, ridge, chance``.
         - ``read``: a row per run that learns paths after edges. Columns: as in
           ``cells``.
-        - ``shown``: measured and predicted reach, as rows. Columns: ``arms, panel,
-          seed, what, value``.
-        - ``profile``: the accuracy at each length at the largest width, as rows.
+        - ``shown``: a row per cell, seed and ``what`` (``reach`` or ``predicted``),
+          with its ``value``, by the affine map; ``panel`` is width and decay. Columns:
+          ``arms, panel, seed, what, value``.
+        - ``profile``: a row per cell at the largest width, length, seed and ``of``
+          (``affine map``, ``nearest``, ``edges``), with its share as ``value``.
           Columns: ``nodes, cell, seed, of, value``.
     """
     runs = path_ends(tables, [*KEYS, "stage", "fitted"])

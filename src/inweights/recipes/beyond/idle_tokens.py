@@ -54,13 +54,18 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyNN, TinyGPT), ``idle`` (0, 1, 4, 16, 64); the measures
-        ``raw`` (:func:`inweights.probes.hop_correlation` with ``draws=1``), ``centred``
+        ``architecture`` (TinyNN, TinyGPT), ``idle`` (number of idle tokens, which are
+        outputs but never right: 0, 1, 4, 16, 64); the measures ``raw``
+        (:func:`inweights.probes.hop_correlation` with ``draws=1``), ``centred``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``, ``centred=True``),
         ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``) and
         ``recall`` (:func:`inweights.probes.graph_recall`); the computation ``drive``
-        (:func:`~inweights.theory.programs.idle_classes.idle_drive`). Values of labels
-        are those of the default settings.
+        (:func:`~inweights.theory.programs.idle_classes.idle_drive`), by ``graph`` and
+        ``idle``. Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: A name in the settings is unknown, or a number is out of range for
+            a graph or a model.
     """
     worlds = {
         (shape, idle): Graph(shape=shape, idle_tokens=idle)
@@ -115,15 +120,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             predicted, fastest, moved``). All have the columns ``graph, idle, seed``.
 
     Returns:
-        - ``order``: Spearman's ρ of cosine and hops, of the vectors as they are and
-          without their mean. Columns: those of ``raw``, and ``vectors, log, panel``.
-        - ``dose``: rank correlation of ρ with the number of idle tokens, by run.
-          Columns: ``graph, architecture, seed, vectors, dose``.
-        - ``means``: share of the energy in the mean vector (``degenerate``). Columns:
-          ``graph, architecture, seed, idle, degenerate, log``.
-        - ``theory``: the gradient along the mean vector at initialisation (``mean``),
-          its predicted value, and the absolute ``error``. Columns: those of ``drive``,
-          and ``error``.
+        - ``order``: a row per run and ``vectors`` (``as they are`` or ``without their
+          mean``): Spearman's ρ of cosine and hops; ``log`` is the base-2 logarithm of
+          the number of idle tokens plus 1, ``panel`` architecture and graph. Columns:
+          those of ``raw``, and ``vectors, log, panel``.
+        - ``dose``: a row per graph, architecture, seed and vectors: the rank
+          correlation of ρ with the number of idle tokens. Columns: ``graph,
+          architecture, seed, vectors, dose``.
+        - ``means``: a row per run: share of the energy in the mean vector
+          (``degenerate``). Columns: ``graph, architecture, seed, idle, degenerate,
+          log``.
+        - ``theory``: a row per graph and number of idle tokens: the growth rate along
+          the mean vector at zero logits (``mean``), its predicted value, and the
+          absolute ``error``. Columns: those of ``drive``, and ``error``.
     """
     both = [
         tables[name].with_columns(vectors=pl.lit(text))
@@ -156,11 +165,15 @@ mean = share("means", "degenerate").over("graph")
 
 
 def gain(score: Score, vectors: str) -> Score:
-    """Return Spearman's ρ with the most idle tokens minus ρ with none.
+    """Return the score of Spearman's ρ with the most idle tokens (64) minus ρ with none.
 
     Args:
         score: The score of ρ.
-        vectors: Vectors whose order is measured, a value of the column ``vectors``.
+        vectors: Vectors whose order is measured: ``as they are`` or ``without their
+            mean``.
+
+    Returns:
+        The difference of the two scores.
     """
     some = score.at(vectors=vectors)
     return some.at(**all_of_them) - some.at(**none)

@@ -30,7 +30,11 @@ def lstm(vocabulary: int, width: int = 32) -> Any:
 
     Args:
         vocabulary: Number of tokens.
-        width: Width of the hidden states.
+        width: Width of the embeddings and hidden states; by default 32.
+
+    Returns:
+        A ``torch.nn.Module`` from token ids ``[B, T]`` to logits ``[B, T,
+        vocabulary]``.
     """
     import torch
     from torch import nn
@@ -104,17 +108,22 @@ class Settings(Config):
     Values for other scales are in ``league.toml``.
 
     Attributes:
-        models: Names of the built-in models that take part; by default all.
-        entrant: A model of your own that takes part; by default none.
+        models: Names of the built-in models that take part, keys of :data:`STANDING`;
+            by default all.
+        entrant: Config of a model of your own that takes part; by default none.
         name: Name of the entrant in tables.
         world: World of two hops with shared bridges; some hops occur in no trained
             two-hop fact.
         shares: Shares of the two-hop facts, of those whose hops may be seen, that are
             trained.
         width: Width of the built-in models.
-        steps: Updates of each model.
+        steps: Number of updates of each model.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
+
+    Raises:
+        ConfigError: A name in ``models`` is unknown, or ``name`` is one of them and
+            there is an entrant.
     """
 
     models: tuple[str, ...] = tuple(STANDING)
@@ -151,10 +160,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model``, ``identity``, ``trained`` (0, 0.25, 0.75); the
+        Trials with the labels ``model`` (keys of :data:`STANDING`, and the entrant's
+        name), ``identity`` (whether identity facts are trained: False, True),
+        ``trained`` (share of the two-hop facts that is trained: 0, 0.25, 0.75); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``cost``
         (:func:`inweights.recipes.beyond.league.cost`; first seed only). Values of
         labels are those of the default settings.
+
+    Raises:
+        ConfigError: A number is out of range for the world or a model.
     """
     models = {name: STANDING[name](settings.width) for name in settings.models}
     if settings.entrant is not None:
@@ -207,12 +221,13 @@ def cost(model: Any, worlds: Any) -> pl.DataFrame:
     """Return the number of parameters of a model, and its operations for one question.
 
     Args:
-        model: ``R`` replicas.
+        model: A model with ``R`` replicas.
         worlds: Not used; every probe takes them.
 
     Returns:
-        A row for each replica: ``parameters``, and ``operations``: floating-point
-        operations of matrix products and attention for three tokens, as PyTorch counts
+        One row per replica, with the columns ``replica``; ``parameters``, the number of
+        parameters of one replica; and ``operations``, the floating-point operations of
+        matrix products and attention for one prompt of three tokens, as PyTorch counts
         them.
     """
     import torch

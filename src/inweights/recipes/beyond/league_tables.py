@@ -19,17 +19,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on queries by which of their hops occur in no trained two-hop fact.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
-            distribution, statements, accuracy, accuracy_among, chance, loss,
-            right_answers``), ``cost`` (``parameters, operations``). All have the
-            columns ``model, identity, trained, seed``.
+        tables: The tables that :func:`~.league.plan` makes, by name: ``accuracy``
+            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``), ``cost``
+            (:func:`~.league.cost`: ``parameters, operations``). All have the columns
+            ``model, identity, trained, seed``.
 
     Returns:
-        - ``known``: accuracy on the facts, of all models but Emb-MLP. Columns: ``model,
-          identity, trained, seed, accuracy``.
-        - ``league``: accuracy by ``hops``: each kind of query, ``all`` queries, and the
-          ``facts``. Columns: ``model, identity, trained, seed, accuracy, hops``.
-        - ``drawn``: accuracy by kind of query, with the labels of the figure. Columns:
+        - ``known``: a row per run, except of Emb-MLP: accuracy on the facts of its
+          least known role. Columns: ``model, identity, trained, seed, accuracy``.
+        - ``league``: a row per run and ``hops``: ``composition`` (both hops occur in
+          trained two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``
+          (or no two-hop fact is trained), ``all`` (mean over all queries) and ``facts``
+          (least known role), with ``accuracy``. Columns: ``model, identity, trained,
+          seed, accuracy, hops``.
+        - ``drawn``: a row per run and kind of query (``hops``), sorted for the figure;
+          ``panel`` is the kind and whether there are identities, in words. Columns:
           ``model, identity, trained, seed, part, role, distribution, statements,
           accuracy, accuracy_among, chance, loss, right_answers, hops, panel``.
     """

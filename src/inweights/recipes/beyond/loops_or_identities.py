@@ -37,8 +37,9 @@ class Settings(iw.Config):
         world: World of two hops with shared bridges; some hops occur in no trained
             two-hop fact.
         width: Width of every model.
-        steps: Updates of each model that is trained only on hops and identities.
-        long: Updates of each model that is also trained on two-hop facts.
+        steps: Number of updates of each model that is trained only on hops and
+            identities.
+        long: Number of updates of each model that is also trained on two-hop facts.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
         every: Steps between two measurements during training.
@@ -71,18 +72,19 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (dense; loops; loops, injected), ``identity``,
-        ``compositions`` (none, some); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``embedding``
-        (:func:`inweights.probes.realignment` with ``onto="embedding"``), ``layer``
-        (:func:`inweights.probes.realignment` with ``onto="layer"``), ``by_loops``
-        (:func:`inweights.probes.by_loops` with ``counts=(1, 2, 3, 4, 8)``), ``aligned``
-        (:func:`inweights.probes.alignment` with ``places=["first_hop"]``,
-        ``layers=["block.1"]``; during training, only for ``model`` dense, ``identity``
-        True, ``compositions`` none) and ``composed``
-        (:func:`inweights.probes.accuracy`; during training, only for ``model`` dense,
-        ``identity`` True, ``compositions`` none). Values of labels are those of the
-        default settings.
+        Trials with the labels ``model`` (``dense``: four blocks; ``loops``: two blocks,
+        passed twice; ``loops, injected``: the embedding is added again), ``identity``
+        (whether identities are trained: True, False), ``compositions`` (``none``, or
+        ``some`` two-hop facts are trained); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``embedding`` and ``layer``
+        (:func:`inweights.probes.realignment` onto these), ``by_loops``
+        (:func:`inweights.probes.by_loops`; models with loops), and, during training of
+        the dense model with identities and without two-hop facts, ``aligned``
+        (:func:`inweights.probes.alignment` after the second block) and ``composed``
+        (:func:`inweights.probes.accuracy`).
+
+    Raises:
+        ConfigError: A number is out of range for the world or the model.
     """
     width = settings.width
     models = {
@@ -169,40 +171,36 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy by role and over all queries, realignment, and half-times in training.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``embedding``
-            (:func:`inweights.probes.realignment`: ``role, layer, depth, method,
-            accuracy, decodable, cosine, other, statements``), ``layer``
-            (:func:`inweights.probes.realignment`: ``role, layer, depth, method,
-            accuracy, decodable, cosine, other, statements``), ``by_loops``
-            (:func:`inweights.probes.by_loops`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers, loops``), ``aligned``
-            (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
-            contrast, nearest, step``), ``composed`` (:func:`inweights.probes.accuracy`:
-            ``part, role, distribution, statements, accuracy, accuracy_among, chance,
-            loss, right_answers, step``). All have the columns ``model, identity,
-            compositions, seed``.
+        tables: The tables that :func:`plan` makes, by name, with the columns of their
+            probes: ``accuracy``, ``composed`` (:func:`inweights.probes.accuracy`; the
+            second with ``step``), ``embedding``, ``layer``
+            (:func:`inweights.probes.realignment`), ``by_loops``
+            (:func:`inweights.probes.by_loops`) and ``aligned``
+            (:func:`inweights.probes.alignment`, with ``step``). All have the columns
+            ``model, identity, compositions, seed``.
 
     Returns:
-        - ``queries``: accuracy by role, with ``arm``, the condition as figures name it.
-          Columns: those of ``accuracy``, and ``arm``.
-        - ``overall``: accuracy over all queries of a run. Columns: ``model, identity,
-          compositions, seed, accuracy``.
-        - ``facts``: the accuracy of each run on the facts of its least known role.
+        - ``queries``: a row per run and role of two-hop queries (by which hops are
+          unseen), with ``arm``, the condition as figures name it. Columns: those of
+          ``accuracy``, and ``arm``.
+        - ``overall``: a row per run: accuracy over all queries. Columns: ``model,
+          identity, compositions, seed, accuracy``.
+        - ``facts``: a row per run: accuracy on the facts of its least known role.
           Columns: as in ``overall``.
-        - ``moved``: accuracy after hidden states are moved onto embeddings or onto a
-          layer (``onto``). Columns: those of ``embedding``, and ``onto``.
+        - ``moved``: a row per run, role, layer, method and ``onto`` (``embedding`` or
+          ``layer``), as :func:`inweights.probes.realignment` returns them. Columns:
+          those of ``embedding``, and ``onto``.
         - ``moved_overall``: the same over all roles. Columns: ``model, identity,
           compositions, seed, onto, layer, method, accuracy, decodable, cosine, other``.
-        - ``gained``: ``moved`` at the first block, onto a layer. Columns: those of
-          ``embedding``, and ``onto, arm``.
-        - ``by_loops``: accuracy with other numbers of loops. Columns: those of the
-          measured ``by_loops``, and ``arm``.
-        - ``lead``: the number of steps by which alignment precedes accuracy
-          (half-times). Columns: ``seed, alignment, accuracy, lead``.
-        - ``through_time``: alignment and accuracy by step, as rows. Columns: ``seed,
-          step, what, value``.
+        - ``gained``: the rows of ``moved`` after the first block, onto a layer.
+          Columns: those of ``embedding``, and ``onto, arm``.
+        - ``by_loops``: a row per run, role of queries and number of loops. Columns:
+          those of the measured ``by_loops``, and ``arm``.
+        - ``lead``: a row per seed: the half-times of ``alignment`` and ``accuracy``
+          (both hops unseen), and ``lead``, the second minus the first. Columns: ``seed,
+          alignment, accuracy, lead``.
+        - ``through_time``: a row per seed, step and ``what`` (``alignment`` or
+          ``accuracy``), with its ``value``. Columns: ``seed, step, what, value``.
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     queries = accuracy.filter(part="queries")

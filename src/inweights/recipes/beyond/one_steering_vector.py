@@ -71,7 +71,11 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model's files, by its name; empty for models that are made from a seed."""
+        """Hash of the model's files, by its name; empty for a model that comes with a package.
+
+        Raises:
+            DataError: A file of the model cannot be read.
+        """
         return contents_of(self.model)
 
 
@@ -83,10 +87,9 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``said``
-        (:func:`~inweights.recipes.beyond.one_steering_vector.learn`), with the labels
-        ``task`` (nothing else, known cities, another hidden city). Values of labels are
-        those of the default settings.
+        The computation ``said`` (:func:`learn`), for each seed, with the label
+        ``task``, what is trained besides the hidden city: ``nothing else``, ``known
+        cities`` or ``another hidden city``.
     """
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [
@@ -109,14 +112,25 @@ def learn(
 
     Args:
         model: A folder, a hub name in the local cache, or ``@smollm2``.
-        settings: Layer, tuning and device.
-        task: Texts that are trained in addition to the hidden city, a key of ``TASKS``.
-        seed: Root seed.
+        settings: Layer, settings of both trainings, and device.
+        task: Texts that are trained in addition to the hidden city: ``nothing else``,
+            ``known cities`` (their facts) or ``another hidden city``.
+        seed: Root seed of names, countries, adapters and order; by default 0.
 
     Returns:
-        The answers in each condition (``arm``), with the columns of
-        :func:`inweights.lm.ask`; ``constant``, the share of LoRA's squared change that
-        is its mean over tokens; ``cosine`` of this mean and the vector.
+        A row per question and condition (``arm``): ``nothing`` (the untrained model),
+        ``trained vector`` (added at every token), ``random vector`` (of the same
+        length), ``LoRA``, ``LoRA's mean change`` (added as a vector). The columns are
+        those of :func:`inweights.lm.ask`, where ``role`` is ``trained``, ``other``
+        (known cities that are trained), ``inferred`` or ``known city``; ``arm``;
+        ``constant``, the squared length of the mean of LoRA's change over words,
+        divided by the mean squared length of the change; and ``cosine`` of this mean
+        and the trained vector.
+
+    Raises:
+        ConfigError: ``transformers`` or ``peft`` is not installed, or the device is
+            unknown.
+        DataError: The model is missing or cannot be read.
     """
     import torch
 
@@ -234,9 +248,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             reciprocal, chance, probability, share, others, arm, constant, cosine``.
 
     Returns:
-        The table ``accuracy``, with a row per task, role, arm and seed: ``hit``, the
-        share of correct answers, and ``half``, ``hit`` minus the mean of the shares of
-        the untrained model and of LoRA.
+        ``accuracy``: a row per task, ``role`` of questions, ``arm`` and seed (as in
+        :func:`learn`): ``hit``, the share of correct answers, and ``half``, ``hit``
+        minus the mean of the shares of the untrained model and of LoRA.
     """
     keys = ["task", "role", "seed"]
     accuracy = (

@@ -43,13 +43,18 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT), ``fraction`` (0, 0.25, 0.5,
-        0.75, 1); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
-        ``resemblance`` (:func:`inweights.probes.resemblance` with ``by_pair=True``) and
-        ``margins`` (:func:`inweights.probes.margins`); the computation ``foretold``
-        (:func:`inweights.probes.resemblance.predicted_similarity`). Values of labels
-        are those of the default settings. ``foretold`` is the similarity that the facts
-        alone predict, without training.
+        Trials with the labels ``model`` (one-layer, GPT), ``fraction`` (of the bridges
+        that have an identity: 0, 0.25, 0.5, 0.75, 1); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``resemblance``
+        (:func:`inweights.probes.resemblance` with ``by_pair=True``) and ``margins``
+        (:func:`inweights.probes.margins`); the computation ``foretold``
+        (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity of
+        each chain's entities that theory predicts for the one-layer transformer,
+        without training. Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: ``rho`` is below 1, a fraction is not between 0 and 1, or
+            ``gpt.losses`` lacks a task.
     """
     one = settings.one_layer
     trials = []
@@ -88,16 +93,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             from_facts``). All have the columns ``model, fraction, seed``.
 
     Returns:
-        - ``worlds``: a row per run: mean similarity, accuracy and prediction; ``off``,
-          the error of the predicted similarity; and ``gap``, the distance of accuracy
-          and fraction. Columns: ``model, fraction, seed, cosine, hit, from_facts,
-          agrees, off, gap``.
-        - ``sides``: the same for chains that are predicted ``with identity``, and for
-          the others. Columns: ``model, fraction, seed, chain, cosine, hit, from_facts,
-          agrees``.
-        - ``shown``: accuracy and similarity as rows. Columns: ``model, fraction, seed,
-          from_facts, column, value``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
+        - ``worlds``: a row per run, with means over its chains: ``cosine`` (similarity
+          of a chain's subject and bridge), ``hit`` (accuracy), ``from_facts``
+          (predicted similarity), ``agrees`` (share of chains that are answered exactly
+          if the predicted similarity is above :data:`HALF`, .5); ``off``, the absolute
+          error of the mean predicted similarity; and ``gap``, the absolute difference
+          of accuracy and fraction. Columns: ``model, fraction, seed, cosine, hit,
+          from_facts, agrees, off, gap``.
+        - ``sides``: a row per run and ``chain`` (``with identity`` if the predicted
+          similarity is above .5, otherwise ``without``), with the same means. Columns:
+          ``model, fraction, seed, chain, cosine, hit, from_facts, agrees``.
+        - ``shown``: a row per run and ``column`` (``hit`` or ``cosine``), with its
+          ``value``. Columns: ``model, fraction, seed, from_facts, column, value``.
+        - ``memorised``: a row per run: accuracy on the facts of its least known role.
           Columns: ``model, fraction, seed, accuracy``.
     """
     trials = ["model", "fraction", "seed"]

@@ -55,7 +55,14 @@ def polar_factor(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:
 
 
 def nuclear_norms(matrices: Tensor) -> Tensor:
-    """Compute the nuclear norm of each matrix, whose gradient is the polar factor."""
+    """Compute the nuclear norm of each matrix, whose gradient is the polar factor.
+
+    Args:
+        matrices: One matrix per replica, ``[R, m, n]``.
+
+    Returns:
+        The norms, ``[R]``, as :func:`polar_factor` approximates them.
+    """
     # tr(Wᵀ U Vᵀ) is the sum of the singular values, and its gradient that of the norm
     # where the factor is held.
     return (matrices * polar_factor(matrices.detach())).sum((-2, -1))
@@ -65,8 +72,8 @@ def on_templates(model: Model, _step: int, weight: float) -> Tensor:
     """Penalise the nuclear norm of an Emb-MLP's templates, as program (2) does.
 
     Args:
-        model: An Emb-MLP; program (2) is that of Identity Bridge, §4.3.
-        _step: Not used.
+        model: An Emb-MLP with ``R`` replicas.
+        _step: Number of the update; not used.
         weight: Factor of the norm.
 
     Returns:
@@ -80,9 +87,9 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
     """Penalise the nuclear norms of a GPT's query and key matrices (arXiv:2606.04405).
 
     Args:
-        model: A GPT.
-        _step: Not used.
-        weight: Factor of the sum of the norms.
+        model: A GPT with ``R`` replicas.
+        _step: Number of the update; not used.
+        weight: Factor of the sum of the norms over all blocks.
 
     Returns:
         The penalty of each replica, ``[R]``.
@@ -94,8 +101,8 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
     """Penalise the nuclear norms of all matrices of a GPT except that of positions.
 
     Args:
-        model: A GPT with an untied head.
-        _step: Not used.
+        model: A GPT with an untied head and ``R`` replicas.
+        _step: Number of the update; not used.
         weight: Factor of the sum of the norms.
 
     Returns:
@@ -119,12 +126,13 @@ def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
     by their sum (Roy and Vetterli, 2007).
 
     Args:
-        model: ``R`` replicas of a GPT.
+        model: A GPT with ``R`` replicas.
         _worlds: Not used.
 
     Returns:
-        A row for each replica: ``replica``, and the means over layers and both matrices
-        of the effective rank (``rank``) and the nuclear norm (``norm``).
+        One row per replica, with the columns ``replica``, ``rank`` (effective rank) and
+        ``norm`` (nuclear norm), both means over the query and key matrices of all
+        layers.
 
     Example:
         >>> from inweights import GPTConfig, TwoHop

@@ -47,10 +47,10 @@ class Settings(iw.Config):
             are trained.
         shared: World in which some two-hop facts are trained as well.
         emb_mlp: Width of Emb-MLP.
-        emb_steps: Updates of Emb-MLP.
-        gpt: The GPT.
-        steps: Updates of the GPT on hops alone.
-        long: Updates of the GPT if two-hop facts are trained as well.
+        emb_steps: Number of updates of Emb-MLP.
+        gpt: Config of the GPT.
+        steps: Number of updates of the GPT on hops alone.
+        long: Number of updates of the GPT if two-hop facts are trained as well.
         decay: Weight decay of the GPT with weight decay; the others have .01.
         emb_decay: Weight decay of the Emb-MLP with weight decay; the others have none.
         on_templates: Factor of the penalty on the templates of Emb-MLP.
@@ -88,13 +88,18 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (Emb-MLP; GPT; GPT, uniform; program (2)),
-        ``remedy`` (nothing; weight decay; penalty, attention; penalty, all;
-        identities), ``compositions`` (none, some); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``ranks``
-        (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only for ``model``
-        GPT) of a GPT and ``direction`` (:func:`inweights.probes.direction`; only for
-        ``model`` Emb-MLP) of Emb-MLP.
+        Trials with the labels ``model`` (Emb-MLP; GPT; ``GPT, uniform``: attention
+        without queries and keys; ``program (2)``: the optimum of Identity Bridge §4.3,
+        without training), ``remedy`` (``nothing``; ``weight decay``; ``penalty,
+        attention``: on the nuclear norms of queries and keys; ``penalty, all``: of all
+        matrices; ``identities``), ``compositions`` (``none``, or ``some`` two-hop facts
+        are trained); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
+        ``ranks`` (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only of
+        the GPT) and ``direction`` (:func:`inweights.probes.direction`; only of
+        Emb-MLP).
+
+    Raises:
+        ConfigError: A number is out of range for a world or a model.
     """
     trials = []
     for remedy in REMEDIES:
@@ -189,14 +194,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``model, remedy, compositions, seed``.
 
     Returns:
-        - ``composed``: accuracy on each role of two-hop queries. Columns: those of
-          ``accuracy``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
+        - ``composed``: a row per run, role and distribution of the two-hop queries.
+          Columns: those of ``accuracy``.
+        - ``memorised``: a row per run: accuracy on the facts of its least known role.
           Columns: ``model, remedy, compositions, seed, accuracy``.
-        - ``ranks``: mean effective rank and nuclear norm of query and key matrices, and
-          both divided by their values without any remedy (``rank_left``,
-          ``norm_left``). Columns: those of the measured ``ranks``, and ``rank_left,
-          norm_left``.
+        - ``ranks``: a row per run of the GPT: mean effective rank and nuclear norm of
+          its query and key matrices, and both divided by their values without any
+          remedy (``rank_left``, ``norm_left``). Columns: those of the measured
+          ``ranks``, and ``rank_left, norm_left``.
         - ``direction``: as measured.
     """
     accuracy = tables["accuracy"]

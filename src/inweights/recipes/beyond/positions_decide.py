@@ -53,9 +53,9 @@ class Settings(iw.Config):
         arms: Number of arms of the path-star, each with three edges.
         layers: Number of blocks of the models on the path-star.
         width: Width of all models.
-        steps: Updates of a GPT on the path-star.
-        mamba_steps: Updates of Mamba on the path-star.
-        leaves: Number of trained paths in each step.
+        steps: Number of updates of a GPT on the path-star.
+        mamba_steps: Number of updates of Mamba on the path-star.
+        leaves: Number of trained paths in each update.
         grid_steps: Largest number of updates on the grid.
         every: Steps between two points of the curves.
         draws: Number of random embeddings to which the order on the grid is compared.
@@ -81,8 +81,11 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``world`` (path-star, grid), ``model`` (GPT, Mamba),
-        ``condition``; the measures ``paths`` (:func:`inweights.probes.path_accuracy`;
-        during training, only for ``world`` path-star), ``share``
+        ``condition`` (the one setting that is varied: of a GPT its positions, ``tokens
+        N(0, 1)``, ``untied`` or ``no residual stream``; of Mamba its block; see
+        :func:`~inweights.recipes.shared.position_conditions.gpt_of` and ``mamba_of``
+        there); the measures ``paths`` (:func:`inweights.probes.path_accuracy`; during
+        training, only for ``world`` path-star), ``share``
         (:func:`inweights.probes.token_share.token_share`; during training, only for
         ``world`` path-star), ``navigation`` (:func:`inweights.probes.navigation`; only
         for ``world`` path-star), ``even`` (:func:`inweights.probes.hop_correlation`
@@ -90,7 +93,9 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.hop_correlation` with ``pairs="odd"``, ``draws=20``;
         only for ``world`` grid) and ``recall`` (:func:`inweights.probes.graph_recall`;
         only for ``world`` grid). Values of labels are those of the default settings.
-        ``condition`` is the setting of positions, ties or blocks that is varied.
+
+    Raises:
+        ConfigError: A number is out of range for a world or a model.
     """
     from inweights.probes.token_share import token_share
 
@@ -168,22 +173,38 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             the columns ``world, model, condition, seed``.
 
     Returns:
-        - ``curves``: a row per run on the path-star and step. Columns: ``world, model,
-          condition, seed, step, hardest, exact, easiest_last, trained, chance, panel``.
-        - ``shares``: the share of the state before the first block that identifies the
-          token, by step. Columns: those of ``share``, and ``panel``.
-        - ``final``: a row per run at its end, with its initial ``ratio`` and ``share``
-          (``began``), and the step at which half of the paths are found (``half``).
-          Columns: ``world, model, condition, seed, step, hardest, exact, easiest_last,
-          trained, chance, ratio, gradient, began, nearest, half``.
-        - ``drowned``: the rows of ``final`` in the two conditions with long position
-          vectors. Columns: as in ``final``.
-        - ``ends``: three accuracies of GPTs as rows. Columns: ``condition, seed, what,
-          accuracy``.
-        - ``dose``: rank correlation of the length of positions with the step at which
-          paths are found (``by_ratio``). Columns: ``seed, by_ratio``.
-        - ``grid``: Spearman's ρ of cosine and hops, at even and at odd distances.
-          Columns: those of ``even``, and ``pairs, which``.
+        - ``curves``: a row per run on the path-star and step: accuracies on held-out
+          leaves of the hardest (first) token, ``hardest``, of the whole path,
+          ``exact``, and of the last token, ``easiest_last``; ``trained``, the whole
+          path of trained leaves; ``chance`` of the hardest token; ``panel`` is the
+          group of conditions in the figure. Columns: ``world, model, condition, seed,
+          step, hardest, exact, easiest_last, trained, chance, panel``.
+        - ``shares``: a row per run of a GPT and step: the share of the state before the
+          first block that identifies the token
+          (:func:`inweights.probes.token_share.token_share`). Columns: those of
+          ``share``, and ``panel``.
+        - ``final``: a row per run on the path-star at its end: accuracies on held-out
+          leaves of the hardest (first) token, ``hardest``, of the whole path,
+          ``exact``, and of the last token, ``easiest_last``; ``trained``, the whole
+          path of trained leaves; ``chance`` of the hardest token; the initial
+          ``ratio``, ``gradient`` and ``share`` (as ``began``) of the token share;
+          ``nearest``, the share of leaves whose own first node is nearest; and
+          ``half``, the step at which the hardest token has an accuracy of a half (one
+          more than the last if it never has). Columns: ``world, model, condition, seed,
+          step, hardest, exact, easiest_last, trained, chance, ratio, gradient, began,
+          nearest, half``.
+        - ``drowned``: the rows of ``final`` of the GPT with the positions N(0, 1) and
+          sinusoidal, which are longer than the token embeddings. Columns: as in
+          ``final``.
+        - ``ends``: a row per condition of the GPT, seed and ``what`` (``hardest``,
+          ``trained``, ``nearest``), with its value as ``accuracy``. Columns:
+          ``condition, seed, what, accuracy``.
+        - ``dose``: a row per seed: rank correlation, over the three initial scales of
+          learned positions, of ``ratio`` and ``half`` (``by_ratio``). Columns: ``seed,
+          by_ratio``.
+        - ``grid``: a row per run on the grid and ``pairs`` (even or odd hops apart):
+          Spearman's ρ of cosine and hops; ``which`` is model and condition. Columns:
+          those of ``even``, and ``pairs, which``.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)

@@ -48,8 +48,8 @@ class Settings(iw.Config):
         replicas: Number of replicas of the short trainings.
         tried: Number of updates of the short trainings, as a share of the updates of
             ``predict --by training``.
-        emb_mlp: Training of Emb-MLP.
-        gpt: Training of GPT.
+        emb_mlp: Settings of Emb-MLP and its training.
+        gpt: Settings of the GPT and its training.
     """
 
     later = {"others": OTHERS, "tried": 1.0}
@@ -71,7 +71,16 @@ class Settings(iw.Config):
     )
 
     def worlds(self) -> dict[tuple[str, float], experiments.WorldConfig]:
-        """Return all worlds, by the name of their family and their fraction of identities."""
+        """Return all worlds, by the name of their family and their fraction of identities.
+
+        Returns:
+            Configs by pairs such as ``("popularity 0.7", 0.5)``, ``("permuted, C = 1",
+            1.0)`` or ``("real: people", 0.5)``.
+
+        Raises:
+            ConfigError: A name in ``others`` is unknown, or the numbers do not define a
+                world.
+        """
         of = partial(msgspec.structs.replace, self.drawn)
         found: dict[tuple[str, float], experiments.WorldConfig] = {
             ("drawn evenly", 0.5): of()
@@ -120,13 +129,21 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``world``, ``identity`` (0.5, 0, 1), ``model`` (Emb-MLP,
-        GPT); the measures ``trained`` (:func:`inweights.probes.margins`) and
+        Trials with the labels ``world`` (name of a family of :meth:`Settings.worlds`),
+        ``identity`` (fraction of bridges with an identity: 0.5, 0, 1), ``model``
+        (Emb-MLP, GPT); the measures ``trained`` (:func:`inweights.probes.margins`) and
         ``accuracy`` (:func:`inweights.probes.accuracy`); the computations ``predicted``
         (:func:`~inweights.theory.prediction.predict.predicted_queries`), ``softly``
         (:func:`~inweights.theory.prediction.predict.predicted_queries`) and ``tried``
-        (:func:`~inweights.audit.prediction.by_training.trained_queries`). Values of
-        labels are those of the default settings.
+        (:func:`~inweights.audit.prediction.by_training.trained_queries`), all for each
+        seed: ``predicted`` by program (2) (Identity Bridge §4.3), ``softly`` by the
+        soft program with a weight decay for each model, and ``tried`` by short
+        trainings, of some families.
+
+    Raises:
+        ConfigError: A name in ``others`` is unknown, or the numbers do not define a
+            world.
+        DataError: A file of ``knowledge`` cannot be read.
     """
     models: dict[str, tuple[experiments.ModelConfig, iw.Curriculum]] = {
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
@@ -186,12 +203,18 @@ program, soft, short = (error.at(forecaster=one) for one in (PROGRAM, SOFT, TRAI
 
 
 def above(one: str, other: str, model: str) -> experiments.Score:
-    """Return the difference of the areas of two predictors, if half of the bridges have identities.
+    """Return the difference of the areas under the ROC curve of two predictors.
+
+    The worlds are those in which half of the bridges have identities.
 
     Args:
-        one: Name of the predictor.
-        other: Name of the other one.
-        model: Label of the trained model.
+        one: Name of the predictor, such as ``soft program``; with ``other``, a ``pair``
+            of the table ``above``.
+        other: Name of the predictor whose area is subtracted.
+        model: Label of the trained model: ``Emb-MLP`` or ``GPT``.
+
+    Returns:
+        A score of the column ``gain``.
     """
     return experiments.number(
         "above", "gain", identity=0.5, model=model, pair=f"{one} above {other}"

@@ -36,12 +36,12 @@ class Settings(iw.Config):
         own: Graphs of your own, by the name that figures show; by default none.
         width: Width of the trained architectures; associative storage needs about as
             much width as the graph has nodes.
-        steps: Updates of each trained architecture.
+        steps: Number of updates of each trained architecture.
         rate: Learning rate of the trained architectures.
         frozen_rate: Learning rate of associative storage.
-        descent: Settings of Node2Vec's descent.
-        looks: About how many times each training is recorded; about 40 of the
-            recordings are saved as frames.
+        descent: Settings of Node2Vec and its gradient descent.
+        looks: Approximate number of recordings during a training; about 40 of them are
+            stored as frames.
         draws: Number of random embeddings in each null distribution.
 
     Raises:
@@ -74,10 +74,13 @@ class Settings(iw.Config):
         """Return the training of an architecture, which is the same on every graph.
 
         Args:
-            architecture: One of
-                :data:`~inweights.recipes.geometric_memory.common.ARCHITECTURES`.
+            architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative``.
             pooled: Whether the edges that leave a node are one sequence, which saves
-                time and memory in large graphs; the loss is the same up to rounding.
+                time and memory in large graphs; the loss is the same up to rounding. By
+                default not.
+
+        Returns:
+            The settings, with the condition ``ours``.
         """
         rate = self.frozen_rate if architecture == gm.FROZEN else self.rate
         return gm.Training(
@@ -90,7 +93,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the trials of every architecture on every graph, recorded while they train.
+    """Plan a recorded training of every architecture on every graph.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``own`` and ``width``;
@@ -98,15 +101,19 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (karate-club, florentine-families,
-        davis-southern-women, les-miserables), ``architecture`` (associative, TinyNN,
-        TinyGPT, TinySSM, Node2Vec); the measures ``recall``
-        (:func:`inweights.probes.graph_recall`), ``correlation``
-        (:func:`inweights.probes.hop_correlation` with ``draws=200``), ``film``
-        (:func:`inweights.probes.snapshot`; during training, first seed only) and
-        ``far`` (:func:`inweights.probes.hop_correlation` with ``least=2``,
-        ``draws=200``); the computation ``links``
-        (:func:`~inweights.recipes.beyond.real_graphs._listed`). Values of labels are
-        those of the default settings.
+        davis-southern-women, les-miserables, and names of ``own``), ``architecture``
+        (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT; TinySSM: a Mamba;
+        Node2Vec); the measures ``recall`` (:func:`inweights.probes.graph_recall`),
+        ``correlation`` (:func:`inweights.probes.hop_correlation`), ``far`` (the same
+        over pairs that are no neighbours; not of Node2Vec) and ``film``
+        (:func:`inweights.probes.snapshot`; during training, first seed only); the
+        computation ``links`` by ``graph``, its edges by the names of their ends. Values
+        of labels are those of the default settings.
+
+    Raises:
+        ConfigError: A graph has more than 10,000 nodes, or all its connected nodes are
+            neighbours.
+        DataError: A file of a graph cannot be read.
     """
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}

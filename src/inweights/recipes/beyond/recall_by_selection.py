@@ -33,7 +33,15 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
     relations: int = 4
 
     def build(self, seed: int = 0) -> World:
-        """Build the world; facts of new subjects have the role ``new``."""
+        """Draw the world: for each relation a random bijection from subjects to attributes.
+
+        Args:
+            seed: Root seed of the bijections; by default 0.
+
+        Returns:
+            A world of facts ``(subject, relation) → attribute`` with the roles
+            ``known`` and ``new`` (of the new subjects), without queries.
+        """
         rng = Streams(seed).numpy(WORLD, "bijections")
         groups = {
             "known": self.n,
@@ -60,13 +68,14 @@ class Settings(iw.Config):
     Values for other scales are in ``recall_by_selection.toml``.
 
     Attributes:
-        sizes: Numbers of subjects; there are as many attributes.
+        sizes: Numbers of known subjects; there is the same number of attributes.
         widths: Widths of the models, at every size.
         relations: Number of relations at every size.
-        transferred: World whose new subjects are learnt after the known ones.
+        transferred: Config of the world whose new subjects are trained after the known
+            ones.
         width: Width of the models that learn new subjects.
         decay: Weight decay of the models that learn known and new subjects.
-        steps: Updates of a phase.
+        steps: Number of updates of a phase.
         rate: Peak learning rate.
     """
 
@@ -88,11 +97,16 @@ def plan(settings: Settings) -> Plan:
             ``relations``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``n`` (8, 32, 128), ``width``, ``arm`` (swept; known; new
-        embeddings; new embeddings, random block); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`) and ``transferred``
+        Trials with the labels ``n`` (number of subjects: 8, 32, 128), ``width``,
+        ``arm`` (``swept``: known subjects at every width; at one width ``known``: known
+        subjects; ``new embeddings``: then new subjects, by training embeddings alone;
+        ``new embeddings, random block``: the same with a random frozen block); the
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``transferred``
         (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
         ``arm`` known). Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: A number is out of range for the model or its training.
     """
     worlds = [Bijections(n=n, relations=settings.relations) for n in settings.sizes]
     trials = [
@@ -152,14 +166,15 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
     """Measure how well embeddings of subjects are linear in the head's vectors of their attributes.
 
     Args:
-        model: ``R`` replicas.
-        worlds: One world per replica.
+        model: A GPT with an untied head and ``R`` replicas.
+        worlds: One world of :class:`Bijections` per replica.
 
     Returns:
-        A row for each replica: ``explained``, the share of the variance of an eighth of
-        the known subjects that a linear fit to the other seven eighths explains;
-        ``zero_shot``, the recall of new subjects with embeddings computed by a fit to
-        all known ones.
+        One row per replica, with the columns ``replica``; ``explained``, the share of
+        the variance of the embeddings of an eighth of the known subjects that a linear
+        fit to the other seven eighths explains (mean over the eighths; at most 1); and
+        ``zero_shot``, the recall of new subjects whose embeddings are computed by a fit
+        to all known ones. The model is not changed.
     """
     import torch
 
@@ -216,12 +231,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``explained, zero_shot``). All have the columns ``n, width, arm, seed``.
 
     Returns:
-        - ``swept``: recall of known facts at every size and width. Columns: ``n, width,
-          arm, seed, role, recall, subjects``.
-        - ``needed``: the least ``width`` with full recall (twice the largest width if
-          there is none), and its ``growth``, divided by that of the smallest size.
-          Columns: ``n, seed, width, growth``.
-        - ``recall``: recall of known and of new subjects. Columns: as in ``swept``.
+        - ``swept``: a row per run: ``recall`` (accuracy) of known facts at every size
+          and width; ``subjects`` is the size in words. Columns: ``n, width, arm, seed,
+          role, recall, subjects``.
+        - ``needed``: a row per size and seed: the least ``width`` with a recall of .99
+          or more (twice the largest width if there is none), and its ``growth``,
+          divided by that of the smallest size. Columns: ``n, seed, width, growth``.
+        - ``recall``: a row per run of the other arms and role (``known``, ``new``): its
+          ``recall``. Columns: as in ``swept``.
     """
     recall = tables["accuracy"].select(
         "n", "width", "arm", "seed", "role", recall="accuracy"

@@ -31,11 +31,13 @@ class Change(iw.Config):
     """The differences between a condition and plain AdamW in fp32.
 
     Attributes:
-        name: What the tables call it.
-        precision: Of matrix products.
-        noise: Gradient noise, a share of the gradient's root mean square.
-        epsilon: AdamW's ``ε``.
-        second: AdamW's ``β₂``.
+        name: Label ``change`` of the condition in the tables.
+        precision: Precision of matrix products: ``fp32``, ``bf16`` or
+            ``bf16-emulated``.
+        noise: Standard deviation of noise added to the gradient, as a fraction of the
+            gradient's root mean square.
+        epsilon: ``ε`` of AdamW.
+        second: ``β₂`` of AdamW, the decay rate of its second moment.
     """
 
     name: str = FP32
@@ -95,11 +97,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``change`` (fp32, bf16, noise .1, ε 1e-3, β₂ .9),
-        ``width`` (64, 128); the measures ``order``
-        (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training) and
-        ``margin`` (:func:`inweights.probes.geometric_margin` with ``draws=1``; during
-        training). Values of labels are those of the default settings.
+        Trials with the labels ``change`` (fp32: plain AdamW; bf16; noise .1; ε 1e-3; β₂
+        .9: as :class:`Change` explains), ``width`` (of TinyNN: 64, 128); the measures
+        ``order`` (:func:`inweights.probes.hop_correlation` with ``draws=1``; during
+        training) and ``margin`` (:func:`inweights.probes.geometric_margin` with
+        ``draws=1``; during training). Values of labels are those of the default
+        settings.
+
+    Raises:
+        ConfigError: A number is out of range for the model or its training.
     """
     trials = []
     for point, change in product(settings.points, settings.changes):
@@ -141,10 +147,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,
-          their difference (``lost``), ``life`` (the last step with ρ at most
-          :data:`ORDER`, as a share of all steps) and ``margin``. Columns: ``change,
-          seed, width, last, best, life, margin, lost``.
-        - ``order``: ρ by step. Columns: those of the measured ``order``, and ``panel``.
+          ``lost`` (last minus best), ``life`` (the last step with ρ at most
+          :data:`ORDER`, -.1, as a share of all steps; 0 if there is none) and
+          ``margin`` (mean over nodes of the margin of the smallest neighbour, at the
+          end). Columns: ``change, seed, width, last, best, life, margin, lost``.
+        - ``order``: a row per run and step but 0: ρ; ``panel`` is the width in words.
+          Columns: those of the measured ``order``, and ``panel``.
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)

@@ -31,7 +31,7 @@ class Settings(iw.Config):
     Attributes:
         n: Number of pairs.
         told: Numbers of pairs whose reversal is trained.
-        training: The models and how they are trained.
+        training: Settings of the models and their training.
     """
 
     n: int = 20
@@ -47,10 +47,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``beside`` (nothing, targets, identities, both), ``told``
-        (0, 10), ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``
+        Trials with the labels ``beside`` (what is trained besides the forward facts:
+        ``nothing``; ``targets``: facts whose answers are the entities; ``identities``;
+        ``both``), ``told`` (number of pairs whose reversal is trained: 0, 10),
+        ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``
         (:func:`inweights.probes.accuracy`). Values of labels are those of the default
         settings.
+
+    Raises:
+        ConfigError: There are more reversals than pairs.
     """
     trials = []
     for beside, world in BESIDE.items():
@@ -80,9 +85,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``.
 
     Returns:
-        - ``reversals``: a row per run, with ``accuracy`` over all outputs and
-          ``accuracy_among`` the subjects. Columns: those of ``accuracy``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
+        - ``reversals``: a row per run: the accuracy on the reversals that are not
+          trained, over all outputs (``accuracy``) and among the subjects
+          (``accuracy_among``). Columns: those of ``accuracy``.
+        - ``memorised``: a row per run: accuracy on the facts of its least known role.
           Columns: ``model, beside, told, seed, accuracy``.
     """
     return {

@@ -36,6 +36,12 @@ _PRODUCTS = ("BCDE", "ACDE", "ABDE", "ABCE")
 def design() -> dict[str, list[int]]:
     """Return the level, -1 or 1, of each factor in each of the 32 cells of the design.
 
+    Factors are the keys of :data:`FACTORS`. Five columns are crossed, four are products
+    of them (resolution IV).
+
+    Returns:
+        For each factor, 32 levels, one per cell.
+
     Example:
         >>> levels = np.array(list(design().values()))
         >>> levels.shape, bool((levels @ levels.T == 32 * np.eye(9)).all())
@@ -72,11 +78,16 @@ def plan(settings: Settings) -> Plan:
             each.
 
     Returns:
-        Trials with the labels ``cell``, ``rate`` (0.5, 2), ``random_offset``,
-        ``tied_head``, ``small_initialisation``, ``decay`` (0, 0.1), ``layers`` (4, 2),
-        ``width`` (64, 32), ``steps`` (560, 280), ``facts`` (20, 10); the measure
-        ``accuracy`` (:func:`inweights.probes.accuracy`). Values of labels are those of
-        the default settings.
+        Trials with the labels ``cell`` (0 to 31) and the value of each factor in the
+        cell: ``rate`` (times 0.064 / width: 0.5, 2), ``random_offset`` (of positions:
+        False, True), ``tied_head`` (False, True), ``small_initialisation`` (False,
+        True), ``decay`` (weight decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32, 64),
+        ``steps`` (280, 560), ``facts`` (number ``N`` of subjects: 10, 20); the measure
+        ``accuracy`` (:func:`inweights.probes.accuracy`). Labels are the full values,
+        also if ``shrink`` divides them.
+
+    Raises:
+        ConfigError: ``shrink`` is too large for the model or its training.
     """
     levels = design()
     trials = []
@@ -124,18 +135,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``.
 
     Returns:
-        - ``composed``: accuracy on compositions of every run. Columns: those of
+        - ``composed``: a row per run: accuracy on the compositions. Columns: those of
           ``accuracy``.
-        - ``recall``: the accuracy of each run on the facts of its least known role.
+        - ``recall``: a row per run: accuracy on the facts of its least known role.
           Columns: ``cell, seed, recall``.
-        - ``effects``: a row per term and seed: mean accuracy at the high level minus
-          that at the low one. Columns: ``term, order, seed, effect``.
+        - ``effects``: a row per term (a factor, or a pair of factors; ``order`` is 1 or
+          2) and seed: mean accuracy of the cells at the high level minus that at the
+          low one. Of pairs with the same column in the design, only the first is
+          listed. Columns: ``term, order, seed, effect``.
         - ``main_effects``: ``effects`` of single factors. Columns: ``term, order, seed,
           effect, what``.
-        - ``shares``: share of the variance between cells that each term explains, with
-          ``low`` and ``high``. Columns: ``term, order, share, low, high``.
-        - ``shares_by_seed``: the same within each seed, of the largest terms. Columns:
-          ``term, seed, share, what``.
+        - ``shares``: a row per term, largest first: ``share`` of the variance between
+          cells that it explains, with ``low`` and ``high``, its 95% interval from
+          resampled seeds. Columns: ``term, order, share, low, high``.
+        - ``shares_by_seed``: a row per seed and each of the 12 largest terms: the same
+          share within this seed. Columns: ``term, seed, share, what``.
     """
     queries = compositions(tables["accuracy"])
     known = where_known(queries, tables["accuracy"], ["cell"])

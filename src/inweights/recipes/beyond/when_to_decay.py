@@ -73,7 +73,14 @@ class Settings(iw.Config):
                 ``after`` (the second) or ``throughout``.
             decayed: The decayed parameters: ``matrices`` (all but norms and biases) or
                 ``all``.
-            width: Width of the model, to which the rate is inversely proportional.
+            width: Width of the model, to which the learning rate is inversely
+                proportional.
+
+        Returns:
+            Two phases with the same optimizer but for the weight decay.
+
+        Raises:
+            KeyError: ``when`` is unknown.
         """
         rate = self.rate * 64 / width
         # Both phases have the same optimizer but for the decay, so that only when it
@@ -94,7 +101,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the trials: each head, with decay in different phases and on different parameters.
+    """Plan each head, with decay in different phases and on different parameters.
 
     At width ``settings.width`` every combination of a head, the phases with decay and
     the decayed parameters is trained. At ``settings.other_widths`` only a tied head is
@@ -105,11 +112,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``head`` (tied, untied), ``width`` (64, 32, 128),
-        ``decayed`` (norms and biases spared, everything decays), ``when`` (never,
-        during, after, throughout); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
-        settings.
+        Trials with the labels ``head`` (tied, untied), ``width`` (64; 32, 128),
+        ``decayed`` (``norms and biases spared``, ``everything decays``), ``when``
+        (phases with weight decay: ``never``, ``during`` the first, ``after`` it,
+        ``throughout``); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
+        Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: A number is out of range for the world or the model.
     """
     spared: tuple[Decayed, ...] = ("matrices",)
     arms: list[tuple[bool, int, str, Decayed]] = []
@@ -146,14 +156,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``.
 
     Returns:
-        ``runs``, a row per run, and ``gain``, the same with ``gain`` in accuracy; it is
-        not a number for runs that do not know their facts (accuracy on a role of facts
-        is below :data:`KNOWN`, .99), or whose control does not. Columns of ``runs``:
-        ``head, width, decayed, when, seed, part, role, distribution, statements,
-        accuracy, accuracy_among, chance, loss, right_answers, recall, panel``. Columns
-        of ``gain``: ``head, width, decayed, when, seed, part, role, distribution,
-        statements, accuracy, accuracy_among, chance, loss, right_answers, recall,
-        gain``.
+        - ``runs``: a row per run: accuracy on the compositions, and ``recall`` of the
+          least known role of facts; ``panel`` is head and width. Columns: those of
+          ``accuracy``, and ``recall, panel``.
+        - ``gain``: a row per run: the same, with ``gain``, the accuracy minus that of
+          the same head, width and seed without decay (0 for the latter itself).
+          ``accuracy`` and ``gain`` are NaN if the recall of the run, or of the run
+          without decay, is below :data:`KNOWN` (.99). Columns: those of ``accuracy``,
+          and ``recall, gain``.
     """
     answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})

@@ -61,6 +61,9 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects and of objects.
         every: Steps between measurements.
         base: The run that every axis changes in one respect.
+
+    Raises:
+        ConfigError: A name in ``axes`` is unknown.
     """
 
     axes: tuple[str, ...] = tuple(AXES)
@@ -81,11 +84,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``axis``, ``value``, ``init`` (standard, small),
-        ``world`` (C = 1, C = 2, no identity); the measures ``accuracy``
+        Trials with the labels ``axis`` and ``value`` (the setting that differs from the
+        base run, and its value in words: keys of :data:`AXES`), ``init``
+        (initialisation: standard, small), ``world`` (``C = 1`` and ``C = 2``, with
+        identities; ``no identity``, C = 1); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`; during training) and ``alignment``
-        (:func:`inweights.probes.alignment`; during training). Values of labels are
-        those of the default settings.
+        (:func:`inweights.probes.alignment`; during training), every ``every`` steps.
+        Values of labels are those of the default settings.
+
+    Raises:
+        ConfigError: A number is out of range for a world or the model.
     """
     base = settings.base
     n = settings.n
@@ -144,12 +152,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``map_harder``: ``final`` with identity at the higher complexity. Columns: as
           in ``map_c1``.
         - ``map_without``: ``final`` without identity. Columns: as in ``map_c1``.
-        - ``final``: a row per run at its last step: ``accuracy``, and ``contrast`` and
-          ``nearest`` of the alignment. Columns: as in ``map_c1``.
-        - ``alignment_tells``: correlation of accuracy and contrast over the runs with
-          identity. Columns: ``world, seed, correlation``.
-        - ``leads``: the number of steps by which alignment precedes accuracy
-          (half-times), for runs that compose. Columns: ``axis, value, init, world,
+        - ``final``: a row per run at its last step: accuracy on the compositions, and
+          ``contrast`` and ``nearest`` of the alignment at the query (means over the
+          blocks). Columns: as in ``map_c1``.
+        - ``alignment_tells``: a row per world with identities and seed: correlation
+          (Pearson's) of accuracy and contrast over the runs. Columns: ``world, seed,
+          correlation``.
+        - ``leads``: a row per run with identities whose accuracy is at least a half:
+          the half-times of accuracy (``answered``) and of ``nearest`` (``aligned``),
+          and ``lead``, the first minus the second. Columns: ``axis, value, init, world,
           seed, answered, aligned, lead``.
     """
     runs = [*LABELS, "seed"]

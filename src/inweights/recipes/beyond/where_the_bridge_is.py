@@ -23,8 +23,9 @@ class Settings(iw.Config):
         world: World in which each bridge leads to two objects, by two last relations.
         heads: Heads that are trained: ``untied``, ``tied`` or both.
         gpt: Config of the GPT; ``heads`` sets its head.
-        phase: Training of the GPT.
-        controls: Names of the controls.
+        phase: Settings of the only phase of the GPT's training.
+        controls: Names of the controls (:func:`inweights.experiments.with_controls`):
+            ``no-bridge`` (the same without identities) and ``untrained``.
     """
 
     world: iw.TwoHop = iw.TwoHop(
@@ -49,11 +50,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``head`` (untied, tied), ``control`` (none, no-bridge,
-        untrained); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
-        ``carries`` (:func:`inweights.probes.carries`) and ``patching``
+        Trials with the labels ``head`` (untied, tied), ``control`` (``none``: the model
+        itself; ``no-bridge``: trained without identities; ``untrained``); the measures
+        ``accuracy`` (:func:`inweights.probes.accuracy`), ``carries``
+        (:func:`inweights.probes.carries`) and ``patching``
         (:func:`inweights.probes.activation_patching`). Values of labels are those of
         the default settings.
+
+    Raises:
+        ConfigError: A control is unknown, or the world does not fit the model.
     """
     trials = [
         Trial(
@@ -71,7 +76,12 @@ def plan(settings: Settings) -> Plan:
 
 
 def patching() -> Measure:
-    """Return the measure of activation patching, for comparison."""
+    """Return the measure ``patching`` of activation patching, for comparison.
+
+    Returns:
+        The measure, with :func:`inweights.probes.activation_patching`, at the end of
+        training.
+    """
     return Measure(name="patching", probe=iw.probes.activation_patching)
 
 
@@ -89,19 +99,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed, statements``.
 
     Returns:
-        - ``shares``: shares of ``carried`` bridge, relation and answer at the last
-          position, by depth. Columns: ``head, control, seed, depth, carried, share``.
-        - ``places``: what every state carries in the models that are not controls.
+        - ``shares``: a row per run, depth and ``carried`` (``bridge``, ``relation``,
+          ``answer``): the ``share`` of queries for which the state at the last position
+          carries it (:func:`inweights.probes.carries`). Columns: ``head, control, seed,
+          depth, carried, share``.
+        - ``places``: the rows of ``carries`` of the models that are not controls.
           Columns: those of ``carries``.
-        - ``after``: the largest shares beyond the first depth. Columns: ``head,
-          control, seed, bridge, relation, answer``.
-        - ``largest``: the largest share of bridge or answer over all states
-          (``either``). Columns: ``head, control, seed, either``.
-        - ``compositions``: accuracy on compositions. Columns: those of ``accuracy``.
-        - ``memorised``: the accuracy of each run on the facts of its least known role.
+        - ``after``: a row per run: the largest shares over the places of depth 2 and
+          more. Columns: ``head, control, seed, bridge, relation, answer``.
+        - ``largest``: a row per run: the largest share of bridge or answer over all
+          states (``either``). Columns: ``head, control, seed, either``.
+        - ``compositions``: a row per run: accuracy on the compositions. Columns: those
+          of ``accuracy``.
+        - ``memorised``: a row per run: accuracy on the facts of its least known role.
           Columns: ``head, control, seed, accuracy``.
-        - ``influence``: the effect of patching in models without identities, divided by
-          that with identities (``part``). Columns: those of ``patching``, and
+        - ``influence``: a row per run without identities: the effect of patching after
+          ``block.2`` at the last position, that with identities (``whole``), and
+          ``part``, the first divided by the second. Columns: those of ``patching``, and
           ``whole``.
     """
     carries = tables["carries"]

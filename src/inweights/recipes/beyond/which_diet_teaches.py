@@ -60,6 +60,9 @@ class Settings(InventedSettings):
         hold_out: Share of the bridges whose chains no strategy states.
         rates: Learning rates of the conditions that learn best at another rate than
             that of ``tuning``, by name.
+
+    Raises:
+        ConfigError: A name in ``conditions`` or ``rates`` is unknown.
     """
 
     world: Invented = Invented(people=12, towns=6, countries=6)
@@ -82,9 +85,11 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The computations ``before``
-        (:func:`~inweights.recipes.shared.language.strategies.known_before`) and
-        ``after`` (:func:`~inweights.recipes.shared.language.strategies.teach`), with
-        the labels ``condition``. Values of labels are those of the default settings.
+        (:func:`~inweights.recipes.shared.language.strategies.known_before`: general
+        questions to the untrained model; once, without labels) and ``after``
+        (:func:`~inweights.recipes.shared.language.strategies.teach`), for each seed,
+        with the label ``condition``: the strategies of ``augment`` that state the
+        facts, keys of :data:`CONDITIONS`.
     """
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [
@@ -132,16 +137,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, runs_on, repeats, spilled, nats``.
 
     Returns:
-        - ``accuracy``: a row per run and kind of question (``what``); ``excess`` is the
-          accuracy minus chance. Columns: ``condition, seed, what, accuracy, chance,
+        - ``accuracy``: a row per run and kind of question (``what``, as in
+          :func:`~inweights.recipes.shared.language.strategies.teach`; ``, told`` or ``,
+          held`` is added to ``composition`` and ``steps`` by whether a strategy may
+          state the chain), with the accuracy, ``chance`` and ``excess``, the first
+          minus the second. Columns: ``condition, seed, what, accuracy, chance,
           excess``.
-        - ``shown``: the same with the labels and in the order of the figure. Columns:
-          as in ``accuracy``.
-        - ``kept``: the share of general knowledge that is ``lost``, and the ``rise`` of
-          the loss on other text in bits per token. Columns: ``condition, seed, lost,
-          rise, repeats, spilled, trained, loss``.
-        - ``wrong``: the share of answers that name a wrong entity of the world.
-          Columns: ``condition, seed, what, wrong``.
+        - ``shown``: the rows of the kinds in :data:`WORDS`, in the words and the order
+          of the figure. Columns: as in ``accuracy``.
+        - ``kept``: a row per run: the share of general knowledge that is ``lost``; the
+          ``rise`` of the loss on other text, in bits per token; the shares of general
+          answers that repeat themselves (``repeats``) or begin with a trained name
+          (``spilled``); and number of tokens (``trained``) and ``loss`` of the
+          fine-tuning. Columns: ``condition, seed, lost, rise, repeats, spilled,
+          trained, loss``.
+        - ``wrong``: a row per run and kind of question: the share of answers in words
+          that begin with a wrong name of the world. Columns: ``condition, seed, what,
+          wrong``.
     """
     after = tables["after"]
     before = tables["before"]
@@ -196,11 +208,14 @@ wrong = share("wrong", "wrong").at(what="composition, held")
 
 
 def gain(what: str, condition: str) -> Score:
-    """Return the accuracy of a condition minus that of the control.
+    """Return the score of the accuracy in a condition minus that of the control.
 
     Args:
-        what: Kind of question.
-        condition: Label of the condition.
+        what: Kind of question, a value of the column ``what``.
+        condition: Label of the condition, a key of :data:`CONDITIONS`.
+
+    Returns:
+        The difference of the two scores.
     """
     asked = accuracy.at(what=what)
     return asked.at(condition=condition) - asked.at(condition="control")
