@@ -237,7 +237,7 @@ def test_a_language_model_is_asked_layer_by_layer(capsys, tmp_path: Path) -> Non
         (["--embedding", "no.vec"], "there is no file no.vec"),
         (
             ["--embedding", "a.vec", "--model", "@tiny"],
-            "give either --embedding or --model",
+            "give --embedding or --model, not both",
         ),
         (
             ["--embedding", "a.vec", "--prompt", "{name}"],

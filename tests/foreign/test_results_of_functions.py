@@ -66,11 +66,11 @@ def test_a_text_is_neither_drawn_nor_judged(tmp_path: Path) -> None:
         said, over={"at": [1.0, 2.0]}, seeds=2, runs=tmp_path, progress=False
     )
     with pytest.raises(
-        DataError, match="'result' holds text, which is neither drawn nor averaged"
+        DataError, match="'result' contains text, which is neither drawn nor averaged"
     ):
         iw.plot(table)
     with pytest.raises(
-        DataError, match="needs numbers as y, and column 'result' holds strings"
+        DataError, match="needs numbers as y, but column 'result' contains strings"
     ):
         iw.plot(table, y="result")
     is_one = iw.experiments.number("result", "result") >= 1.0

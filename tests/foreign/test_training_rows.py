@@ -86,11 +86,11 @@ def test_rows_that_no_format_has_are_named(tmp_path: Path) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         (
             {"messages": [*turn, *turn]},
-            "row 1: one question .* got user, assistant, user, assi",
+            "row 1: expected one question .* got user, assistant, user, assi",
         ),
         (
             {"messages": [turn[0]]},
-            "row 1: one question of a user and one answer .* got user;",
+            "row 1: expected one question of a user and one answer .* got user;",
         ),
         (
             {"messages": [{"role": "judge", "content": "x"}]},

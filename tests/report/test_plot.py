@@ -185,7 +185,9 @@ def test_intervals_stay_within_what_can_be() -> None:
 def test_text_where_numbers_are_drawn_is_refused(
     kind: str, options: dict[str, Any]
 ) -> None:
-    with pytest.raises(DataError, match="'role' holds strings; numeric columns: step"):
+    with pytest.raises(
+        DataError, match="'role' contains strings; numeric columns: step"
+    ):
         plot(
             kind,
             TABLE.select("replica", role=pl.lit("a"), step="step", accuracy="accuracy"),

@@ -104,7 +104,7 @@ def _do(words: Sequence[str]) -> object:
 def _wrong_letters(text: str) -> str:
     """Return what is wrong with the characters of the arguments; empty if nothing is."""
     if "\0" in text:
-        return "an argument holds the character NUL, which no name has"
+        return "an argument contains the character NUL, which no name may contain"
     # Python hands bytes that are no UTF-8 on as halves of surrogate pairs, which no
     # file can be written with.
     if any("\ud800" <= letter <= "\udfff" for letter in text):

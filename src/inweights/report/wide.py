@@ -100,8 +100,8 @@ def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
         else ""
     )
     raise DataError(
-        f"'{values}' has {first[chr(0) + 'len']} numbers for {where}, and a cell of a wide table "
-        f"holds one.{apart}"
+        f"'{values}' has {first[chr(0) + 'len']} numbers for {where}, but a cell of a wide table "
+        f"has one.{apart}"
     )
 
 

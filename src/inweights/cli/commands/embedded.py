@@ -75,7 +75,7 @@ class Vectors:
                     raise ConfigError(f"--{name} requires --embedding or --model")
             return False
         if self.embedding is not None and self.model is not None:
-            raise ConfigError("give either --embedding or --model")
+            raise ConfigError("give --embedding or --model, not both")
         if self.embedding is not None and self.prompt is not None:
             raise ConfigError(
                 "--prompt requires --model; it has no effect on an --embedding"

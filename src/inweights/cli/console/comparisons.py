@@ -144,7 +144,7 @@ def standings(
         return
     if rows.is_empty():
         out.print(
-            "no stored rows yet; 'inweights run league' makes those of the standing models"
+            "no stored rows yet; 'inweights run league' computes those of the library's models"
         )
         return
     whole = rows.filter(hops="all")
@@ -202,7 +202,7 @@ def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
     elif others.is_empty():
         out.print(f"the same {plural(len(scores), 'score')} again")
     else:
-        out.print(f"{len(others)} of {plural(len(scores), 'score')} are others now")
+        out.print(f"{len(others)} of {plural(len(scores), 'score')} are different now")
         for row in others.head(8).iter_rows(named=True):
             out.print(
                 "  " + ", ".join(f"{name} {value}" for name, value in row.items())

@@ -122,7 +122,7 @@ class Measure:
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured: whether it has the labels that :attr:`where` names."""
+        """Return whether a trial is measured, since it has the labels that :attr:`where` names."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()

@@ -146,8 +146,8 @@ def _frames(facts: pl.DataFrame, prompts: Mapping[int, str]) -> dict[str, str]:
             frames[relation] = prompt.replace(subject, _SUBJECT)
     if not frames:
         raise DataError(
-            "no training text names the subject of its fact once, so that questions about other "
-            "names cannot be made of them"
+            "no training text contains the subject of its fact exactly once, so that no questions "
+            "about other names can be made"
         )
     return frames
 

@@ -67,8 +67,8 @@ def check_finished(target: Path) -> None:
     begun = [of(target) for of in (state_of, texts_of, lock_of)]
     if any(path.exists() for path in begun):
         raise DataError(
-            f"the fine-tuning of {target} is not finished, and the folder appears at its end; the "
-            "same 'inweights finetune' goes on where it was interrupted. 'inweights evaluate "
+            f"the fine-tuning of {target} is not finished; the folder is written at its end. "
+            "Repeat the same 'inweights finetune' to continue. 'inweights evaluate "
             f"{target} DATA --watch' scores the epochs of one with --keep-epochs"
         )
 

@@ -108,8 +108,8 @@ def require(
                 if table[name].dtype.is_numeric() and name not in (SEED, REPLICA)
             ]
             raise DataError(
-                f"the drawing '{drawing}' needs numbers as {option}, and column '{column}' holds "
-                f"{str(table[column].dtype).lower()}s; numeric columns: "
+                f"the drawing '{drawing}' needs numbers as {option}, but column '{column}' "
+                f"contains {str(table[column].dtype).lower()}s; numeric columns: "
                 f"{', '.join(fitting) or 'none'}"
             )
     if table.is_empty():
@@ -158,7 +158,8 @@ def refuse_mixed(
             break
     if len(found) > 1:
         raise DataError(
-            f"'{y}' holds numbers of several measures: {', '.join(found)}; the drawing '{drawing}' "
+            f"'{y}' contains numbers of several measures: {', '.join(found)}; the "
+            f"drawing '{drawing}' "
             f'would average them. Draw one, table.filter(measure="{found[0]}"), or tell them apart '
             'by facet="measure" or series="measure"'
         )

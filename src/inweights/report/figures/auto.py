@@ -166,8 +166,8 @@ class Auto:
         elif table[tidy.MEASURE].n_unique() > 1:
             names = ", ".join(map(str, table[tidy.MEASURE].unique(maintain_order=True)))
             raise DataError(
-                f'the table holds several measures: {names}; draw one, where={{"measure": …}}, or '
-                "name the number that they share, y"
+                f'the table contains several measures: {names}; draw one, where={{"measure": …}}, '
+                "or name the number that they share, y"
             )
         empty = [n for n in table.columns if table[n].null_count() == len(table)]
         return table.drop(*([] if tidy.MEASURE in split else [tidy.MEASURE]), *empty)
@@ -211,7 +211,7 @@ def _only_number(table: pl.DataFrame) -> str:
         texts = [name for name in after if table[name].dtype == pl.String]
         if texts:
             raise DataError(
-                f"the drawing 'auto' found no numeric column after 'seed'; '{texts[0]}' holds "
+                f"the drawing 'auto' found no numeric column after 'seed'; '{texts[0]}' contains "
                 "text, which is neither drawn nor averaged: return numbers beside it"
             )
         raise DataError(

@@ -96,7 +96,7 @@ class ThroughTime:
             if at not in self.steps:
                 near = min(self.steps, key=lambda step: abs(step - at))
                 raise DataError(
-                    f"nothing was measured at step {at}; the nearest measured is {near}"
+                    f"nothing was measured at step {at}; the nearest measured step is {near}"
                 )
 
     @cached_property

@@ -31,8 +31,8 @@ def requests(number: int, tokens: int, kept: Path) -> None:
         kept: File in which answers are stored.
     """
     out.print(
-        f"{plural(number, 'request')}, about {plural(tokens, 'token')} in all; answers are kept in "
-        f"{kept}",
+        f"{plural(number, 'request')}, about {plural(tokens, 'token')} in all; answers are "
+        f"stored in {kept}",
         soft_wrap=True,
     )
 
