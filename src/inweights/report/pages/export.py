@@ -135,11 +135,11 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
             as formulas.
 
     Returns:
-        The text. Columns: ``id``; ``claim``, its sentence; ``place`` and ``source`` in
-        the paper; ``published``, the printed number; ``least`` and ``most``, the ends
-        of the target; ``verdict``; ``measured`` with its interval from ``low`` to
-        ``high`` at the confidence ``level``; ``seeds``, their number; ``condition``;
-        and ``case``, the deciding one.
+        The text. Columns: ``id``; ``claim``, its sentence; ``place`` in the paper;
+        ``source``, the paper or ``ours``; ``published``, the printed number; ``least``
+        and ``most``, the ends of the target; ``verdict``; ``measured`` with its
+        interval from ``low`` to ``high`` at the confidence ``level``; ``seeds``, their
+        number; ``condition``; and ``case``, the deciding one.
     """
     named = {
         "claim": "text",
