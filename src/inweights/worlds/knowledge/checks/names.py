@@ -63,8 +63,8 @@ def is_literal(name: str) -> bool:
 def alias_groups(names: Sequence[str]) -> list[list[int]]:
     """Group names that differ only in case, accents, spaces or punctuation.
 
-    Dates and numbers are never in a group, and a sign at the end is significant: ``A+``
-    is not ``A-``.
+    Dates, numbers and placeholders are never in a group, and a sign at the end is
+    significant: ``A+`` is not ``A-``.
 
     Args:
         names: Names to compare.

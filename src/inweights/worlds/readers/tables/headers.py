@@ -72,8 +72,8 @@ def places_of(
 ) -> dict[str, int] | None:
     """Return the index of the column of each role, by the words of a header.
 
-    Case, accents and punctuation do not matter. If the words name all needed roles but
-    one and a single column is left, that column gets the role.
+    Case, accents and punctuation do not matter. For facts, if the words name two of the
+    three roles and a single column is left, that column gets the third role.
 
     Args:
         names: Cells of a header, or keys of an object.
