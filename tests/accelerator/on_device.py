@@ -99,6 +99,12 @@ class OnAccelerator:
     # as a CPU.
     steps = 3 if PRETENDED else 20
 
+    if PRETENDED:  # every optimizer is there for one architecture: on_training.py
+
+        @pytest.mark.parametrize("kind", ["adamw"])
+        def test_replicas_train_as_single_models_do(self: Any, kind: Any) -> None:
+            ModelCase.test_replicas_train_as_single_models_do(self, kind)
+
     @torch.no_grad()
     def test_it_says_what_it_says_on_the_cpu(self: Any) -> None:
         model, tokens = self.build(), self.tokens(4, 3)

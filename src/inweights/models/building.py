@@ -170,8 +170,9 @@ def rebuilt(model: Model, state: Mapping[str, Tensor], replicas: int) -> Model:
         seeds=[0] * replicas,
         candidates=model.candidates.tolist(),
     )
+    made = made.to(model.candidates.device)
     fill(made, state)
-    return made.to(model.candidates.device)
+    return made
 
 
 def fill(model: Model, state: Mapping[str, Tensor]) -> None:
