@@ -12,13 +12,13 @@ from inweights.experiments import Outside, Plan
 from inweights.experiments.engine.plan import expand_plan
 from inweights.lm import FineTune, encode, load_model
 from inweights.recipes import get_recipe
+from inweights.recipes.shared.language.budget import fill_budget
 from inweights.recipes.shared.language.experiment import computations, tell_and_ask
 from inweights.recipes.shared.language.facts import (
     Facts,
     TrainingMix,
     asked_of,
     facts_of,
-    fill_budget,
     statements,
     trained_bridges,
 )

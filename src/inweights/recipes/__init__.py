@@ -59,17 +59,31 @@ _registered: dict[str, Recipe] = {}
 
 
 def recipe_names() -> tuple[str, ...]:
-    """Return the names of all recipes: built in, and registered by plugins."""
+    """Return the names of all recipes: built in, and registered by plugins.
+
+    Returns:
+        Full names, ``<paper>/<figure>``: the built-in ones in the order of the papers,
+        then the registered ones in the order of their registration.
+    """
     return (*_BUILT_IN, *(name for name in _registered if name not in _BUILT_IN))
 
 
 def is_built_in(name: str) -> bool:
-    """Return whether a recipe comes with the library."""
+    """Return whether a recipe comes with the library.
+
+    Args:
+        name: Full name of a recipe, such as ``demo/two-hop``; any other text gives
+            ``False``.
+    """
     return name in _BUILT_IN
 
 
 def full_name(name: str) -> str:
     """Return the full name of a recipe, given its full name or a last part that is unique.
+
+    Args:
+        name: Full name; last part of it (``fig2``), if only one recipe has it; or first
+            part (``demo``), if only one recipe has it and none has it as its last part.
 
     Raises:
         ConfigError: No recipe has the name, or several have it; the message lists the
@@ -113,6 +127,12 @@ def full_name(name: str) -> str:
 def recipes_like(part: str) -> tuple[str, ...]:
     """Return the names of recipes whose last part is ``part``, or else of those that contain it.
 
+    Args:
+        part: A full name, a last part, or any part of the names; empty for all.
+
+    Returns:
+        The full names, at least one.
+
     Raises:
         ConfigError: No name contains ``part``; the message suggests the most similar
             one.
@@ -130,8 +150,15 @@ def recipes_like(part: str) -> tuple[str, ...]:
 def get_recipe(name: str) -> Recipe:
     """Return a recipe, given its full name or a last part that is unique.
 
+    Args:
+        name: A name that :func:`full_name` knows.
+
+    Returns:
+        The recipe. A built-in one is loaded at the first call, with its TOML file.
+
     Raises:
-        ConfigError: No recipe has the name, or several have.
+        ConfigError: No recipe has the name, or several have it; the message lists the
+            recipes that fit.
     """
     name = full_name(name)
     return _registered[name] if name in _registered else _built_in(name)
@@ -146,6 +173,12 @@ def _built_in(name: str) -> Recipe:
 
 def register(recipe: Recipe) -> Recipe:
     """Register a recipe, so that ``inweights run`` finds it, and return it.
+
+    The recipe is known in this process; a plugin registers its recipes when it is
+    imported.
+
+    Args:
+        recipe: The recipe, whose name no other recipe has.
 
     Raises:
         ConfigError: A recipe of this name exists already.

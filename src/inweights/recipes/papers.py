@@ -27,13 +27,12 @@ class PaperEntry(Config):
 
     Attributes:
         title: Full name, or ``inweights`` for recipes of our own.
-        claims_of: Name by which claims refer to the paper, if it differs from the short
-            name.
+        claims_of: Name by which claims refer to the paper; by default the short name.
         notes: Notes on our own choices that several of its recipes share, by name.
         configs: Groups of settings that a scale of a recipe can include with ``use =
             "PAPER/NAME"``, by name.
-        citation: Fields of its BibTeX entry, and its ``key``. Unknown fields are left
-            out.
+        citation: Fields of its BibTeX entry, by name, and its ``key``; by default no
+            entry.
     """
 
     title: str
@@ -50,6 +49,9 @@ class _Papers(Config):
 @lru_cache(maxsize=1)
 def papers() -> Mapping[str, PaperEntry]:
     """Return every paper, by its short name, which is also the folder of its recipes.
+
+    Returns:
+        The entries of ``papers.toml``, in its order.
 
     Example:
         >>> papers()["geometric-memory"].title
@@ -68,10 +70,18 @@ def recipe(module: str) -> Recipe:
     are 2, 8 and 16 seeds at the scales ``smoke``, ``cpu`` and ``paper``.
 
     Args:
-        module: Full name of the module, whose folder is named for the paper.
+        module: Full name of the module, such as ``inweights.recipes.demo.two_hop``; its
+            folder is that of a paper of :func:`papers`.
+
+    Returns:
+        The recipe, which is not registered.
 
     Raises:
-        ConfigError: The module lacks one of these definitions, or the file is invalid.
+        ConfigError: The module lacks one of these definitions, the file is invalid,
+            file and code do not name the same claims, or a claim of a paper lacks its
+            source.
+        KeyError: The folder is none of a paper.
+        ModuleNotFoundError: There is no such module.
     """
     own = vars(importlib.import_module(module))
     for needed in ("SCORES", "Settings", "plan"):
@@ -110,7 +120,11 @@ def protocol(paper: str) -> PaperProtocol | None:
     """Return the settings that a paper and its code state; ``None`` if there is no such file.
 
     Args:
-        paper: Short name of the paper.
+        paper: Short name of the paper, such as ``geometric-memory``.
+
+    Returns:
+        The statements of the paper and its code (``protocol.toml`` in the folder of its
+        recipes).
 
     Raises:
         ConfigError: The file is invalid.

@@ -90,8 +90,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.named_geometry`), ``cosines``
         (:func:`inweights.probes.cosines`; usual training) and ``course`` (as ``even``,
         during the usual training of the GPT on bipartite graphs); the computation
-        ``predicted``, by graph and head: Spearman's ρ over ``pairs`` that the graph's
-        spectrum alone predicts.
+        ``predicted``, by graph and head: ρ that the graph's spectrum alone predicts.
 
     Raises:
         ConfigError: A number is out of range for a model or its training.
@@ -177,13 +176,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :func:`~.disputed_graphs.with_marks`. Columns: those of ``all``, and ``pairs,
           bipartite, named, star, beyond_chance``.
         - ``recall``, ``predicted`` and ``course``: as measured.
-        - ``excluded``: a row per run: whether it is left out because it does not store
-          every edge (recall 1). Columns: ``graph, model, head, training, seed,
-          excluded``.
-        - ``neighbours``: a row per run that stores every edge: the share of a node's
-          neighbours among its nearest nodes (``value``), ``beyond`` the mean under
-          shuffled names. Columns: those of ``named``, and ``beyond, bipartite, named,
-          star``.
+        - ``excluded``: whether a run is left out because it does not store every edge
+          (recall 1). Columns: ``graph, model, head, training, seed, excluded``.
+        - ``neighbours``: a row per run that stores every edge: the share of neighbours
+          among a node's nearest nodes (``value``), ``beyond`` that of shuffled names.
+          Columns: those of ``named``, and ``beyond, bipartite, named, star``.
         - ``heads``: a row per model, head and seed: mean ρ over all graphs but the star
           (usual training), and its ``share`` of that of the same model with a tied head
           (``tied``). Columns: ``model, head, seed, spearman, tied, share``.

@@ -34,12 +34,10 @@ class Settings(iw.Config):
     Values for other scales are in ``loops_or_identities.toml``.
 
     Attributes:
-        world: World of two hops with shared bridges; some hops occur in no trained
-            two-hop fact.
+        world: World of two hops with shared bridges; some hops are in no two-hop fact.
         width: Width of every model.
-        steps: Number of updates of each model that is trained only on hops and
-            identities.
-        long: Number of updates of each model that is also trained on two-hop facts.
+        steps: Number of updates of each model without two-hop facts.
+        long: Number of updates of each model with two-hop facts.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
         every: Steps between two measurements during training.

@@ -13,8 +13,12 @@ def citations(name: str = "") -> list[str]:
     """Return BibTeX entries: those of papers, then that of the project.
 
     Args:
-        name: A paper or a recipe, of whose paper the entry is returned; by default
-            those of all.
+        name: Short name of a paper, such as ``geometric-memory``, or name of a recipe,
+            for the entry of its paper; by default the entries of all papers. A name
+            that belongs to no paper gives none; it is not checked.
+
+    Returns:
+        The entries as texts of several lines; the last one is that of this library.
     """
     known = {
         name: dict(entry.citation) for name, entry in papers().items() if entry.citation

@@ -15,14 +15,15 @@ FILE = "index.jsonl"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What is listed of a recipe.
+    """Summary of a recipe, for lists.
 
     Attributes:
-        name: ``<paper>/<figure>``.
-        title: What it shows.
-        paper: Full name of the paper.
-        place: Where in the paper.
-        extras: Optional parts of the package that each of its scales needs.
+        name: Full name, ``<paper>/<figure>``.
+        title: Title, which states what the recipe shows.
+        paper: Full name of the paper; ``inweights`` for recipes of our own.
+        place: Place in the paper, such as ``Figure 2``.
+        extras: Optional extras of the package that a run needs (``hf``, ``lm-demo``),
+            by scale.
         claims: Its claims, without their scores.
     """
 
@@ -36,14 +37,21 @@ class Entry(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def index() -> dict[str, Entry]:
-    """Return what is listed of every built-in recipe, by name."""
+    """Return the summary of every built-in recipe, by its full name."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     decoder = msgspec.json.Decoder(Entry)
     return {entry.name: entry for entry in decoder.decode_lines(text)}
 
 
 def entry_of(name: str) -> Entry:
-    """Return what is listed of a recipe, built in or of a plugin.
+    """Return the summary of a recipe, built in or of a plugin.
+
+    Args:
+        name: Full name of a recipe; for one that is not in the index also a unique part
+            of it (:func:`~inweights.recipes.full_name`).
+
+    Returns:
+        The entry of the stored index, or of the loaded recipe.
 
     Raises:
         ConfigError: There is no such recipe.
@@ -54,10 +62,13 @@ def entry_of(name: str) -> Entry:
 
 
 def read_entry(name: str) -> Entry:
-    """Return what is listed of a recipe, by loading it.
+    """Return the summary of a recipe, by loading it.
+
+    Args:
+        name: A name that :func:`~inweights.recipes.full_name` knows.
 
     Raises:
-        ConfigError: There is no such recipe.
+        ConfigError: There is no such recipe, or several have the name.
     """
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import extras

@@ -24,16 +24,19 @@ _PACE = 16.2
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """How long a recipe takes.
+    """Processor time of a recipe at its scale ``cpu``, for all of its seeds.
 
     Attributes:
         version: Version of the recipe that was timed.
-        minutes: Minutes of one processor, at scale ``cpu``.
-        most: Whether it may take less, as trainings end when they have learnt.
-        pace: :func:`pace` of the machine at that time.
-        shared: Minutes of trainings among them that a recipe before it in the list has,
-            too, with the same key, and that need no other measures while they train:
-            with their weights stored (``--keep-models``), they are only measured again.
+        minutes: Minutes on one core.
+        most: Whether a run may take less, because trainings stop when they have learnt;
+            by default false.
+        pace: :func:`pace` of the machine on which it was timed, in milliseconds; by
+            default that of the machine of most timings.
+        shared: Minutes of trainings among them that an earlier recipe of the list has
+            as well, with the same key, and that need no other measures during training.
+            If the earlier run stored its weights (``--keep-models``), they are only
+            measured again. By default 0.
     """
 
     version: int
@@ -45,6 +48,12 @@ class Timing(msgspec.Struct, frozen=True):
     def here(self, pace: float) -> float:
         """Return the minutes on a machine of another pace.
 
+        Args:
+            pace: :func:`pace` of that machine.
+
+        Returns:
+            ``minutes``, in proportion to the pace.
+
         Example:
             >>> Timing(version=1, minutes=10.0, pace=2.0).here(3.0)
             15.0
@@ -53,6 +62,12 @@ class Timing(msgspec.Struct, frozen=True):
 
     def shared_here(self, pace: float) -> float:
         """Return the shared minutes on a machine of another pace.
+
+        Args:
+            pace: :func:`pace` of that machine.
+
+        Returns:
+            ``shared``, in proportion to the pace.
 
         Example:
             >>> Timing(version=1, minutes=10.0, pace=2.0, shared=4.0).shared_here(1.0)
@@ -63,13 +78,16 @@ class Timing(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def timings() -> dict[str, Timing]:
-    """Return the timings of the built-in recipes, by name."""
+    """Return the timings of the built-in recipes, by full name; some recipes have none."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, Timing])
 
 
 def minutes_of(name: str) -> float | None:
-    """Return the processor minutes of a recipe; ``None`` where they are not known.
+    """Return the processor minutes of a recipe at scale ``cpu``; ``None`` if they are not known.
+
+    Args:
+        name: Full name of the recipe.
 
     Example:
         >>> minutes_of("mine/rings") is None
@@ -80,7 +98,13 @@ def minutes_of(name: str) -> float | None:
 
 
 def cost_of(name: str) -> str:
-    """Return what a recipe takes at scale ``cpu``, in words; "" where it is not known.
+    """Return the cost of a recipe at scale ``cpu`` in words; an empty text if it is not known.
+
+    Args:
+        name: Full name of the recipe.
+
+    Returns:
+        A text such as ``about 3 minutes on one core``.
 
     Example:
         >>> cost_of("mine/rings")
@@ -93,11 +117,14 @@ def cost_of(name: str) -> str:
 
 
 def pace() -> float:
-    """Return how slow this machine is: processor milliseconds of fixed work, one thread.
+    """Measure how slow this machine is: processor milliseconds of fixed work on one thread.
 
-    The work is that of a small block in plain tensor operations, so that it changes
-    with the machine and not with this library; the least of some tries, as other work
-    here only adds.
+    The work is that of a small block in plain tensor operations, so that it depends on
+    the machine and not on this library. The least of eight tries counts, since other
+    work on the machine only adds time.
+
+    Returns:
+        Milliseconds, rounded to microseconds; some are larger on a slower machine.
     """
     import torch
 

@@ -21,13 +21,13 @@ SCALE = "cpu"
 
 
 class BesidePaper(msgspec.Struct, frozen=True):
-    """A recipe beside its paper.
+    """Summary of how closely a recipe follows its paper, at the scale ``cpu``.
 
     Attributes:
-        settings: Number of different settings that are the paper's, its code's, smaller
-            or ours, at the scale that is judged.
-        claims: How near to the paper's protocol each claim of the paper is judged, by
-            its id.
+        settings: Number of its distinct settings that are as in the ``paper``, as in
+            its ``code``, ``smaller`` than in the paper, ``ours``, or ``unclassified``.
+        claims: How closely the paper's protocol is followed for each claim of the paper
+            (``exact``, ``scaled`` or ``substitute``), by the claim's id.
     """
 
     settings: dict[Whose, int]
@@ -35,7 +35,18 @@ class BesidePaper(msgspec.Struct, frozen=True):
 
 
 def beside_paper(recipe: Recipe) -> BesidePaper | None:
-    """Compute how near a recipe is to its paper; ``None`` where no protocol is stated."""
+    """Compute how near a recipe is to its paper; ``None`` where no protocol is stated.
+
+    Args:
+        recipe: The recipe, at whose scale ``cpu`` settings are compared.
+
+    Returns:
+        Counts of settings, and the protocol of each claim; ``None`` if the paper has no
+        protocol file.
+
+    Raises:
+        ConfigError: The recipe has no scale ``cpu``.
+    """
     if recipe.protocol is None:
         return None
     counted: dict[Whose, int] = {}
@@ -46,16 +57,20 @@ def beside_paper(recipe: Recipe) -> BesidePaper | None:
 
 @lru_cache(maxsize=1)
 def stored() -> dict[str, BesidePaper]:
-    """Return what was computed of each recipe, by its name."""
+    """Return the stored summaries of the built-in recipes of papers, by full name."""
     file = resources.files("inweights.recipes.catalogue").joinpath(FILE)
     return msgspec.json.decode(file.read_bytes(), type=dict[str, BesidePaper])
 
 
 def computed_protocol(claim: str) -> Protocol | None:
-    """Return how near to the paper's protocol a claim is judged, where it was computed.
+    """Return how closely the paper's protocol is followed for a claim, if that is stored.
 
     Args:
-        claim: Id of the claim.
+        claim: Full id of the claim, ``<paper>/<figure>/<id>``.
+
+    Returns:
+        ``exact``, ``scaled`` or ``substitute``; ``None`` for an unknown claim or one of
+        our own.
 
     Example:
         >>> computed_protocol("geometric-memory/c3/wide-is-geometric-free")

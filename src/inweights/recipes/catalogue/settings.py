@@ -30,9 +30,11 @@ class Setting:
     """One setting of a recipe.
 
     Attributes:
-        path: As it is written after ``--set``.
-        meaning: What it decides, in words.
-        values: Its value at each scale that has it, as plain values.
+        path: Path of the setting, as it is written after ``--set``; items of a list are
+            numbered from 0.
+        meaning: Meaning in words; empty if no docstring and no file explains it.
+        values: Its value at each scale that has it, by scale, as plain values (numbers,
+            texts, lists, mappings).
         ours: Whether no paper gives it. Others are the paper's at the scale ``paper``;
             where a smaller scale has another value, that one is ours.
     """
@@ -48,7 +50,11 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
 
     Args:
         recipe: The recipe.
-        part: Only this setting and those below it; by default all.
+        part: Path of a setting, to return only this one and those below it; by default
+            all.
+
+    Returns:
+        The settings, in the order of the config; none if there is no setting ``part``.
     """
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for scale, config in recipe.scales.items():
@@ -64,7 +70,15 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
 
 
 def extras(config: msgspec.Struct) -> tuple[str, ...]:
-    """Return the optional parts of the package that a run with these settings needs."""
+    """Return the optional extras of the package that a run with these settings needs.
+
+    Args:
+        config: Settings of a recipe, with all nested configs.
+
+    Returns:
+        ``("lm-demo",)`` if a language model is fine-tuned and ``@smollm2`` is named,
+        ``("hf",)`` for another language model, otherwise empty.
+    """
     parts = list(_structs(config))
     if not any(isinstance(part, FineTune) for part in parts):
         return ()
@@ -72,7 +86,13 @@ def extras(config: msgspec.Struct) -> tuple[str, ...]:
 
 
 def meanings(kind: type) -> dict[str, str]:
-    """Return what the docstring of a config says of each field.
+    """Return the meaning of each field of a config, from the docstrings of its class.
+
+    Args:
+        kind: Class of the config, whose base classes are read as well.
+
+    Returns:
+        Texts without markup, by field; fields that no docstring explains are missing.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -88,11 +108,11 @@ def meanings(kind: type) -> dict[str, str]:
 
 
 def is_ours(path: str, ours: Iterable[str]) -> bool:
-    """Return whether a setting is one of some, or below one; places in lists do not count.
+    """Return whether a setting is one of some, or below one; indices in lists do not count.
 
     Args:
-        path: Path of the setting.
-        ours: Paths of settings that are ours.
+        path: Path of the setting, such as ``stars.0.rate``.
+        ours: Paths of settings that are ours, without indices, such as ``stars.rate``.
     """
     bare = _PLACE.sub("", path)
     return any(bare == part or bare.startswith(f"{part}.") for part in ours)

@@ -7,6 +7,7 @@ before and after training.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import polars as pl
@@ -32,6 +33,22 @@ class Quiz(NamedTuple):
     questions: Sequence[Question]
     pairs: Sequence[tuple[str, str]]
     told: frozenset[str] = frozenset()
+
+
+def without_bridge(question: Question) -> Question:
+    """Return the question with candidates of the answer's kind only, as the recipes use it.
+
+    Args:
+        question: A question of any role; only a composition is changed.
+
+    Returns:
+        For a composition whose bridge is among its candidates, a copy without this
+        candidate; otherwise the question itself.
+    """
+    if question.role != "composition" or question.bridge not in question.candidates:
+        return question
+    names = tuple(name for name in question.candidates if name != question.bridge)
+    return replace(question, candidates=names, label=names.index(question.answer))
 
 
 class Lesson(Protocol):

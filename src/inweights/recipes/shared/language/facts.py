@@ -1,20 +1,19 @@
 """Train and evaluate chains of two facts, real or invented."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from msgspec import structs
 
 import inweights as iw
 from inweights.audit import augment
 from inweights.errors import ConfigError
 from inweights.lm.exams.questions import Question, exam
-from inweights.lm.model.data import Example, encode
+from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel
-from inweights.recipes.shared.language.experiment import Quiz
+from inweights.recipes.shared.language.budget import fill_budget
+from inweights.recipes.shared.language.experiment import Quiz, without_bridge
 from inweights.recipes.shared.language.invented import (
     COUNTRY,
     WORDING,
@@ -40,12 +39,15 @@ class TrainingMix(iw.Config):
         identity: Whether the identity ``b → b`` of each bridge is trained.
         reverse: Whether each fact is also stated in reverse, from its object to its
             subject.
-        paraphrase: Number of wordings of each statement.
+        paraphrase: Number of wordings of each statement, at least 1; by default 1.
         hops: Which facts are trained: those of ``both`` hops, or only those of the
             ``first`` or the ``second`` hop.
-        composed: Share of the bridges whose two-hop facts are trained as well.
-            Questions through these bridges are in distribution, all others out of
-            distribution.
+        composed: Share of the bridges whose two-hop facts are trained as well, from 0
+            to below 1. Questions through these bridges are in distribution, all others
+            out of distribution.
+
+    Raises:
+        ConfigError: ``composed`` is not from 0 to below 1.
     """
 
     identity: bool = False
@@ -78,12 +80,14 @@ class Facts(iw.Config):
     hop. A pair consists of the prompts of a composition and of its second hop.
 
     Attributes:
-        world: Config of invented facts; ``None`` for real facts about people and
-            substances.
-        mix: Selection of the statements that are trained.
-        tokens: Tokens of one pass, the same for every mix: statements are repeated up
-            to this number, so it must be at least the tokens of all statements. The
-            default is too small for any.
+        world: Config of invented facts; by default (``None``) real facts about people
+            and substances.
+        mix: Selection of the statements that are trained; by default the facts of both
+            hops.
+        tokens: Number of tokens of one pass, the same for every mix: statements are
+            repeated up to this number, so it must be at least the number of tokens of
+            all statements. The default, 0, is enough only for a lesson that is not
+            trained.
     """
 
     world: Invented | None = None
@@ -92,11 +96,23 @@ class Facts(iw.Config):
 
     @property
     def drawn(self) -> bool:
-        """Whether the facts are invented."""
+        """Whether the facts are invented, so that they depend on the seed."""
         return self.world is not None
 
     def quiz(self, seed: int) -> Quiz:
-        """Return the questions (the same for all mixes), and which answers the mix states."""
+        """Return the questions (the same for all mixes), and which answers the mix states.
+
+        Args:
+            seed: Root seed of invented facts and of the choice of bridges.
+
+        Returns:
+            The questions of :func:`asked_of`; for each composition, the pair of its
+            prompt and that of its second hop; and the ids of the compositions whose
+            two-hop facts are trained.
+
+        Raises:
+            ConfigError: The numbers of ``world`` do not define a world.
+        """
         questions = asked_of(*facts_of(self.world, seed))
         through = trained_bridges(questions, self.mix, seed)
         return Quiz(
@@ -113,8 +129,16 @@ class Facts(iw.Config):
         """Return the statements of the mix, repeated up to the number of tokens.
 
         Args:
-            lm: The model, whose tokens are counted.
-            seed: Root seed of what is drawn.
+            lm: The model, with whose tokenizer tokens are counted.
+            seed: Root seed of invented facts, bridges and repetitions.
+
+        Returns:
+            Examples in one stage. Countries of real cities (``world.second`` is
+            ``known``) are left out.
+
+        Raises:
+            ConfigError: The statements have more than ``tokens`` tokens, or the numbers
+                of ``world`` do not define a world.
         """
         facts, words = facts_of(self.world, seed)
         told = statements(facts, words, self.mix, asked_of(facts, words), seed)
@@ -125,8 +149,14 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
     """Return the facts of an invented world, or real facts, and the wording of their statements.
 
     Args:
-        world: The invented world; ``None`` for real facts.
-        seed: Root seed of an invented world.
+        world: Config of the invented world; ``None`` for real facts.
+        seed: Root seed of an invented world; no effect on real facts.
+
+    Returns:
+        The facts, and the sentence templates of their relations.
+
+    Raises:
+        ConfigError: The numbers of ``world`` do not define a world.
 
     Example:
         >>> facts, words = facts_of(None, 0)
@@ -152,24 +182,21 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
-    """Return compositions, their hops and prompts that skip a hop, each with 12 candidates.
+    """Return compositions, their hops and prompts that skip a hop, each with its candidates.
 
     Args:
         facts: The facts.
-        words: Their wording.
-        seed: Root seed of the candidates.
+        words: Wording of their statements.
+        seed: Root seed of the candidates; by default 0.
+
+    Returns:
+        Questions with the roles ``composition``, ``first_hop``, ``second_hop`` and
+        ``skip``, each with at most 12 candidates; none if there are no chains of two
+        facts.
     """
     augmented = augment(facts, wording=words, seed=seed)
     asked = exam(augmented.questions, augmented.train, most=12, seed=seed)
     return [without_bridge(q) for q in asked if q.role not in ("reversal", "analogy")]
-
-
-def without_bridge(question: Question) -> Question:
-    """Return the question with candidates of the answer's kind only, as the recipes use it."""
-    if question.role != "composition" or question.bridge not in question.candidates:
-        return question
-    names = tuple(name for name in question.candidates if name != question.bridge)
-    return replace(question, candidates=names, label=names.index(question.answer))
 
 
 def trained_bridges(
@@ -178,9 +205,13 @@ def trained_bridges(
     """Return the bridges whose two-hop facts are trained, drawn at random from the seed.
 
     Args:
-        questions: Questions, each with its bridge.
-        mix: Mix of statements, whose ``composed`` is the share of the bridges.
+        questions: Questions; the bridges are those of the compositions (``bridge``).
+        mix: Mix of statements, whose ``composed`` is the share of the bridges (rounded
+            to a number).
         seed: Root seed.
+
+    Returns:
+        Names of the bridges; the same set for the same questions and seed.
     """
     bridges = sorted({q.bridge for q in questions if q.bridge})
     rng = Streams(seed).numpy(WORLD, "composed")
@@ -199,10 +230,15 @@ def statements(
 
     Args:
         facts: The facts.
-        words: Their wording.
+        words: Wording of the statements.
         mix: Selection of the statements.
-        questions: Compositions, some of which the mix may train.
-        seed: Root seed of what is drawn.
+        questions: Questions of :func:`asked_of`, some of whose compositions the mix may
+            train.
+        seed: Root seed of wordings and of the choice of bridges.
+
+    Returns:
+        First the facts and what the strategies of the mix add to them, then the trained
+        two-hop facts; all in one stage.
 
     Example:
         >>> world = Invented(people=4, towns=2, countries=2)
@@ -241,40 +277,6 @@ def statements(
         if q.role == "composition" and q.bridge in composed
     ]
     return examples
-
-
-def fill_budget(
-    lm: LanguageModel, examples: Sequence[Example], tokens: int, seed: int
-) -> list[Example]:
-    """Return statements once, then again in a drawn order, up to a number of tokens.
-
-    So that every mix costs the same: an effect that more of the same facts has, too, is
-    one of repetition.
-
-    Args:
-        lm: The model, whose tokens are counted.
-        examples: The statements.
-        tokens: Tokens of one pass.
-        seed: Root seed of the order.
-
-    Raises:
-        ConfigError: The statements together have more than ``tokens`` tokens.
-    """
-    lengths = np.array([len(row.ids) for row in encode(lm, examples)])
-    left = tokens - int(lengths.sum())
-    if left < 0:
-        raise ConfigError(
-            f"the statements have {lengths.sum()} tokens, more than the {tokens} of a pass; raise "
-            "'tokens'"
-        )
-    rng = Streams(seed).numpy(WORLD, "repeated")
-    rows = list(range(len(examples)))
-    while (lengths <= left).any():
-        for i in rng.permutation(np.flatnonzero(lengths <= left)).tolist():
-            if lengths[i] <= left:
-                rows.append(i)
-                left -= int(lengths[i])
-    return [examples[i] for i in rows]
 
 
 def _without_known(examples: list[Example], world: Invented | None) -> list[Example]:

@@ -87,8 +87,8 @@ class Invented(iw.Config):
             ``born_in`` for each person, then ``country`` for each town.
 
         Raises:
-            ConfigError: ``second`` is ``known``, and the countries have fewer listed
-                cities than there are towns.
+            ConfigError: ``second`` is ``known``, and the first ``countries`` countries
+                have fewer listed cities than there are towns.
         """
         rng = Streams(seed).numpy(WORLD, "invented")
         drawn = names(rng)
@@ -132,6 +132,10 @@ def knowledge(
     Returns:
         The knowledge, in which fact ``i`` has line number ``i + 1`` and all facts
         belong to one stage.
+
+    Raises:
+        KeyError: A fact names an entity that is not in ``entities``.
+        ValueError: A fact names a relation that is not in ``relations``.
     """
     place = {name: i for i, name in enumerate(dict.fromkeys(entities))}
     triples = np.array([(place[s], relations.index(r), place[o]) for s, r, o in facts])
@@ -146,6 +150,10 @@ def names(rng: np.random.Generator) -> Iterator[str]:
 
     Args:
         rng: The generator that draws the syllables.
+
+    Yields:
+        Names such as ``Brokan``: two syllables and a final consonant; each is yielded
+        once.
 
     Example:
         >>> from itertools import islice
@@ -188,5 +196,9 @@ class InventedSettings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model's files, by its name; empty for models that are made from a seed."""
+        """Hash of the model's files, by its name; empty for a model that comes with a package.
+
+        Raises:
+            DataError: A file of the model cannot be read.
+        """
         return contents_of(self.model)

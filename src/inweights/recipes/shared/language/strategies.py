@@ -10,7 +10,7 @@ from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel, load_model
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.recipes.shared.language.facts import without_bridge
+from inweights.recipes.shared.language.experiment import without_bridge
 from inweights.recipes.shared.language.invented import WORDING, Invented
 from inweights.worlds.knowledge.knowledge import Knowledge
 
@@ -22,12 +22,16 @@ class Taught(iw.Config):
     """Config of the facts of an invented world, stated with strategies of ``augment``.
 
     Attributes:
-        world: The facts.
-        strategies: Names of strategies of :func:`inweights.audit.augment`.
+        world: Config of the invented facts.
+        strategies: Names of strategies of :func:`inweights.audit.augment`; by default
+            none.
         wordings: Number of wordings in which a strategy states the same content.
             Questions use the third wording of a fact.
-        hold_out: Share of the bridges whose chains are stated by no strategy.
-        tokens: Tokens of one pass, the same for every strategy.
+        hold_out: Share (0 to 1) of the bridges whose chains are stated by no strategy.
+        tokens: Number of tokens of one pass, the same for every strategy.
+
+    Raises:
+        ConfigError: A strategy is unknown.
     """
 
     world: Invented
@@ -43,9 +47,17 @@ class Taught(iw.Config):
         """Return the training texts of one pass.
 
         Args:
-            lm: The model, whose tokens are counted.
-            facts: The facts.
-            seed: Root seed of what is drawn.
+            lm: The model, with whose tokenizer tokens are counted, and which writes
+                texts for ``replay``.
+            facts: The facts, as ``world`` builds them.
+            seed: Root seed of all random choices.
+
+        Returns:
+            Examples in one stage, of about ``tokens`` tokens together.
+
+        Raises:
+            ConfigError: ``tokens`` is too small for the facts, or a number is out of
+                range.
         """
         from inweights.lm.tuning.writing import own_text
 
@@ -76,9 +88,17 @@ def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.Da
     """Return the answers of an untrained model to general questions, one row per question.
 
     Args:
-        model: A folder, a hub name in the local cache, or ``@smollm2``.
-        device: Where it lives.
-        seed: Root seed of a random model.
+        model: A folder, a hub name in the local cache, ``@smollm2`` or ``@tiny``.
+        device: Torch device of the model; by default ``cpu``.
+        seed: Root seed of ``@tiny``; no effect on other models.
+
+    Returns:
+        The table of :func:`~inweights.lm.exams.general.general_knowledge` without the
+        column ``said``.
+
+    Raises:
+        ConfigError: The model's library is not installed, or the device is unknown.
+        DataError: The model is missing or cannot be read.
     """
     from inweights.lm.exams.general import general_knowledge
 
@@ -98,21 +118,30 @@ def teach(
     """Fine-tune a model on a lesson, and evaluate it on all questions.
 
     Args:
-        model: A folder, a hub name in the local cache, or ``@smollm2``.
-        lesson: Config of the training texts.
-        tuning: How it is fine-tuned.
-        device: Where the model lives.
-        seed: Root seed.
+        model: A folder, a hub name in the local cache, ``@smollm2`` or ``@tiny``.
+        lesson: Config of the facts and of the training texts.
+        tuning: Settings of the fine-tuning.
+        device: Torch device of the model; by default ``cpu``.
+        seed: Root seed of facts, texts and training; by default 0.
 
     Returns:
-        A row per question. ``what``: ``told`` (a fact in a wording that was trained),
-        ``recall`` (in one that never is), ``reverse``, ``composition`` (two facts,
-        directly), ``steps`` (one after the other), ``general``
-        (:func:`inweights.lm.exams.general.general_knowledge`, its columns) and
-        ``text``. ``hit``, ``chance``; ``held`` (its chain is through a held-out
-        bridge); ``wrong`` (a composition that is answered in words with another name of
-        the world). One more row, ``training``, has ``trained`` (tokens) and ``loss``,
-        of the last pass.
+        A row per question, with the columns ``id``; ``what``: ``told`` (a fact in a
+        wording that was trained), ``recall`` (a fact in one that never is), ``reverse``
+        (from the object to the subject), ``composition`` (two facts, directly),
+        ``steps`` (two facts, one after the other), ``general`` (questions of
+        :func:`~inweights.lm.exams.general.general_knowledge`) or ``text`` (its texts);
+        ``hit`` and ``chance``; ``held`` (whether its chain is through a held-out
+        bridge); ``wrong`` (of a composition, whether its answer in words begins with
+        another name of the world); and ``runs_on``, ``repeats``, ``spilled`` and
+        ``nats`` of general questions and texts. Values of other kinds are null. One
+        more row, whose ``what`` is ``training``, has ``trained`` (number of tokens) and
+        ``loss``, the mean of the last pass.
+
+    Raises:
+        ConfigError: The model's library, or ``peft`` for LoRA, is not installed, the
+            device is unknown, or the lesson's number of tokens is too small.
+        DataError: The model is missing or cannot be read.
+        RunError: The loss is not a finite number.
 
     Example:
         >>> table = teach(

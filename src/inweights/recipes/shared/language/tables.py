@@ -30,16 +30,19 @@ def both_times(
     ``before`` represents every seed of ``after``.
 
     Args:
-        before: Table of the model before training.
-        after: Table of the model after it.
-        shared: Columns of labels that both have.
+        before: Table of the model before training; a model that does not depend on the
+            seed has only one.
+        after: Table of the model after training, with the label ``condition``.
+        shared: Columns of labels that both have; not ``condition``.
 
     Returns:
         The rows of ``after``, in which the names of measured columns end in ``_after``
         or ``_before``; values of questions that were not evaluated before training are
         null. ``distribution`` of a question is ``in`` if its answer was stated in the
-        training texts, otherwise ``out``; ``set`` is the set of its composition
-        (Identity Bridge, §4.5).
+        training texts, otherwise ``out`` (null in rows of layers and of the training);
+        ``set`` is the set of its composition (Identity Bridge, §4.5): ``D_correct``
+        (right before and after), ``D_partial`` (right only after) or ``D_incorrect``
+        (wrong after), null without a composition.
     """
     keys = [*shared, "seed", "kind", "id", "layer"]
     said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]
@@ -91,12 +94,15 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 
     Args:
         measured: Table of :func:`both_times`.
-        labels: Columns that name the trials.
+        labels: Columns that name the trials, ``condition`` among them.
 
     Returns:
-        ``labels, seed, what, distribution``; ``accuracy``, ``before``, ``chance``,
-        ``excess`` (accuracy minus chance). ``what`` is the role of a question, or
-        ``thought`` for compositions that were answered step by step.
+        A row per run, ``what`` and ``distribution``, with the columns ``labels``,
+        ``seed``, these two, ``accuracy`` (after training), ``before`` (accuracy before
+        training), ``chance`` and ``excess`` (accuracy minus chance). ``what`` is the
+        role of a question (``composition``, ``first_hop``, ``second_hop``, ``skip``,
+        ``analogy``, ``recall``), or ``thought`` for compositions that were answered
+        step by step.
     """
     what = (
         pl.when(pl.col("kind") == "thought")
@@ -125,13 +131,15 @@ def rises(
     Args:
         measured: Table of :func:`both_times`.
         labels: Columns that name the trials.
-        role: Role of the questions.
+        role: Role of the questions, such as ``skip``; by default ``composition``.
 
     Returns:
-        ``labels, seed, set``; means over questions: ``decades`` (decimal logarithm of
+        A row per run and ``set`` (see :func:`both_times`), with the columns ``labels``,
+        ``seed``, ``set`` and means over questions: ``decades`` (decimal logarithm of
         the answer's probability after over before), ``own`` (the same, minus that of
-        the mean wrong candidate: what remains when both rise alike), ``rise``
-        (difference of probabilities), ``share_rise`` (of the share among candidates).
+        the mean wrong candidate: what remains if both rise alike), ``rise`` (difference
+        of the probabilities) and ``share_rise`` (difference of the shares among
+        candidates). A probability of 0 counts as the smallest positive number.
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
     said = ("probability", "share", "others")
