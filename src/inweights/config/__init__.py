@@ -96,7 +96,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         check_types(self)
 
     def named(self) -> Self:
-        """Return the config whose fields form its identity; by default itself."""
+        """Return the config whose fields become part of a run's key; by default itself."""
         return self
 
     def _take(self) -> None:

@@ -69,7 +69,7 @@ def written(size: float) -> str:
 
 
 def memory_limit() -> int:
-    """Return the number of bytes of memory that may be used, by default :data:`SHARE` of all.
+    """Return the number of bytes that may be used, by default :data:`SHARE` of all memory.
 
     Raises:
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
@@ -90,7 +90,7 @@ def _machine() -> int:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that this process may use: its affinity, or all cores."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 

@@ -63,7 +63,7 @@ class Activity(str):
 
     @property
     def time_left(self) -> str:
-        """The remaining time as text; "" if it is not known yet."""
+        """The remaining time as text, such as ``about 7 s left``; "" if it is not known yet."""
         if self.left is None:
             return ""
         text = f"about {duration(self.left)} left"

@@ -36,7 +36,8 @@ class Card:
     def text(self) -> str:
         """The card as text: title, a line for each value of ``about``, and the table.
 
-        A value has at most 90 characters. The picture is left out.
+        At most ten rows are shown, and 90 characters of a value. The picture is left
+        out.
         """
         lines = [
             self.title,

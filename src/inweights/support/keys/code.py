@@ -92,7 +92,7 @@ class Code(Config):
 
     @property
     def name(self) -> str:
-        """The name without its module, for people."""
+        """Name of the function or class without its module, for messages."""
         return self.at.rpartition(":")[2]
 
     def load(self, *first: str) -> Callable[..., Any]:

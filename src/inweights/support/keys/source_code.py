@@ -54,6 +54,8 @@ def file_of(module: str) -> Path | None:
 def is_own(module: str, file: Path) -> bool:
     """Return whether a module is a user's own: not installed, not Python's, and not the library's.
 
+    A module is installed if its file is in ``site-packages`` or ``dist-packages``.
+
     Args:
         module: Name of the module.
         file: Its source file.

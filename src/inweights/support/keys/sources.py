@@ -189,7 +189,7 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """Return the values of its module that a function uses, by name."""
+    """Return the values of its module that a function, or one defined within it, uses, by name."""
     known = function.__globals__
     return {name: known[name] for name in _names(function.__code__) if name in known}
 

@@ -90,7 +90,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
     @property
     def bridges(self) -> tuple[str, ...]:
-        """Names of the levels between the ends of a chain, from its start."""
+        """Names of the levels between the ends of a chain: ``bridge``, ``second bridge``, …."""
         return bridge_levels(self.hops - 1)
 
     def build(self, seed: int = 0) -> World:

@@ -53,7 +53,7 @@ class AnalogyRow(NamedTuple):
 
     @property
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Prompt and completion of each similarity premise: first subject, then second subject."""
+        """Prompt and completion for each subject, such as ``("Bed is used for", " Resting.")``."""
         template = TABLE_6[self.relation]
         first = _cut(template, self.subject_1, self.aspect)
         second = _cut(template, self.subject_2, self.aspect)
@@ -61,12 +61,18 @@ class AnalogyRow(NamedTuple):
 
     @property
     def attribution(self) -> tuple[str, str]:
-        """Prompt and completion of the attribution premise: the second subject's category."""
+        """Prompt and completion of the fact that states the second subject's category.
+
+        An example is ``("Sofa is classified as", " Furniture.")``.
+        """
         return _cut(_CATEGORY, self.subject_2, self.category)
 
     @property
     def question(self) -> tuple[str, str]:
-        """Prompt and right completion of the query, never trained: the first subject's category."""
+        """Prompt and right completion of the query for the first subject's category.
+
+        An example is ``("Bed is classified as", " Furniture.")``. It is never trained.
+        """
         return _cut(_CATEGORY, self.subject_1, self.category)
 
 

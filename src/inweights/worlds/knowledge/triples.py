@@ -230,8 +230,8 @@ def _levels(facts: Knowledge) -> dict[str, Ids]:
 def identities_of(facts: Knowledge) -> Bools:
     """Return whether each triple states an identity, ``[M]``.
 
-    A triple is an identity if its relation leads from each of its subjects to the
-    subject itself.
+    A triple states an identity if every triple of its relation has the same entity as
+    subject and object.
     """
     subject, relation, thing = facts.triples.T
     loops = subject == thing
@@ -250,7 +250,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Return sorted indices of the entities that are an object and a subject, identities aside."""
+    """Return sorted indices of entities that are object and subject of triples, except identities."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 

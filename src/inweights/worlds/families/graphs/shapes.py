@@ -184,7 +184,9 @@ def irregular() -> EdgeList:
 
 
 def grid(rows: int, columns: int) -> EdgeList:
-    """Return a grid of ``rows × columns`` nodes.
+    """Return a grid of ``rows × columns`` nodes, numbered row after row.
+
+    Each node has an edge to its right neighbour and to the one below.
 
     Args:
         rows: Number of rows.

@@ -30,7 +30,7 @@ class EdgeList:
 
     @property
     def lone(self) -> list[str]:
-        """Labels of the nodes without edges."""
+        """Labels of the nodes that occur in no link."""
         linked = set(chain.from_iterable(self.links))
         return [label for label in self.nodes if label not in linked]
 
