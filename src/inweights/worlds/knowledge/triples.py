@@ -250,7 +250,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Return sorted indices of entities that are object and subject of triples, identities aside."""
+    """Return sorted indices of entities that are both object and subject, identities aside."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 
