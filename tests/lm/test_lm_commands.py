@@ -18,7 +18,7 @@ from tests.lm.four_facts import tune_three
 
 from inweights.cli import main
 from inweights.cli.console import language
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError
 from inweights.lm import (
     FineTune,
     Question,
@@ -284,6 +284,14 @@ def test_observers_are_told_of_every_update(data, tmp_path) -> None:
     losses = done.losses.select("step", "loss").rows()
     steps = [(step, round(loss, 4), True, "rate") for step, loss in losses]
     assert told == ["model", *steps, ["losses"]]
+
+
+def test_an_observer_has_an_interval(data, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="every must be at least 1, got 0"):
+        finetune_to(
+            tmp_path / "model", "@tiny", data, SHORT, observers=[Observer(every=0)]
+        )
+    assert not (tmp_path / "model").exists()
 
 
 def test_two_at_once_on_one_folder(data, tmp_path) -> None:

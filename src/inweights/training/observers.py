@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from inweights.config import check_size
+from inweights.training.curriculum.optimizer import MAX_STEPS
+
 if TYPE_CHECKING:
     import polars as pl
     from jaxtyping import Float
@@ -130,6 +133,20 @@ class Observer:
         Args:
             error: The error.
         """
+
+
+def check_intervals(observers: Sequence[Observer]) -> None:
+    """Raise a :class:`ConfigError` if the ``every`` of an observer is not an integer above 0.
+
+    Args:
+        observers: Observers of a training or fine-tuning.
+
+    Raises:
+        ConfigError: An interval is no integer, or below 1.
+    """
+    for observer in observers:
+        name = f"observer '{observer.name}': every"
+        check_size(name, observer.every, most=MAX_STEPS)
 
 
 @contextmanager

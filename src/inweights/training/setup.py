@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import torch
 
-from inweights.config import Config, check_size, to_plain
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.layers.dropout import DropoutMasks
@@ -23,9 +23,9 @@ from inweights.seeds import as_seeds
 from inweights.training import records
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
-from inweights.training.curriculum import MAX_STEPS, Curriculum, Phase
+from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.learners import named_for
-from inweights.training.observers import Observer
+from inweights.training.observers import Observer, check_intervals
 from inweights.training.shards import Shards
 from inweights.training.steps.editing import Edited
 from inweights.training.steps.flat_parameters import FlatParameters
@@ -192,8 +192,7 @@ def prepare(
     if obstacle and (shards or cuda_graph):
         raise ConfigError(obstacle)
     observers = options.observers
-    for one in observers:
-        check_size(f"observer '{one.name}': every", one.every, most=MAX_STEPS)
+    check_intervals(observers)
     checkpoint = options.checkpoint
     columns = None
     if shards:

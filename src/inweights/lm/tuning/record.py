@@ -17,7 +17,7 @@ from inweights.lm.tuning.fine_tune import FineTune
 from inweights.lm.tuning.stages import Stage
 from inweights.lm.tuning.updates.packing import pack
 from inweights.support.progress import Progress
-from inweights.training.observers import Observer, Step
+from inweights.training.observers import Observer, Step, check_intervals
 
 __all__ = ["LossTable", "PaddingCount", "Reports"]
 
@@ -125,6 +125,9 @@ class Reports:
             number of epochs, and the model with its adapters; ``None`` for nothing.
         progress: Called after each update with its number, their total number and a
             description; ``None`` for nothing.
+
+    Raises:
+        ConfigError: The ``every`` of an observer is not an integer above 0.
     """
 
     config: FineTune
@@ -133,6 +136,9 @@ class Reports:
     observers: Sequence[Observer] = ()
     passed: Callable[[int, int, Any], None] | None = None
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        check_intervals(self.observers)
 
     def updated(self, stage: Stage, done: int, loss: float, rate: float) -> None:
         """Report one update to ``progress``, and to the observers at multiples of their ``every``.

@@ -98,8 +98,8 @@ def finetune(
         seed: Root seed of the order and of the adapters.
         checkpoint: File from which an interrupted call with the same arguments
             continues, and which is removed at the end. It contains the trained weights
-            and the optimizer's state, three times the size of the trained weights. By
-            default (``None``) no file is written.
+            and the optimizer's state, three times the size of the trained weights.
+            ``None`` (the default) for no file.
         every_seconds: Seconds between two writes of the file; by default 300.
         every_steps: If above 0, the file is written at every multiple of this number of
             updates instead; by default 0.
@@ -119,7 +119,7 @@ def finetune(
         Losses and sizes of the training.
 
     Raises:
-        ConfigError: ``peft`` (or, for several processes, ``accelerate``) is missing.
+        ConfigError: ``peft`` or ``accelerate`` is missing, or an ``every`` is below 1.
         DataError: There are no examples, or one has no tokens to train.
         RunError: The checkpoint is of another run, damaged or cannot be written
             (:class:`~inweights.errors.WriteError`), or the loss is not a finite number.
