@@ -180,6 +180,9 @@ def register(recipe: Recipe) -> Recipe:
     Args:
         recipe: The recipe, whose name no other recipe has.
 
+    Returns:
+        The recipe that was given.
+
     Raises:
         ConfigError: A recipe of this name exists already.
     """

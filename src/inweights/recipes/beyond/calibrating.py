@@ -49,6 +49,7 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 
     Raises:
         DataError: An answer has several tokens, or facts contradict each other.
+        ConfigError: The numbers do not define a world.
 
     Example:
         >>> from inweights.worlds import TwoHop

@@ -19,7 +19,7 @@ class Settings(iw.Config):
     Values for other scales are in ``curriculum_map.toml``.
 
     Attributes:
-        n: Number of tuples.
+        n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         shares: Weights of the facts ``(b, r1) → c`` (the similarity) in phase 1, where
             every other fact has the weight 1. With 0 the order is AS (attribution
             before similarity); with 1 all facts are trained in phase 1.

@@ -34,6 +34,9 @@ def trained(steps: int, rate: float, training: str) -> Curriculum:
 
     Returns:
         One phase of full-batch AdamW.
+
+    Raises:
+        ConfigError: ``steps`` is negative, or ``rate`` is not above 0.
     """
     peak = rate / 3 if training == "low rate" else rate
     decay = 0.1 if training == "decay" else 0.0
@@ -57,6 +60,9 @@ def model_of(name: str, width: int, *, tied: bool) -> ModelConfig:
 
     Returns:
         The config; all but ``GPT, 3 layers`` have one layer.
+
+    Raises:
+        ConfigError: ``width`` is out of range.
     """
     if name == MAMBA:
         return MambaConfig(layers=1, width=width, tied=tied)

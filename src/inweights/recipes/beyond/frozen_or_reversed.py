@@ -22,10 +22,10 @@ class Settings(iw.Config):
     Values for other scales are in ``frozen_or_reversed.toml``.
 
     Attributes:
-        n: Number of tuples.
+        n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         width: Width of the model.
-        hidden: Width ``m`` of the MLP.
-        sigmas: Initial scales ``σ0``.
+        hidden: Number ``m`` of neurons of the MLP for each label.
+        sigmas: Initial scales ``σ0``: standard deviations of all matrices.
         rate: Learning rate.
         loss: Training loss at which a phase stops.
         steps: Largest number of updates of a phase.

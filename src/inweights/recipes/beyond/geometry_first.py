@@ -55,6 +55,9 @@ class Size(iw.Config):
         Returns:
             The settings; the controls have ``controls`` updates, and ``random`` also
             the initial scale ``scatter``.
+
+        Raises:
+            ConfigError: ``scatter`` is not above 0 (of ``random``).
         """
         if how == paths.GEOMETRY:
             return self.course

@@ -41,6 +41,9 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
         Returns:
             A world of facts ``(subject, relation) → attribute`` with the roles
             ``known`` and ``new`` (of the new subjects), without queries.
+
+        Raises:
+            ConfigError: ``seed`` is negative.
         """
         rng = Streams(seed).numpy(WORLD, "bijections")
         groups = {

@@ -179,8 +179,11 @@ def more(change: str, width: int) -> Score:
     """Return the final Spearman's ρ with a change, minus that of plain fp32.
 
     Args:
-        change: Label of the change.
-        width: Width of the model.
+        change: Label ``change`` of the condition, such as ``bf16``.
+        width: Width of the model, one of the settings' ``points``.
+
+    Returns:
+        The difference of the two scores.
     """
     return last.at(change=change, width=width) - last.at(**plain, width=width)
 

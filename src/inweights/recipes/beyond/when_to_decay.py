@@ -81,6 +81,7 @@ class Settings(iw.Config):
 
         Raises:
             KeyError: ``when`` is unknown.
+            ConfigError: A number of updates, the rate or the decay is out of range.
         """
         rate = self.rate * 64 / width
         # Both phases have the same optimizer but for the decay, so that only when it
@@ -183,13 +184,16 @@ gains = cosine("gain", "gain", decayed=SPARED)
 
 
 def at(when: str, head: str = "tied", width: int = 64) -> Score:
-    """Return the score of the gain over never decaying, where norms and biases are spared.
+    """Return the score of the gain over never decaying, if norms and biases are spared.
 
     Args:
         when: The phases in which weights decay: ``during``, ``after`` or
             ``throughout``.
-        head: ``tied`` or ``untied``.
-        width: Width of the model.
+        head: ``tied`` or ``untied``; by default ``tied``.
+        width: Width of the model; by default 64.
+
+    Returns:
+        The score of the column ``gain``.
     """
     return gains.at(when=when, head=head, width=width)
 

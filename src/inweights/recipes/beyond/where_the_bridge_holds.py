@@ -203,13 +203,16 @@ both = final.over("init")
 
 
 def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> Score:
-    """Return the accuracy at one value of an axis.
+    """Return the score of the accuracy at one value of an axis.
 
     Args:
-        axis: Name of the axis.
-        value: The value, as its label.
-        init: Label of the initialisation.
-        world: Label of the world.
+        axis: Name of the axis, a key of :data:`AXES`.
+        value: Value, as its label (a key of the axis in :data:`AXES`).
+        init: Label of the initialisation, ``standard`` (the default) or ``small``.
+        world: Label of the world; by default ``C = 1``.
+
+    Returns:
+        The score of the column ``accuracy`` at the last step.
     """
     return final.at(
         axis=axis,

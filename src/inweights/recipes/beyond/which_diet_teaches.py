@@ -90,6 +90,9 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.recipes.shared.language.strategies.teach`), for each seed,
         with the label ``condition``: the strategies of ``augment`` that state the
         facts, keys of :data:`CONDITIONS`.
+
+    Raises:
+        ConfigError: A number of ``world``, ``tuning`` or ``rates`` is out of range.
     """
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [

@@ -52,6 +52,9 @@ class Settings(iw.Config):
         Returns:
             Phases ``layer 1``, ``layer 2``, …, each of ``steps`` updates of one layer
             by full-batch gradient descent.
+
+        Raises:
+            ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
         """
         optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
         phase = partial(iw.Phase, steps=self.steps, optimizer=optimizer)
@@ -76,6 +79,9 @@ def plan(settings: Settings) -> experiments.Plan:
         ``foretold`` (:func:`inweights.probes.depth.predicted_similarity_by_depth`), the
         similarity at each depth of the linear network that theory predicts, without
         training.
+
+    Raises:
+        ConfigError: A number is out of range for the models or their training.
     """
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 

@@ -26,7 +26,7 @@ class Settings(iw.Config):
     Values for other scales are in ``late_similarity.toml``.
 
     Attributes:
-        n: Number of tuples.
+        n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         rho: Number of copies of the similarity premise in joint training.
         late: Number of updates of the second phase of the one-layer transformer that is
             trained by layers.

@@ -68,6 +68,9 @@ def plan(settings: Settings) -> Plan:
         (nothing), attribution only, joint, SA, AS, shuffled joint, shuffled SA,
         shuffled AS (with shuffled categories). Values of labels are those of the
         default settings.
+
+    Raises:
+        ConfigError: ``rows`` or a condition is invalid.
     """
     return Plan(
         computations=[

@@ -43,7 +43,7 @@ class Settings(iw.Config):
     Values for other scales are in ``table3.toml``.
 
     Attributes:
-        n: Number of tuples.
+        n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         rho: Number of copies of the similarity premise in joint training.
         training: Training of the one-layer transformer.
         grid: Further settings with which the curriculum AS is trained.

@@ -54,7 +54,7 @@ class Settings(iw.Config):
     Values for other scales are in ``table3_grid.toml``.
 
     Attributes:
-        n: Number of tuples.
+        n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         training: Training of the one-layer transformer.
         pace: Learning rate times ``κ0``, which is the same at every setting.
         grid: The settings that are searched.

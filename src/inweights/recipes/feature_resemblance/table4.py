@@ -31,7 +31,7 @@ class Settings(iw.Config):
     Values for other scales are in ``table4.toml``.
 
     Attributes:
-        n: Number of tuples.
+        n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         rhos: Numbers ``ρ`` of copies of the similarity premise, some of 1, 3 and 5.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT; it stops at the loss printed for each ``ρ``.

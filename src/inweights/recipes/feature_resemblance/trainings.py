@@ -98,6 +98,9 @@ class OneLayerTraining(iw.Config):
         Returns:
             The phases ``attention`` and ``mlp`` for the first of ``parts``, then one
             ``second phase`` (of the MLP) for each other.
+
+        Raises:
+            ConfigError: ``rate`` is not above 0, or a number of updates is negative.
         """
         # Stage 1 moves the attention alone and stage 2 the MLP alone, as the theorems
         # have it; later phases cannot change the similarity, which is decided by the

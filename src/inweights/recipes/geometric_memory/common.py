@@ -69,7 +69,11 @@ class Node2VecDescent(iw.Config):
 
     @property
     def learner(self) -> Descent:
-        """The learner: the gradient descent without the model."""
+        """The learner: the gradient descent without the model.
+
+        Raises:
+            ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
+        """
         return Descent(rate=self.rate, steps=self.steps)
 
 
@@ -102,7 +106,11 @@ class Training(iw.Config):
 
     @property
     def model(self) -> ModelConfig:
-        """Config of the model; any other architecture is a TinyNN."""
+        """Config of the model: of a GPT, a Mamba, or, for any other architecture, a TinyNN.
+
+        Raises:
+            ConfigError: ``width`` is out of range.
+        """
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0
             return iw.GPTConfig(
@@ -117,7 +125,11 @@ class Training(iw.Config):
 
     @property
     def learner(self) -> Curriculum:
-        """A curriculum with one phase of ``steps`` updates over all edges."""
+        """A curriculum with one phase of ``steps`` updates over all edges.
+
+        Raises:
+            ConfigError: ``rate``, ``steps`` or ``second`` is out of range.
+        """
         betas = (0.9, self.second)
         optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
         schedule = iw.Schedule()
@@ -195,7 +207,8 @@ def trial(
         The trial.
 
     Raises:
-        ConfigError: The condition is unknown.
+        ConfigError: The condition is unknown (which is not checked for Node2Vec), or a
+            number is out of range for the graph, the model or its training.
     """
     if condition is not None:
         labels["condition"] = condition
@@ -244,8 +257,8 @@ def trials(
         ``graph``, ``architecture`` and ``condition``.
 
     Raises:
-        ConfigError: There is no such training or condition, or the variant changes no
-            model.
+        ConfigError: There is no such training or condition, a number is out of range,
+            or the variant changes no model.
     """
     variant.check(architectures, GPT, SSM)
     node2vec = descent or Node2VecDescent()

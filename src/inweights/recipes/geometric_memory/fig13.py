@@ -168,6 +168,9 @@ def plan(settings: Settings) -> Plan:
         path, teacherless; see :meth:`InContextTraining.trial`); the measure ``paths``
         (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
         those of the default settings.
+
+    Raises:
+        ConfigError: The numbers do not define a world.
     """
     pairs = [
         (star, how) for star, how in product(settings.stars, (NEXT, FIRST, REVERSE))

@@ -160,7 +160,15 @@ token = exact.of("hardest")
 
 
 def harder(score: Score) -> Score:
-    """Return the score with the leaf split minus the score with the first-token split."""
+    """Return the score with the leaf split minus the score with the first-token split.
+
+    Args:
+        score: Score of a table with the labels ``condition``, ``split`` and ``graph``.
+
+    Returns:
+        The difference of the two scores, of the condition ``interleaved``, on every
+        graph.
+    """
     interleaved = score.at(condition=ways.INTERLEAVED).over("graph")
     return interleaved.at(split=LEAF) - interleaved.at(split=ARM)
 

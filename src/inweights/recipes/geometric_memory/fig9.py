@@ -197,8 +197,12 @@ def looped(score: Score, model: str) -> Score:
     """Return a score with self-edges minus the score without them.
 
     Args:
-        score: The score.
-        model: Label of the model.
+        score: Score of a table with the labels ``model`` and ``self_edges``.
+        model: Label of the model: ``Node2Vec``, ``untied Node2Vec``, ``untied, unit
+            normal`` or ``TinyNN``.
+
+    Returns:
+        The difference of the two scores.
     """
     return score.at(model=model, self_edges=True) - score.at(
         model=model, self_edges=False

@@ -49,7 +49,8 @@ def filmed(
         (:func:`inweights.probes.snapshot`, during training).
 
     Raises:
-        ConfigError: A condition is unknown.
+        ConfigError: A condition is unknown, or a number is out of range for a graph or
+            a model.
     """
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
     trials = []
@@ -100,6 +101,9 @@ def pictures(
         - ``correlation``: the measured table with its absolute value ``size``.
         - ``stored``: the measured ``recall`` with ``edges``, the recall that claims
           judge, which for Node2Vec ignores a node's own logit.
+
+    Raises:
+        KeyError: A table is missing, or a graph of ``film`` is not among ``graphs``.
     """
     film = tables["film"]
     worlds = {

@@ -55,6 +55,9 @@ def curves(every: int = 0) -> Measure:
 
     Returns:
         The measure, with :func:`inweights.probes.path_accuracy`.
+
+    Raises:
+        ConfigError: ``every`` is negative.
     """
     return Measure(name="paths", probe=iw.probes.path_accuracy, every=every)
 
@@ -71,6 +74,9 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
     Returns:
         The measure, with :func:`inweights.probes.stepwise` of the roles ``edge`` and
         ``reverse_edge``.
+
+    Raises:
+        ConfigError: ``every`` is negative.
     """
     options = {"roles": EDGES, **({"apart": True} if apart else {})}
     return Measure(
@@ -204,11 +210,14 @@ class PathStarTraining(iw.Config):
                 alone) or ``edges alone``.
             loss: ``full path`` (loss over all tokens of a path) or ``first token``
                 (only over the hardest one).
-            roles: Roles of the trained edges, such as ``edge`` and ``reverse_edge``.
+            roles: Roles of the trained edges: ``edge``, ``reverse_edge`` or both.
 
         Returns:
             One to three phases, named ``edges``, ``settle`` (if it has updates) and
             ``both`` or ``paths``.
+
+        Raises:
+            ConfigError: A setting is out of range.
         """
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
         alone = [

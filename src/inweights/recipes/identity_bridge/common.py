@@ -36,7 +36,11 @@ class EmbMLPTraining(iw.Config):
 
     @property
     def model(self) -> iw.EmbMLPConfig:
-        """Config of the Emb-MLP, with the embedding width ``width``."""
+        """Config of the Emb-MLP, with the embedding width ``width``.
+
+        Raises:
+            ConfigError: ``width`` is below 1 or above 65,536.
+        """
         return iw.EmbMLPConfig(width=self.width)
 
     @property
@@ -54,6 +58,9 @@ class EmbMLPTraining(iw.Config):
             One phase of ``steps`` updates of full-batch gradient descent; with
             ``per_fact`` its learning rate is ``rate`` times the number of facts,
             otherwise ``rate``.
+
+        Raises:
+            ConfigError: A setting of the training is out of range.
         """
         rate = self.rate * facts if self.per_fact else self.rate
         return iw.learners.two_hop_mlp(
@@ -146,7 +153,8 @@ def trial(
         The trial, with the label ``model`` (``name``) and the given labels.
 
     Raises:
-        ConfigError: ``name`` is none of the six.
+        ConfigError: ``name`` is none of the six, or a number is out of range for the
+            world, the model or its training.
     """
     check_names("model", [name], (*CONDITIONS, FIXED))
     how = tied if name.startswith("gpt-tied") else gpt

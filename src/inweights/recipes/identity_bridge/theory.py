@@ -36,6 +36,9 @@ class Settings(iw.Config):
         every: Updates between two measurements of the direction of the weights.
         rate: Learning rate of gradient descent.
         width: Width of Emb-MLP.
+
+    Raises:
+        ConfigError: A value of ``sizes`` or ``full`` is not from 2 to 10⁹.
     """
 
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
@@ -76,6 +79,9 @@ def plan(settings: Settings) -> experiments.Plan:
         (:func:`~inweights.theory.identity_bridge.full_matrices.averaging`), ``proof``
         (:func:`~inweights.theory.identity_bridge.full_matrices.certificate`) and
         ``full`` (:func:`~inweights.theory.identity_bridge.full_matrices.full_program`).
+
+    Raises:
+        ConfigError: A number is out of range for a world, the model or its training.
     """
     worlds = [(n, 1) for n in settings.full] + [
         (settings.ties, c) for c in settings.complexities

@@ -41,6 +41,9 @@ class Training(iw.Config):
             Three pairs by name: ``Emb-MLP`` (gradient descent without decay),
             ``Emb-MLP, decay`` (with the weight decay ``decay``) and ``GPT, small``
             (small initialisation).
+
+        Raises:
+            ConfigError: A setting is out of range.
         """
         emb = iw.EmbMLPConfig(width=self.width)
         plain, decayed = (
@@ -90,6 +93,9 @@ def plan(
         (:func:`inweights.probes.accuracy`); the computation ``predicted``
         (:func:`inweights.theory.predicted_queries`) for both kinds of Emb-MLP, by the
         same labels and for each seed.
+
+    Raises:
+        ConfigError: A setting of the training is out of range.
     """
     trials = []
     computations = []
