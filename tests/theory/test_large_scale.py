@@ -255,7 +255,7 @@ def test_eliminated_inputs_solve_the_same_system(
     small: Program, dense: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(iteration, "DENSE", dense)
-    solve_system = iteration._inverse(small, Relations(small).own)
+    solve_system = iteration.inverse_of(small, Relations(small).own, iteration.COUPLING)
     counts = small.counts.toarray()
     drawn = np.random.default_rng(0).normal(size=small.shape)
     right: Any = drawn.astype(np.float32)

@@ -147,16 +147,15 @@ def predict(
     # If it fails, the parts have the rest, as what comes before and after its iterations
     # has. When these end early, a wider gap still says more than parts do.
     most = None if late is None else 0.6 * (late - now)
-    whole = len(found) > 1 and decay is None
-    whole = whole and whole_fits(world, None if state else most)
-    if state and not whole:
+    whole = len(found) > 1 and whole_fits(world, None if state else most, decay)
+    if state and (decay is not None or not whole):
         raise ConfigError(
             f"state has an effect only if thousands of facts are solved as one program; these "
             f"{len(world.facts):,} facts are not (they are few, a decay is given, or identities "
             "are phrased), so leave state out"
         )
     if whole:
-        solve_all = partial(solve_whole, answers=answers, gap=gap)
+        solve_all = partial(solve_whole, answers=answers, gap=gap, decay=decay)
         as_one = partial(forecast, solver=solve_all)
         stored = partial(solve_all, state=Path(state) if state else None)
         limit = most or np.inf

@@ -12,12 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from inweights.errors import DataError, SolverError
+from inweights.theory.prediction.tables import Solved
 from inweights.theory.prediction.trust import has_phrased
 from inweights.theory.programs.large_scale import (
     BYTES,
     WIDEST_GAP,
     expected_seconds,
+    expected_soft_seconds,
     solve_large,
+    solve_soft_large,
 )
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.program import Program
@@ -33,12 +36,13 @@ FINE = 3_000
 GAP = 1e-2
 
 
-def whole_fits(world: World, seconds: float | None) -> bool:
+def whole_fits(world: World, seconds: float | None, decay: float | None = None) -> bool:
     """Return whether one program of all facts is expected to be certified within a time limit.
 
     Args:
         world: The world with the facts.
         seconds: The time limit in seconds; ``None`` for no limit.
+        decay: Weight decay of the soft program; ``None`` for program (2).
 
     Returns:
         False for up to 1,000 facts, which are solved in another way, for facts with
@@ -50,9 +54,11 @@ def whole_fits(world: World, seconds: float | None) -> bool:
         >>> whole_fits(world, 0.01), whole_fits(world, None)
         (False, True)
     """
-    if len(world.facts) <= EXACT or has_phrased(world.facts):
+    facts = len(world.facts)
+    if facts <= EXACT or (decay is None and has_phrased(world.facts)):
         return False
-    needed = expected_seconds(len(world.facts), len(world.inputs), len(world.outputs))
+    expected = expected_seconds if decay is None else expected_soft_seconds
+    needed = expected(facts, len(world.inputs), len(world.outputs))
     return seconds is None or needed <= seconds
 
 
@@ -62,18 +68,21 @@ def solve_whole(
     answers: Answers,
     gap: float,
     seconds: float | None,
+    decay: float | None = None,
     state: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
-) -> tuple[Solution, str]:
-    """Solve program (2) of Identity Bridge (§4.3) for all facts at once.
+) -> tuple[Solved, str]:
+    """Solve program (2) of Identity Bridge (§4.3), or the soft program, for all facts at once.
 
     Args:
         world: Facts and queries.
-        answers: Whether a prompt may have ``several`` right answers, or ``one``.
+        answers: Whether a prompt may have ``several`` right answers, or ``one``; has no
+            effect on the soft program.
         gap: Relative gap to certify; raised to at least 1% for more than 3,000 facts.
         seconds: Time limit in seconds; ``None`` for no limit.
-        state: File in which the state is stored, and from which it continues; ``None``
-            for none.
+        decay: Weight decay of the soft program; ``None`` solves program (2).
+        state: File in which the state of program (2) is stored, and from which it
+            continues; ``None`` for none.
         progress: Called with the iteration and the gap.
 
     Returns:
@@ -97,11 +106,18 @@ def solve_whole(
     """
     facts = len(world.facts)
     wanted = gap if facts <= FINE else max(gap, GAP)
+    solution: Solved
     try:
-        program = Program.of(world, answers, held=BYTES)
-        solution = solve_large(
-            program, gap=wanted, seconds=seconds, state=state, progress=progress
-        )
+        if decay is None:
+            program = Program.of(world, answers, held=BYTES)
+            solution = solve_large(
+                program, gap=wanted, seconds=seconds, state=state, progress=progress
+            )
+        else:
+            program = Program.of(world, "any", held=BYTES)
+            solution = solve_soft_large(
+                program, decay, gap=wanted, seconds=seconds, progress=progress
+            )
     except (DataError, SolverError) as error:
         if answers == "one" and isinstance(error, DataError):
             raise
@@ -124,11 +140,13 @@ def _to_continue(state: Path | None) -> str:
     return f"; the same command continues from {state}" if state else ""
 
 
-def _precision(solution: Solution) -> str:
+def _precision(solution: Solved) -> str:
     """Say how accurate the margins are: by how much two matrices within the gap differ."""
     program = solution.program
     facts = len(program.world.facts)
     text = f"All {facts:,} facts are one program, to a gap of {solution.gap:.1g}"
+    if not isinstance(solution, Solution):
+        return f"{text}, which bounds the objective and not the margins."
     if solution.another is None or not len(program.world.queries):
         return f"{text}."
     queries = program.world.queries

@@ -69,7 +69,7 @@ class Iteration:
         self._scratch: Any = np.zeros(
             max(block.right.size for block in self.blocks), np.float32
         )
-        self._solve = _inverse(program, self.relations.own)
+        self._solve = inverse_of(program, self.relations.own, COUPLING)
         self._begin(start_near(program, self.raised))
 
     def _begin(self, start: Floats) -> None:
@@ -147,7 +147,7 @@ class Iteration:
         Args:
             above: ``Z`` plus its multiplier, ``[P, K]``; changed in place.
         """
-        self.z, self.values = _shrink(above, 1.0 / self._penalty)
+        self.z, self.values = shrink_values(above, 1.0 / self._penalty)
         above -= self.z
         self.z_price = above
         self.by_logits: Floats = np.zeros_like(self.z)
@@ -166,10 +166,10 @@ def _gram_vectors(matrix: Floats) -> tuple[Floats, Floats]:
     return np.sqrt(np.maximum(squares, 0.0)), vectors
 
 
-def _shrink(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
+def shrink_values(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
     """Return the result of :func:`~.operators.shrink` in single precision."""
     if matrix.shape[0] < matrix.shape[1]:
-        turned, values = _shrink(matrix.T, threshold)
+        turned, values = shrink_values(matrix.T, threshold)
         return turned.T, values
     values, vectors = _gram_vectors(matrix)
     kept = values > threshold
@@ -179,7 +179,9 @@ def _shrink(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
     return matrix @ (half @ half.T), less
 
 
-def _inverse(program: Program, own: Bools) -> Callable[[Floats], Floats]:
+def inverse_of(
+    program: Program, own: Bools, coupling: float
+) -> Callable[[Floats], Floats]:
     """Return a function that multiplies by ``(I + κ Xᵀ X)⁻¹``.
 
     Two inputs that are the own input of all their prompts never share a prompt. They
@@ -188,9 +190,10 @@ def _inverse(program: Program, own: Bools) -> Callable[[Floats], Floats]:
     Args:
         program: The program, whose token counts are ``X``.
         own: Mask of the inputs that are the own input of all their prompts.
+        coupling: ``κ``, the weight of ``S = X W``.
     """
     counts = program.counts
-    gram = (sparse.eye_array(counts.shape[1]) + COUPLING * (counts.T @ counts)).tocsr()
+    gram = (sparse.eye_array(counts.shape[1]) + coupling * (counts.T @ counts)).tocsr()
     others = np.flatnonzero(~own)
     if len(others) > DENSE:
         factors = splu(gram.tocsc())
