@@ -99,3 +99,9 @@ def script(folder: str, file: str) -> None:
         warnings.filterwarnings("ignore", said)
     os.chdir(folder)
     runpy.run_path(file, run_name="__main__")
+
+
+def tests_of(folder: str, *files: str) -> None:
+    """Run files of tests in a folder that is none of ours, and print which ones pass."""
+    os.chdir(folder)
+    assert pytest.main(["-q", "-rp", "-p", "no:cacheprovider", *files]) == 0

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.forks import Forks
 
 import inweights as iw
 from inweights import actions, lm
@@ -127,28 +126,13 @@ def test_some_replicas_are_a_model_of_their_own(trained) -> None:
 
 
 @pytest.mark.slow
-def test_new_writes_what_works(tmp_path) -> None:
+def test_new_writes_what_works(tmp_path, forks: Forks) -> None:
     kinds = ("world", "probe", "recipe")
     tests = [actions.new(kind, f"my-{kind}", tmp_path)[1] for kind in kinds]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-rp",
-            "-p",
-            "no:cacheprovider",
-            *map(str, tests),
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
+    done = forks.start("tests.shell:tests_of", tmp_path, *tests)
+    assert done.wait() == 0, done.output
     for kind, test in zip(kinds, tests, strict=True):
-        assert re.search(rf"^PASSED .*{test.name}::", done.stdout, re.MULTILINE)
+        assert re.search(rf"^PASSED .*{test.name}::", done.output, re.MULTILINE)
         with pytest.raises(ConfigError, match="exists already"):
             actions.new(kind, f"my-{kind}", tmp_path)
 

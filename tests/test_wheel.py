@@ -79,12 +79,12 @@ def needed(
     return known
 
 
-def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(installed: Path, program: str, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {
         k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")
     }
     return subprocess.run(
-        [installed / "empty" / "bin" / "inweights", *words],
+        [installed / "empty" / "bin" / program, *words],
         cwd=installed,
         env=environment,
         capture_output=True,
@@ -156,13 +156,20 @@ def test_pages_run_where_nothing_else_is(
     assert "Not yet" not in done.stdout
 
 
+#: Does commands one after another, each in words that are separated by spaces.
+COMMANDS = """
+import sys
+from inweights.cli import main
+for line in sys.argv[1:]:
+    assert main(line.split()) == 0, line
+"""
+
+
 def test_commands_work_where_nothing_else_is(installed: Path) -> None:
-    for words in (
-        ["list"],
-        ["predict", "@people"],
-        ["explore", "bridge"],
-        ["world", "two-hop"],
-    ):
-        done = run(installed, *words)
-        assert done.returncode == 0, (words, done.stderr)
+    """The first one as users start it, the others in one process."""
+    done = run(installed, "inweights", "list")
+    assert done.returncode == 0, done.stderr
+    lines = ("predict @people", "explore bridge", "world two-hop")
+    done = run(installed, "python", "-c", COMMANDS, *lines)
+    assert done.returncode == 0, done.stderr
     assert (installed / "explore-bridge.html").stat().st_size > 20_000

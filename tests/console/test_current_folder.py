@@ -25,8 +25,7 @@ FACTS = "ann,mother,beth\nbeth,born_in,rome\n"
 PROGRAM = Path(sys.executable).parent
 LAUNCHERS = {
     "python": [sys.executable, "-m"],
-    "torchrun": [str(PROGRAM / "torchrun"), "--nproc-per-node", "1", "-m"],
-    "two processes": [str(PROGRAM / "torchrun"), "--nproc-per-node", "2", "-m"],
+    "torchrun": [str(PROGRAM / "torchrun"), "--nproc-per-node", "2", "-m"],
     "accelerate": [
         str(PROGRAM / "accelerate"),
         "launch",
@@ -74,7 +73,7 @@ def test_nothing_is_imported_from_there(folder, name) -> None:
         pytest.skip(f"needs {name}, which is not installed")
     # The second process of two does what the first one gives it.
     trained = ("run", "demo/two-hop", "--scale", "smoke")
-    words = trained if name == "two processes" else ("audit", "facts.csv")
+    words = trained if name == "torchrun" else ("audit", "facts.csv")
     done = start(folder, LAUNCHERS[name], *words)
     imported = folder / "imported"
     assert not imported.exists(), imported.read_text()

@@ -7,6 +7,7 @@ down.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from itertools import chain, combinations, pairwise
 from typing import Literal, Protocol
 
@@ -131,7 +132,7 @@ def refuse_settings_of_other_shapes(config: Config) -> None:
     of_files = {name: getattr(config, name) for name in ("header", "ends")}
     refuse_idle("graph", of_files, shape == "file", f"shape = '{shape}'")
     own = SIZES_OF.get(shape, ())
-    defaults = {field.name: field.default for field in msgspec.structs.fields(config)}
+    defaults = _defaults(type(config))
     foreign = {name for sizes in SIZES_OF.values() for name in sizes} - set(own)
     for name in sorted(foreign):
         if getattr(config, name) != defaults[name]:
@@ -140,6 +141,12 @@ def refuse_settings_of_other_shapes(config: Config) -> None:
                 f"graph: the shape '{shape}' does not have {name}, which was given as "
                 f"{getattr(config, name)}; {takes}"
             )
+
+
+@cache
+def _defaults(kind: type[Config]) -> dict[str, object]:
+    """Return the defaults of a config's fields, which msgspec reads from its annotations."""
+    return {field.name: field.default for field in msgspec.structs.fields(kind)}
 
 
 def check_memory_of(config: ShapeConfig) -> None:
