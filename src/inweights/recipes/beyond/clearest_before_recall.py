@@ -25,7 +25,7 @@ class Settings(iw.Config):
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         architectures: Names of architectures: ``TinyGPT``, ``TinySSM``, ``TinyNN``.
         most: Largest number of steps of a training.
-        every: Steps between two measurements.
+        every: Number of steps between two measurements.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS

@@ -40,7 +40,7 @@ class Settings(iw.Config):
         long: Number of updates of each model with two-hop facts.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
-        every: Steps between two measurements during training.
+        every: Number of steps between two measurements during training.
         loops: Numbers of loops with which the looped models are evaluated.
     """
 

@@ -57,7 +57,7 @@ class Settings(iw.Config):
         mamba_steps: Number of updates of Mamba on the path-star.
         leaves: Number of trained paths in each update.
         grid_steps: Largest number of updates on the grid.
-        every: Steps between two points of the curves.
+        every: Number of steps between two points of the curves.
         draws: Number of random embeddings to which the order on the grid is compared.
     """
 

@@ -78,7 +78,7 @@ class Settings(iw.Config):
     Attributes:
         changes: The conditions, each with what it changes.
         points: Widths of TinyNN, each with a rate and steps.
-        every: Steps between two measurements.
+        every: Number of steps between two measurements.
     """
 
     changes: tuple[Change, ...] = CHANGES

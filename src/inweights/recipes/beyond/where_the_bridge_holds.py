@@ -59,7 +59,7 @@ class Settings(iw.Config):
         axes: Names of axes, keys of ``AXES``; by default all.
         complexity: ``C`` of the harder world with identity; the others have ``C = 1``.
         n: Number ``N`` of subjects and of objects.
-        every: Steps between measurements.
+        every: Number of steps between measurements.
         base: The run that every axis changes in one respect.
 
     Raises:

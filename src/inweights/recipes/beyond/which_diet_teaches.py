@@ -54,7 +54,7 @@ class Settings(InventedSettings):
 
     Attributes:
         world: Number of invented people, towns and countries.
-        tokens: Tokens of one pass, the same in every condition.
+        tokens: Number of tokens of one pass, the same in every condition.
         tuning: Settings of fine-tuning.
         conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
         hold_out: Share of the bridges whose chains no strategy states.

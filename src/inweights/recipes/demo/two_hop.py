@@ -27,7 +27,7 @@ class Settings(iw.Config):
         models: Names of the conditions: ``emb-mlp``, ``gpt``, ``gpt-small``,
             ``gpt-tied``, ``gpt-tied-decay`` or ``gpt-fixed``, as in Figure 2 of
             Identity Bridge. The curves show the last one.
-        every: Steps between measurements.
+        every: Number of steps between measurements.
         gpt: The GPT and its training.
         emb_mlp: The Emb-MLP and its training.
     """

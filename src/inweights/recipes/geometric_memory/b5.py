@@ -30,7 +30,7 @@ class Settings(iw.Config):
         architectures: Names of architectures: ``Node2Vec``, ``TinyGPT``, ``TinySSM``
             and ``TinyNN``.
         descent: Node2Vec and its gradient descent.
-        most: Largest number of steps; by default as many as in the paper.
+        most: Largest number of steps; by default (``None``) the paper's number.
         path: Number of nodes of the path graph of Remark 4.
     """
 

@@ -41,7 +41,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         architectures: Names of architectures: ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
-        most: Largest number of steps; by default as many as in the paper.
+        most: Largest number of steps; by default (``None``) the paper's number.
         conditions: Names of conditions, of ``the code's`` and ``ours``; claims are
             judged under the first.
         wide: Width of the wide TinyNN, which is trained for as many steps as the narrow

@@ -40,9 +40,9 @@ class Settings(iw.Config):
         search: Settings with which models with frozen embeddings are trained.
         width: Width of the models with frozen embeddings, which must memorise without a
             geometry; 0 for the width of ``star``.
-        steps: Updates of the models with frozen embeddings; models with trained
-            embeddings have the number of ``star``.
-        every: Steps between two measurements.
+        steps: Number of updates of the models with frozen embeddings; models with
+            trained embeddings have the number of ``star``.
+        every: Number of steps between two measurements.
     """
 
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)

@@ -20,7 +20,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The path-stars, each with its training.
-        every: Steps between two points of the curves.
+        every: Number of steps between two points of the curves.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS

@@ -147,7 +147,7 @@ class Settings(iw.Config):
         stars: Graphs in context for the conditions that show the model its own answer
             (teacher forcing).
         hidden: Graphs in context for the teacherless condition.
-        every: Steps between two points of the curves.
+        every: Number of steps between two points of the curves.
     """
 
     stars: tuple[InContextTraining, ...] = (InContextTraining(), _THREE)

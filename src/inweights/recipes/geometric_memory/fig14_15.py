@@ -40,7 +40,7 @@ class Settings(iw.Config):
     Attributes:
         stars: The path-stars, each with its training, which is run with and without a
             residual stream.
-        every: Steps between two points of the curves.
+        every: Number of steps between two points of the curves.
         arms: Number of held-out arms in a heat-map.
         draws: Number of random embeddings to which the rank correlation is compared.
     """

@@ -66,7 +66,7 @@ class Settings(iw.Config):
 
     Attributes:
         trees: The tree-stars, each with its training.
-        every: Steps between two points of the curves.
+        every: Number of steps between two points of the curves.
     """
 
     trees: tuple[Tree, ...] = (Tree(),)

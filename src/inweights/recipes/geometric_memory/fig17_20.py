@@ -25,7 +25,7 @@ class Settings(iw.Config):
         architectures: Names of architectures: ``Node2Vec``, ``TinyGPT``, ``TinySSM``,
             ``TinyNN`` and ``associative``.
         descent: Node2Vec and its gradient descent.
-        most: Largest number of steps; by default as many as in the paper.
+        most: Largest number of steps; by default (``None``) the paper's number.
         draws: Number of random embeddings in each null distribution.
         variant: Changes of TinyGPT and TinySSM; by default none.
     """

@@ -24,12 +24,12 @@ class Settings(iw.Config):
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         width: Width of TinyNN.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
-        frozen_steps: Updates of TinyNN with frozen embeddings.
+        frozen_steps: Number of updates of TinyNN with frozen embeddings.
         rate: Learning rate of TinyNN with trained embeddings.
-        steps: Updates of TinyNN with trained embeddings.
+        steps: Number of updates of TinyNN with trained embeddings.
         gpt_most: Largest number of steps of TinyGPT.
-        gpt_every: Steps between two measurements of TinyGPT; TinyNN is measured after
-            every step.
+        gpt_every: Number of steps between two measurements of TinyGPT; TinyNN is
+            measured after every step.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS

@@ -27,7 +27,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         descent: Node2Vec and its gradient descent.
-        most: Largest number of steps; by default as many as in the paper.
+        most: Largest number of steps; by default (``None``) the paper's number.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS

@@ -41,7 +41,7 @@ class Settings(iw.Config):
         stars: The path-stars, each with its training; the controls use the first one.
         memorising: Updates on paths of the controls with frozen embeddings, which need
             more steps to memorise.
-        every: Steps between two points of the curves.
+        every: Number of steps between two points of the curves.
         larger: Further path-stars that are trained only as in the paper, with the loss
             on the full path; by default none.
         own: A path-star of your own, on which the first of ``stars`` is trained and

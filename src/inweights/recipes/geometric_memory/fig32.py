@@ -29,7 +29,7 @@ class Settings(iw.Config):
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        most: Largest number of steps; by default as many as in the paper.
+        most: Largest number of steps; by default (``None``) the paper's number.
         draws: Number of random embeddings in each null distribution.
         variant: Changes of TinyGPT and TinySSM; by default none.
     """

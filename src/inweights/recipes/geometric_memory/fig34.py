@@ -23,7 +23,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The path-stars, each with its training.
-        every: Steps between two measurements.
+        every: Number of steps between two measurements.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS

@@ -25,7 +25,7 @@ class Settings(iw.Config):
     Attributes:
         stars: The path-stars, each with its training.
         pauses: Numbers of pause tokens; 0, 2 and 5 are judged.
-        every: Steps between two measurements.
+        every: Number of steps between two measurements.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (

@@ -24,7 +24,7 @@ class Settings(iw.Config):
         stars: The path-stars, each with its training.
         paths: Updates on paths, more than in other recipes, to show the decline after
             the peak.
-        every: Steps between two measurements.
+        every: Number of steps between two measurements.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)

@@ -26,7 +26,7 @@ class Settings(iw.Config):
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        most: Largest number of steps; by default as many as in the paper.
+        most: Largest number of steps; by default (``None``) the paper's number.
         looks: Approximate number of measurements during a training; TinyGPT is measured
             at least every 20 steps.
         draws: Number of random embeddings in each null distribution.

@@ -28,16 +28,17 @@ class Settings(iw.Config):
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         width: Width of TinyNN, both with frozen and with free embeddings.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
-        frozen_steps: Updates of TinyNN with frozen embeddings.
+        frozen_steps: Number of updates of TinyNN with frozen embeddings.
         rate: Learning rate of TinyNN with free embeddings.
-        early: Updates of TinyNN with free embeddings, with a measurement after each.
-        late: Updates of a second TinyNN with free embeddings on the cycle, as many as
-            in the paper.
+        early: Number of updates of TinyNN with free embeddings, with a measurement
+            after each.
+        late: Number of updates of a second TinyNN with free embeddings on the cycle, as
+            many as in the paper.
         second: AdamW's ``β₂`` in a second run of ``late`` updates; .999 in all others.
-        every: Steps between two measurements of the long runs.
-        gpt_every: Steps between two measurements of TinyGPT.
-        gpt_most: Largest number of steps of TinyGPT; by default as many as in the
-            paper.
+        every: Number of steps between two measurements of the long runs.
+        gpt_every: Number of steps between two measurements of TinyGPT.
+        gpt_most: Largest number of steps of TinyGPT; by default (``None``) the paper's
+            number.
         descent: Node2Vec and its gradient descent.
         widths: Widths at which one gradient step of the correlation loss is taken.
     """

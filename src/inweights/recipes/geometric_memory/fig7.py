@@ -40,8 +40,9 @@ class Settings(iw.Config):
         widths: Widths of Node2Vec; 100 in the paper. The graphs have 15 to 17 nodes.
         stds: Initial scales of Node2Vec, each at the paper's width; the paper's scale
             is 1.
-        steps: Updates of Node2Vec.
-        most: Largest number of steps of TinyGPT; by default as many as in the paper.
+        steps: Number of updates of Node2Vec.
+        most: Largest number of steps of TinyGPT; by default (``None``) the paper's
+            number.
         draws: Number of random embeddings in each null distribution.
     """
 

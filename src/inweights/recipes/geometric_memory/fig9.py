@@ -27,9 +27,10 @@ class Settings(iw.Config):
 
     Attributes:
         graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        steps: Updates of Node2Vec.
+        steps: Number of updates of Node2Vec.
         std: Initial scale of the untied Node2Vec, as small as that of TinyNN.
-        most: Largest number of steps of TinyNN; by default as many as in the paper.
+        most: Largest number of steps of TinyNN; by default (``None``) the paper's
+            number.
         draws: Number of random embeddings in each null distribution.
         conditions: Conditions in which TinyNN is trained; claims are judged in the
             first.

@@ -26,7 +26,7 @@ class Settings(iw.Config):
         models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``; the first is shown in the
             animation.
-        every: Steps between measurements.
+        every: Number of steps between measurements.
         gpt: The GPTs and their training.
     """
 

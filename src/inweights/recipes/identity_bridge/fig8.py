@@ -40,7 +40,7 @@ class Settings(iw.Config):
         models: Models that are fine-tuned: folders, hub names in the local cache, or
             ``@smollm2``.
         device: Device of the models, such as ``cpu`` or ``cuda``.
-        tokens: Tokens of one pass, the same in every condition.
+        tokens: Number of tokens of one pass, the same in every condition.
         tuning: How the models are fine-tuned.
     """
 
