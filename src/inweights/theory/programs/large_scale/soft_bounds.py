@@ -11,6 +11,8 @@ Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from inweights.theory.programs.large_scale.blocks import Block
@@ -215,14 +217,15 @@ class _Scaled:
 
     def distributions(self, proof: _Proof) -> Float[Floats, "M K"]:
         """Return the distributions that prove a bound, in single precision."""
-        found = np.empty(self._chances.shape, np.float32)
+        found: Any = np.empty(self._chances.shape, np.float32)
         for block in self._blocks:
             near = self._relations.ranges[self._relations.place[block.rows]]
             scale = np.where(near, proof.shift, proof.shift * proof.outside)
             found[block.rows] = self._chances[block.rows] * scale
         answers = self._shares.nonzero()[1]
         found[self._prompts, answers] = self._right_after(proof.outside, proof.shift)
-        return found
+        distributions: Floats = found
+        return distributions
 
     def _right_after(self, outside: float, shift: float) -> Floats:
         """Return the probabilities of the stated answers after both changes."""

@@ -141,7 +141,7 @@ class _Iteration:
         penalty = PENALTY * decay / more
         self._blocks = blocks_of(program)
         self.bounds = SoftBounds(program, decay, self._blocks, relations)
-        self._threshold = np.float32(decay / penalty)
+        self._threshold = decay / penalty
         strength = self.bounds.weights / (penalty * COUPLING)
         self._strength = strength.astype(np.float32)
         self._shares = self.bounds.shares.astype(np.float32)
