@@ -22,7 +22,7 @@ from inweights.theory import Program, solve
 from inweights.theory.prediction import whole
 from inweights.theory.prediction.bounds.margin_bounds import margin_bounds
 from inweights.theory.prediction.whole import solve_whole, whole_fits
-from inweights.theory.programs.large_scale import iteration, solve_large
+from inweights.theory.programs.large_scale import iteration, solve_large, solver
 from inweights.theory.programs.large_scale.mixture import MOST, Mixture, Part
 from inweights.theory.programs.large_scale.relations import Relations
 from inweights.theory.programs.operators import MarginProjection
@@ -316,3 +316,31 @@ def test_one_program_is_tried_only_where_the_time_suffices(monkeypatch) -> None:
     assert not whole_fits(small, None)
     monkeypatch.setattr(whole, "EXACT", len(small.facts) - 1)
     assert whole_fits(small, None)
+
+
+def test_a_second_weight_of_the_logits_finds_a_matrix(
+    small: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where managers have an identity, the first weight finds no matrix in time."""
+    world = small.world
+    managers = np.arange(len(world.vocabulary))[:, None]
+    names = world.vocabulary.names
+    managers = managers[[name in ("p0", "p1", "p2", "p3") for name in names]]
+    program = Program.of(world.with_facts("identity", managers, managers), "several")
+    monkeypatch.setattr(solver, "FEASIBLE_BY", (10, 120))
+    weights: list[float] = []
+    made = iteration.Iteration._couple
+
+    def couple(self: iteration.Iteration, coupling: float) -> None:
+        weights.append(coupling)
+        made(self, coupling)
+
+    monkeypatch.setattr(iteration.Iteration, "_couple", couple)
+    state = tmp_path / "state"
+    whole = solve_large(program)
+    assert weights == [0.2, 1.0]
+    check(whole, 1e-2, rounding=1e-6)
+    early = solve_large(program, iterations=40, state=state)
+    assert early.status == "not certified"
+    continued = solve_large(program, state=state)
+    np.testing.assert_array_equal(continued.templates, whole.templates)

@@ -46,8 +46,10 @@ class Iteration:
     Args:
         program: Constraints.
         tiny: Largest difference of logits that is dropped, relative to margins of 1.
+        coupling: Weight of ``S = X W`` relative to ``Z = W``.
 
     Attributes:
+        coupling: The argument, or that of a restored state.
         z: The shrunk templates, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         values: Positive singular values of ``z``.
         z_price: Multiplier of ``Z = W``, divided by the penalty, ``[P, K]``.
@@ -57,7 +59,9 @@ class Iteration:
         by_logits: Projected logits minus their multipliers, by input, ``[P, K]``.
     """
 
-    def __init__(self, program: Program, tiny: float = 1e-4) -> None:
+    def __init__(
+        self, program: Program, tiny: float = 1e-4, coupling: float = COUPLING
+    ) -> None:
         self.program = program
         self._tiny = tiny
         more = max(1.0, len(program.right) / PENALTY_TO)
@@ -69,8 +73,13 @@ class Iteration:
         self._scratch: Any = np.zeros(
             max(block.right.size for block in self.blocks), np.float32
         )
-        self._solve = inverse_of(program, self.relations.own, COUPLING)
+        self._couple(coupling)
         self._begin(start_near(program, self.raised))
+
+    def _couple(self, coupling: float) -> None:
+        """Set the weight of ``S = X W``, and the inverse that belongs to it."""
+        self.coupling = coupling
+        self._solve = inverse_of(self.program, self.relations.own, coupling)
 
     def _begin(self, start: Floats) -> None:
         """Start from templates, with the multipliers that belong to tight margins."""
@@ -91,7 +100,7 @@ class Iteration:
             losses *= gains[rows, None]
             each = losses.sum(1) / block.right.sum(1)
             dual = np.where(block.right, each[:, None], -losses)
-            block.begin((dual / (-self._penalty * COUPLING)).astype(np.float32))
+            block.begin((dual / (-self._penalty * self.coupling)).astype(np.float32))
         self._split(start + self.z_price)
 
     @property
@@ -102,6 +111,7 @@ class Iteration:
     def state(self) -> State:
         """Return the state that :meth:`restore` needs to continue from here."""
         found = {name: np.asarray(getattr(self, name)) for name in _WHOLE}
+        found["coupling"] = np.asarray(self.coupling)
         found["count"] = np.array([len(block.at) for block in self.blocks])
         for name in (*_KEPT, "level"):
             each = [getattr(block, name) for block in self.blocks]
@@ -117,6 +127,9 @@ class Iteration:
         for name in _WHOLE:
             setattr(self, name, state[name])
         self.made = int(state["made"])
+        coupling = float(state.get("coupling", COUPLING))
+        if coupling != self.coupling:
+            self._couple(coupling)
         ends = np.cumsum(state["count"])[:-1]
         for name in _KEPT:
             parts = np.split(state[name], ends)
@@ -128,7 +141,7 @@ class Iteration:
     def advance(self) -> None:
         """Make one over-relaxed iteration."""
         target = self.by_logits
-        target *= np.float32(COUPLING)
+        target *= np.float32(self.coupling)
         target += self.z
         target -= self.z_price
         w = self._solve(target)

@@ -17,14 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 
 from inweights.errors import SolverError
 from inweights.theory.programs.certified import check_limits
 from inweights.theory.programs.large_scale.bounds import Bounds
-from inweights.theory.programs.large_scale.iteration import Iteration
+from inweights.theory.programs.large_scale.iteration import COUPLING, Iteration
+from inweights.theory.programs.large_scale.means import Means
 from inweights.theory.programs.large_scale.state_file import (
-    State,
     StateFile,
     part_of,
     prefixed,
@@ -32,15 +31,18 @@ from inweights.theory.programs.large_scale.state_file import (
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.operators import few_threads
 from inweights.theory.programs.program import Program
-from inweights.worlds.arrays import Floats
 
 #: Largest difference of logits that is dropped, as a fraction of the gap.
 TINY = 1e-2
 #: Number of iterations between two evaluations of the bounds.
 EVERY = 10
-#: Number of iterations after which facts are assumed to exclude each other if no matrix
-#: with positive margins was found.
-FEASIBLE_BY = 60
+#: The weights of the logits with which a program is tried, one after the other. The
+#: second takes more iterations, but finds a matrix where answers are asked both of a
+#: prompt and of one of its tokens, as with many identities. Then, for each, the number
+#: of iterations by which it has to find a matrix with positive margins; otherwise facts
+#: are assumed to exclude each other.
+COUPLINGS = (COUPLING, 1.0)
+FEASIBLE_BY = (60, 120)
 #: Bytes of memory for each pair of a fact and an answer.
 BYTES = 40
 #: Number of logits above which the upper bound is evaluated half as often, and averages
@@ -101,35 +103,17 @@ def solve_large(
     """
     check_limits(program, gap, iterations, seconds, None)
     began = time.perf_counter()
+    late = np.inf if seconds is None else began + seconds
     with few_threads((1, 1)):
-        run = Iteration(program, TINY * gap)
-        bounds = Bounds(run)
-        # The upper bound of a large program takes as long as several iterations, and
-        # improves steadily; the lower one needs the multipliers of many iterations.
-        rarely = 2 if program.right.size > LARGE else 1
-        means = _Means(run, 2 * EVERY // rarely)
         file = StateFile(state, program, gap) if state else None
-        stored = _Storage(file, run, bounds, means)
-        stored.restore()
-        step = run.made
-        for step in range(run.made + 1, iterations + 1):
-            run.advance()
-            if step % rarely == 0:
-                means.add()
-            late = seconds is not None and time.perf_counter() - began > seconds
-            if step % EVERY and step < iterations and not late:
-                continue
-            last = late or step == iterations
-            means.judge(bounds, upper=last or step % (EVERY * rarely) == 0)
-            # Bounds at another step, for lack of time, would change the later ones.
-            stored.store(regular=step % EVERY == 0)
-            if bounds.gap <= gap:
-                bounds.check()
-            if progress:
-                progress(step, bounds.gap)
-            hopeless = step >= FEASIBLE_BY and bounds.templates is None
-            if bounds.gap <= gap or late or hopeless:
-                break
+        attempt = _Attempt(program, gap, COUPLINGS[0], file)
+        attempt.stored.restore()
+        step = attempt.iterate(iterations, late, progress)
+        again = attempt.bounds.templates is None and attempt.run.coupling == COUPLING
+        if again and step < iterations and time.perf_counter() < late:
+            attempt = _Attempt(program, gap, COUPLINGS[1], file)
+            step = attempt.iterate(iterations, late, progress)
+        bounds = attempt.bounds
         if bounds.templates is None:
             raise SolverError(
                 f"no matrix with positive margins was found in {step} iterations. Allow more "
@@ -138,7 +122,7 @@ def solve_large(
         if bounds.gap > gap:
             bounds.check()
         bounds.take_another()
-    stored.finish(certified=bounds.gap <= gap)
+    attempt.stored.finish(certified=bounds.gap <= gap)
     return Solution.of_run(program, bounds, gap, step, began, another=bounds.another)
 
 
@@ -163,6 +147,74 @@ def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
     return iterations * (logits + products)
 
 
+class _Attempt:
+    """An iteration with its bounds, averages and storage.
+
+    Args:
+        program: Constraints.
+        gap: Requested relative duality gap.
+        coupling: Weight of the logits.
+        file: File in which the state is stored; None to store nothing.
+
+    Attributes:
+        run: The iteration.
+        bounds: Its bounds.
+        stored: Storage of both.
+    """
+
+    def __init__(
+        self, program: Program, gap: float, coupling: float, file: StateFile | None
+    ) -> None:
+        self._gap = gap
+        self.run = Iteration(program, TINY * gap, coupling)
+        self.bounds = Bounds(self.run)
+        # The upper bound of a large program takes as long as several iterations, and
+        # improves steadily; the lower one needs the multipliers of many iterations.
+        self._rarely = 2 if program.right.size > LARGE else 1
+        self._means = Means(self.run, 2 * EVERY // self._rarely)
+        self.stored = _Storage(file, self.run, self.bounds, self._means)
+
+    def iterate(
+        self,
+        iterations: int,
+        late: float,
+        progress: Callable[[int, float], None] | None,
+    ) -> int:
+        """Iterate until the gap is reached, no matrix was found, or a limit is reached.
+
+        Args:
+            iterations: Maximum number of iterations.
+            late: Time of :func:`time.perf_counter` after which the last one is made.
+            progress: Called with the iterations made and the gap.
+
+        Returns:
+            The number of iterations made.
+        """
+        run = self.run
+        bounds = self.bounds
+        feasible_by = dict(zip(COUPLINGS, FEASIBLE_BY, strict=True))[run.coupling]
+        step = run.made
+        for step in range(run.made + 1, iterations + 1):
+            run.advance()
+            if step % self._rarely == 0:
+                self._means.add()
+            stop = time.perf_counter() > late
+            if step % EVERY and step < iterations and not stop:
+                continue
+            last = stop or step == iterations
+            self._means.judge(bounds, upper=last or step % (EVERY * self._rarely) == 0)
+            # Bounds at another step, for lack of time, would change the later ones.
+            self.stored.store(regular=step % EVERY == 0)
+            if bounds.gap <= self._gap:
+                bounds.check()
+            if progress:
+                progress(step, bounds.gap)
+            hopeless = step >= feasible_by and bounds.templates is None
+            if bounds.gap <= self._gap or stop or hopeless:
+                break
+        return step
+
+
 class _Storage:
     """The objects whose state is stored, and the file in which it is stored.
 
@@ -174,7 +226,7 @@ class _Storage:
     """
 
     def __init__(
-        self, file: StateFile | None, run: Iteration, bounds: Bounds, means: _Means
+        self, file: StateFile | None, run: Iteration, bounds: Bounds, means: Means
     ) -> None:
         self._file = file
         self._run, self._bounds, self._means = run, bounds, means
@@ -204,69 +256,3 @@ class _Storage:
         """Remove the file if nothing is left to be done."""
         if self._file and certified:
             self._file.remove()
-
-
-class _Means:
-    """Averages over past iterations, which often prove better bounds than the last iteration."""
-
-    def __init__(self, run: Iteration, window: int) -> None:
-        self._run = run
-        self._window = window
-        self._prices = sparse.csr_array(
-            (len(run.program.right), run.program.shape[1]), dtype=np.float32
-        )
-        self._points: Floats = np.zeros_like(run.z)
-        self._before: Floats = run.z
-        self._summed = 0
-
-    def add(self) -> None:
-        """Add the current point to the averages."""
-        self._prices = self._prices + self._run.prices
-        self._points += self._run.z
-        self._summed += 1
-
-    def judge(self, bounds: Bounds, *, upper: bool) -> None:
-        """Evaluate the bounds at the current point and at the averages.
-
-        Args:
-            bounds: What keeps the best ones.
-            upper: Whether the upper bound is evaluated, too.
-        """
-        run = self._run
-        summed = np.float32(max(self._summed, 1))
-        if upper:
-            average = self._points / summed
-            here = bounds.take_upper(run.z)
-            there = bounds.take_upper(average)
-            bounds.others = [average if here <= there else run.z, self._before]
-            self._before = run.z
-        bounds.take_lower([run.prices, self._prices / summed])
-        if self._summed >= 2 * self._window:
-            self._window = self._summed
-            self._prices = run.prices * np.float32(0)
-            self._points = np.zeros_like(run.z)
-            self._summed = 0
-
-    def state(self) -> State:
-        """Return what :meth:`restore` needs to go on from here."""
-        prices = self._prices
-        return {
-            "data": prices.data,
-            "indices": prices.indices,
-            "indptr": prices.indptr,
-            "points": self._points,
-            "before": self._before,
-            "summed": np.asarray(self._summed),
-            "window": np.asarray(self._window),
-        }
-
-    def restore(self, state: State) -> None:
-        """Continue from a stored state.
-
-        Args:
-            state: Result of :meth:`state`.
-        """
-        parts = (state["data"], state["indices"], state["indptr"])
-        self._prices = sparse.csr_array(parts, shape=self._prices.shape)
-        self._points, self._before = state["points"], state["before"]
-        self._summed, self._window = int(state["summed"]), int(state["window"])
