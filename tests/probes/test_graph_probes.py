@@ -274,9 +274,17 @@ def test_the_null_of_shuffled_names_keeps_the_cosines() -> None:
 def test_where_all_nodes_are_neighbours_there_is_no_correlation() -> None:
     world = from_networkx(nx.complete_graph(5)).build()
     model = TinyNNConfig().build(vocabulary=5, seeds=[0])
-    assert np.isnan(hop_correlation(model, world)["spearman"].item())
+    found = hop_correlation(model, world)
+    assert np.isnan(found["spearman"].item())
+    assert np.isnan(found["p"].item())
     with pytest.raises(DataError, match="the graph is complete"):
         geometric_margin(model, world, itself=False)
+
+
+def test_a_distance_that_no_pair_has_is_an_error() -> None:
+    model = Node2VecConfig(width=8).build(vocabulary=15, seeds=[0])
+    with pytest.raises(DataError, match="no pairs of nodes are at least 99 hops"):
+        hop_correlation(model, RING, least=99)
 
 
 def test_the_null_distribution_follows_its_seed() -> None:

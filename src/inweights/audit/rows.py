@@ -69,7 +69,9 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
         turn: Function that returns the user's turn in chat for a row.
 
     Returns:
-        One row per text, in the given order, with an ``id`` from 0.
+        One row per text, in the given order: ``id`` (from 0), ``fact``, ``line``,
+        ``role``, ``stage``, ``prompt``, ``completion``, ``text`` (both together) and
+        ``turn``.
     """
     table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")
@@ -109,8 +111,7 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
         count: Function that returns the length of each text, in words or tokens.
 
     Returns:
-        The rows from the first on, up to the one with which the total would exceed
-        ``room``.
+        The rows before the first one with which the total would exceed ``room``.
     """
     ends = np.cumsum(count(list(map(text_of, rows))))
     return rows[: int((ends <= room).sum())]

@@ -82,13 +82,14 @@ def off_descent(
 
     Returns:
         One row per replica, with the columns ``replica``, ``distance`` (norm of the
-        difference between the trained embeddings and those of the closed form, divided
-        by the norm of the latter) and ``travelled`` (the same for the initial
-        embeddings).
+        difference between the trained embeddings and those of the closed form after
+        ``steps`` updates, divided by the norm of the latter) and ``travelled`` (the
+        same for the initial embeddings).
 
     Raises:
         ConfigError: The model is not a tied Node2Vec.
-        DataError: The nodes of a graph differ in their degree.
+        DataError: A world is not a graph, the nodes of a graph differ in their degree,
+            the worlds do not fit the model, or ``steps`` is below 0.
         SolverError: The vectors diverged.
     """
     if not isinstance(model, Node2Vec) or model.head is not None:

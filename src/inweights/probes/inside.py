@@ -241,7 +241,8 @@ def cka(
         The similarity for each replica, ``[R]``.
 
     Raises:
-        DataError: The numbers of replicas or prompts differ.
+        DataError: The numbers of replicas or prompts differ, or an array does not have
+            three axes.
 
     Example:
         >>> states = torch.randn(2, 8, 4, generator=torch.Generator().manual_seed(0))

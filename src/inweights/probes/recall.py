@@ -42,8 +42,9 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         candidates of the head), ``accuracy_among`` (of the largest logit over only
         those tokens that answer some statement of the role; for compositions, the
         objects), ``chance`` (accuracy of guessing among the answers of the role),
-        ``loss`` (mean cross-entropy over all candidates, in nats) and ``right_answers``
-        (mean number of answers of the role that are right for a prompt).
+        ``loss`` (mean cross-entropy over all candidates, in nats; for a query, of all
+        its right answers together) and ``right_answers`` (mean number of answers of the
+        role that are right for a prompt).
 
     Raises:
         ConfigError: The model has no replica axis, or the probe would need more memory

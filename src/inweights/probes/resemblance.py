@@ -247,7 +247,8 @@ def predicted_similarity(
             ``joint`` (similarity and attribution together), ``SA`` (similarity first),
             ``AS`` (attribution first), ``two-hop``, or ``two-hop without identity``; by
             default none.
-        rho: ``ρ`` of the closed form.
+        rho: ``ρ`` of the closed form: number of copies of the similarity premise, at
+            least 1; no effect without ``course``.
         by_pair: Whether there is one row per pair, instead of one row with the mean
             over pairs.
 

@@ -92,7 +92,8 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
             support it. By default they are only listed.
 
     Returns:
-        The remaining facts, the facts set apart, all changes, and missing facts.
+        The remaining facts (``facts``), the facts set apart (``apart``), all
+        ``changes``, and ``missing`` facts, which symmetric and inverse relations imply.
 
     Example:
         >>> import tempfile

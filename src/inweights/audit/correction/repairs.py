@@ -27,7 +27,7 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
         facts: The facts.
 
     Returns:
-        The repaired facts (the same object if nothing is broken), and the changes as
+        The repaired facts (the same object if nothing was repaired), and the changes as
         tuples ``(line, change, before, after, reason)``, where ``change`` is
         ``renamed``, ``split`` or ``to decide``.
     """

@@ -25,9 +25,10 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
 
     Returns:
-        One row per relation, in the order of the facts: ``relation``, ``triples``,
-        ``subjects``, ``objects``, ``values``, ``most_common`` and ``share``, as
-        described at :class:`~inweights.audit.Audit`.
+        One row per relation, in the order of the facts: ``relation``, ``triples``
+        (number of facts), ``subjects`` and ``objects`` (numbers of distinct entities),
+        ``values`` (mean number of objects of a subject), ``most_common`` (the object
+        that most subjects have) and ``share`` (fraction of the subjects that have it).
     """
     counts = facts.group_by("relation", "object").len()
     common = counts.sort("len", "object", descending=[True, False]).group_by(
@@ -127,9 +128,8 @@ def compositions(
     Returns:
         One row per pair of relations, most chains first: ``first``, ``second``,
         ``chains``, ``subjects``, ``bridges``, ``answers``, ``complexity``,
-        ``expected``, ``stated`` and ``share``, as described at
-        :class:`~inweights.audit.Audit`. All but ``chains`` are null for a pair without
-        a listed chain.
+        ``expected``, ``stated`` and ``share``, as :class:`~inweights.audit.Audit`
+        explains them. All but ``chains`` are null for a pair without a listed chain.
     """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()

@@ -152,9 +152,10 @@ def shares_by_query(
             :func:`answers_of`, ``[R, Q]``.
 
     Returns:
-        The rows of one model in the table ``queries`` of
-        :class:`~inweights.audit.prediction.by_training.TrainedForecast`; and whether
-        each replica's answer to each query counts in the share, ``[R, Q]``.
+        One row per query: ``model``, ``query`` (its index), ``predicted`` (the most
+        frequent answer), ``share``, ``lower`` and ``upper`` (its 95% interval, Clopper
+        and Pearson), ``right_answers`` (their number) and ``chance`` (of a guess); and
+        whether each replica's answer to each query counts in the share, ``[R, Q]``.
     """
     queries = world.queries
     replicas = len(answers)
@@ -197,8 +198,10 @@ def shares_by_role(
             :func:`shares_by_query`, ``[R, Q]`` (``R`` replicas, ``Q`` queries).
 
     Returns:
-        One row per role of queries: the rows of one model in the table ``kinds`` of
-        :class:`~inweights.audit.prediction.by_training.TrainedForecast`.
+        One row per role of queries: ``model``, ``role``, ``queries`` (their number),
+        ``share`` (mean), ``lower`` and ``upper`` (95% Student interval over the
+        replicas), ``right_answers`` and ``chance`` (means; null for the role
+        ``unstated``).
     """
     rows = []
     for role in world.queries.role_names:

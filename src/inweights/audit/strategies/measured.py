@@ -26,7 +26,7 @@ class Measured(NamedTuple):
 
     Attributes:
         strategy: Name of the strategy.
-        asked: Kind of question, a name of ``ASKED``.
+        asked: Kind of question, a name of ``ASKED`` such as ``recall``.
         gain: Difference in accuracy between the strategy and a control with the same
             number of tokens, median over the seeds.
         low: Lower end of the exact 95% interval of the median (order statistics).
@@ -90,7 +90,8 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
     best median, provided that this is at least 0.1; otherwise no strategy is chosen.
 
     Args:
-        wanted: Kinds of questions, names of ``ASKED``.
+        wanted: Kinds of questions: ``recall``, ``reverse``, ``composition`` or
+            ``steps`` (the names of ``ASKED``).
 
     Returns:
         A :class:`Choice` for each kind, in the order of ``wanted`` without repetitions.

@@ -53,8 +53,8 @@ class Embedding:
         source: Origin of the matrix in messages.
 
     Raises:
-        DataError: The number of names differs from that of rows, or a number is not
-            finite or larger than 1e15.
+        DataError: The matrix has another shape or is empty, the number of names differs
+            from that of rows, or a number is not finite or larger than 1e15.
 
     Example:
         >>> from inweights.probes import hop_correlation

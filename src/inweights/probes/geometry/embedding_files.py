@@ -45,8 +45,8 @@ def read_embedding(
             on other files.
 
     Returns:
-        The matrix in double precision as far as the file allows, with the names of its
-        rows.
+        The matrix with the names of its rows; in the number type of a ``.npy`` file,
+        otherwise in double precision.
 
     Raises:
         DataError: The file is missing, damaged, a pickle or too large for the memory;

@@ -86,7 +86,7 @@ def hop_correlation(
         One row per replica, with the columns ``replica``, ``spearman``, ``null_mean``,
         ``null_low`` and ``null_high`` (mean, 2.5% and 97.5% quantiles of the null
         distribution) and ``p``, the share of ``1 + draws`` values that are at most as
-        large as the replica's. They are NaN if all distances are equal, as between the
+        large as the replica's. All are NaN if all distances are equal, as between the
         leaves of a star. If pairs were drawn, there is also ``error``, the standard
         error of ``spearman`` from ten groups of sources.
 
@@ -94,8 +94,8 @@ def hop_correlation(
         ConfigError: ``pairs``, ``null`` or the layer is unknown, the model has no
             replica axis, ``seed`` is negative, or the model or the world is too large
             for the memory.
-        DataError: A world is not a graph, ``draws`` is below 1, the model has no table
-            of token embeddings, or the worlds do not fit it.
+        DataError: A world is not a graph, no pairs are left, ``draws`` is below 1, the
+            model has no table of token embeddings, or the worlds do not fit it.
 
     Example:
         >>> import inweights as iw
@@ -114,6 +114,10 @@ def hop_correlation(
     pairs_of: dict[int, Pairs] = {}
     for i, (count, u, v) in once_each(graphs).items():
         pairs_of[i] = choose_pairs(count, u, v, least, seed).at(_HOPS[pairs])
+        if not len(pairs_of[i].u):
+            raise DataError(
+                f"no pairs of nodes are at least {least} hops apart (pairs: {pairs})"
+            )
     random: dict[int, Floats] = {}
     if null == "random":
         shape = vectors.shape[1:]
@@ -134,6 +138,8 @@ def hop_correlation(
         # The replica's own value counts as a draw, so that no p is 0 (Phipson and
         # Smyth, 2010).
         row["p"] = (1 + (chance <= found).sum()) / (1 + draws)
+        if np.isnan(found):  # nothing is as small as what is not a number
+            row["p"] = np.nan
         if graph[0] > EXACT:
             row["error"] = chosen.error(angles)
         rows.append(row)

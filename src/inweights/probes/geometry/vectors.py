@@ -253,6 +253,11 @@ def cosine_matrix(
 
 
 def unit(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N D"]:
-    """Return vectors scaled to length 1; a vector of zeros is unchanged."""
+    """Return vectors scaled to length 1; a vector of zeros is unchanged.
+
+    Args:
+        vectors: One vector per node, ``[N, D]``, optionally for several replicas, ``[R,
+            N, D]``.
+    """
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)

@@ -132,7 +132,9 @@ def places(
     """Return at which positions of some prompts a change applies.
 
     Args:
-        position: Index, names of tokens, mask or ``None``; see :data:`Position`.
+        position: Index of a position (negative from the end), the name of a token or
+            several names, a mask ``[B, T]`` of the prompts, or ``None`` for all
+            positions.
         worlds: One world, or one for each replica, whose names of tokens are used.
         tokens: Token ids of prompts of one length.
 
@@ -179,7 +181,8 @@ def with_position(
     """Return the indices of statements whose prompts have a position, in every world.
 
     Args:
-        position: Index, names of tokens, mask or ``None``; see :data:`Position`.
+        position: Index of a position (negative from the end), the name of a token or
+            several names, a mask, or ``None`` for all positions.
         worlds: One world, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of the statements among which they are chosen, ``[n]``.
@@ -211,7 +214,8 @@ def vector_of(
     """Return the vector that a change adds, inserts or removes, broadcast to ``[R, B, T, D]``.
 
     Args:
-        given: Numbers or prompts; see :data:`Vector`. For a change of scale, the
+        given: Numbers ``[D]`` or ``[R, D]``; a prompt, whose state is the vector; or
+            two prompts, for the difference of their states. For a change of scale, the
             factor.
         model: Model whose states of prompts are read.
         worlds: One world, or one for each replica.

@@ -142,10 +142,12 @@ def after_edits(
             as in a file.
 
     Returns:
-        One row per replica, with the columns ``replica``; the shares ``holds``,
-        ``reached``, ``unmoved``, ``facts`` and ``others`` of :func:`edits`, where the
-        answers before the edit are those of the world; ``restored``, the share of
-        edited facts that have the old answer again; and ``edited``, the list of the
+        One row per replica, with the columns ``replica``; ``holds``, the share of
+        edited facts with the new answer; ``reached`` and ``unmoved``, the shares of
+        statements that should follow from the edits with the new answer, and with that
+        of the world; ``facts`` and ``others``, the shares of other facts of the role,
+        and of other statements, with the answer of the world; ``restored``, the share
+        of edited facts that have the old answer again; and ``edited``, the list of the
         edited facts with their new answers.
 
     Raises:

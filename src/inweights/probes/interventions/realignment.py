@@ -62,11 +62,12 @@ def realignment(
         ridge: Penalty of the map, relative to the mean square of its inputs.
 
     Returns:
-        One row per replica, role, layer and method, with the columns ``replica``,
-        ``role``, ``layer``, ``depth`` (index of the layer), ``method``, ``accuracy``,
-        ``decodable`` (share of queries whose bridge has the largest logit), ``cosine``
-        (mean cosine of the state with that of the right bridge), ``other`` (mean cosine
-        with those of other bridges) and ``statements`` (number of queries).
+        One row per replica, role of queries, layer and method, with the columns
+        ``replica``, ``role``, ``layer``, ``depth`` (index of the layer), ``method``,
+        ``accuracy``, ``decodable`` (share of queries whose bridge has the largest
+        logit), ``cosine`` (mean cosine of the state with that of the right bridge),
+        ``other`` (mean cosine with those of other bridges) and ``statements`` (number
+        of queries).
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown, the model has no replica

@@ -51,11 +51,12 @@ def navigation(
 
     Returns:
         One row per replica and depth, from 1 (the first node of an arm) to ``p - 2``
-        (the leaf's neighbour), with the columns ``replica``, ``depth``, ``hops``
-        (number of edges from the leaf), ``nearest`` (share of held-out leaves whose own
-        node of that depth is the closest by cosine, among all arms), ``ridge`` (the
-        same after the map), ``explained`` (share of the held-out nodes' variance that
-        the map explains) and ``chance`` (``1 / d``).
+        for paths of ``p`` nodes (the leaf's neighbour), with the columns ``replica``,
+        ``depth``, ``hops`` (number of edges from the leaf), ``nearest`` (share of
+        held-out leaves whose own node of that depth is the closest by cosine, among all
+        arms), ``ridge`` (the same after the map), ``explained`` (share of the held-out
+        nodes' variance that the map explains) and ``chance`` (one divided by the number
+        of arms).
 
     Raises:
         DataError: A world has no trained or no held-out paths, paths differ in length
@@ -234,8 +235,8 @@ def ridge_map(
     Args:
         inputs: ``X``, one row per pair.
         targets: ``Y``, one row per pair.
-        ridge: ``λ``, in units of the mean squared entry of ``X`` times the number of
-            its rows.
+        ridge: ``λ``, above 0, in units of the mean squared entry of ``X`` times the
+            number of its rows.
 
     Returns:
         The matrix ``W``, ``[D, E]`` (widths ``D`` and ``E``).

@@ -73,8 +73,8 @@ def in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
     """Return coordinates padded with zeros to three dimensions, with root mean square length 1.
 
     Args:
-        where: Coordinates of ``N`` points in one to three dimensions, ``[N, D]`` (width
-            ``D``); not centred here.
+        where: Coordinates of ``N`` points in at most three dimensions, ``[N, D]``
+            (width ``D``); not centred here.
 
     Returns:
         ``[N, 3]``; zeros if all points are at the origin.

@@ -75,7 +75,8 @@ def gradients(
             contribute. Linear by default.
 
     Returns:
-        Losses, gradients (of the loss, not its negative) and attention scores.
+        Losses, gradients (of the loss, not its negative) and attention scores, for each
+        of ``R`` replicas.
 
     Raises:
         DataError: Shapes do not fit, or a label is not from 0 to ``K - 1``.

@@ -41,7 +41,7 @@ def one_layer_start(
         width: ``d``.
         hidden: Width ``m`` of the MLP.
         std: Standard deviation ``σ0``.
-        delta: Probability with which a bound may fail.
+        delta: Probability ``δ`` with which a bound may fail, above 0 and below 1.
         seed: Root seed of world and initialisation.
 
     Returns:
@@ -101,7 +101,7 @@ def deep_start(
         width: ``d``.
         layers: Number ``L`` of layers.
         labels: Number ``K`` of labels, at least 2.
-        delta: Probability with which a bound may fail.
+        delta: Probability ``δ`` with which a bound may fail, above 0 and below 1.
         seed: Root seed of the initialisation.
 
     Returns:

@@ -94,7 +94,7 @@ def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
             direction does not matter.
 
     Returns:
-        ``[N]``.
+        For each node, the index of the smallest node of its component, ``[N]``.
 
     Example:
         >>> components(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)).tolist()

@@ -82,6 +82,8 @@ def descend_in_blocks(
 def mean_losses(v: Float[Floats, "R N D"], walk: Any) -> Float[Floats, " R"]:
     """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
 
+    ``S`` is the row softmax of ``V Vᵀ``.
+
     Args:
         v: Vectors ``V``, ``[R, N, D]`` (``N`` nodes, width ``D``).
         walk: Random walk ``P``, a SciPy sparse array ``[N, N]``.

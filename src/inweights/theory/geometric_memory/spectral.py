@@ -117,7 +117,7 @@ def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
 
     Args:
         a: Adjacency, a SciPy sparse array ``[N, N]`` (``N`` nodes).
-        kind: As in :func:`operator`.
+        kind: ``walk``, ``combinatorial`` or ``normalised``, as in :func:`operator`.
 
     Returns:
         Sparse array in CSR format, ``[N, N]``.

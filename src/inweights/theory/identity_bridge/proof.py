@@ -45,9 +45,8 @@ def with_identity(n: int) -> pl.DataFrame:
         - ``(13)``: the logit of the query's own object minus that of its bridge.
         - ``(19)``: ``f + 1``.
         - ``prop 2``: ``a1 + n a2 - e`` at the optimum of (8), solved separately.
-        - ``assumption 4 c1``, ``assumption 4 a2``: the absolute values of these
-          parameters.
-        - ``assumption 4 t``: ``t``.
+        - ``assumption 4 c1``, ``assumption 4 a2``: ``c1`` and ``|a2|``.
+        - ``assumption 4 t``: ``t = |a1 d1 - b1 c1|``.
 
     Raises:
         ConfigError: ``n`` is below 2.

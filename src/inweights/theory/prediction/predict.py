@@ -271,13 +271,13 @@ def predicted_queries(
         seed: Root seed with which it is built.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         gap: Relative gap that every solution has to certify.
-        decay: Weight decay; see :func:`predict`.
+        decay: Weight decay of the training that is predicted, as in :func:`predict`.
 
     Returns:
         The table ``queries`` of the
         :class:`~inweights.theory.prediction.prediction.Prediction`, with a further
-        column ``trivial``: whether a bridge of the query has an identity, which is a
-        baseline for other predictions.
+        column ``trivial``: 1 if a bridge of the query has an identity, else 0, which is
+        a baseline for other predictions.
 
     Raises:
         DataError: Answers have several tokens, or facts contradict each other.

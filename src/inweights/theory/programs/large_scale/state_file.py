@@ -42,10 +42,10 @@ class StateFile:
         self._mark = _mark_of(program, gap)
 
     def read(self) -> State | None:
-        """Return the stored state; ``None`` if there is no file.
+        """Return the stored state.
 
         Returns:
-            Arrays by name, as :meth:`write` stored them.
+            Arrays by name, as :meth:`write` stored them; ``None`` if there is no file.
 
         Raises:
             ConfigError: The file contains no state, or the state of other facts or
