@@ -18,6 +18,7 @@ from inweights.errors import ConfigError, check_names
 from inweights.seeds import as_seeds
 
 if TYPE_CHECKING:
+    from jaxtyping import Num
     from torch import Tensor
 
     from inweights.models.base import Model
@@ -148,7 +149,9 @@ def join_replicas(models: Sequence[Model]) -> Model:
     return rebuilt(first, whole, sum(model.replicas for model in models))
 
 
-def rebuilt(model: Model, state: Mapping[str, Tensor], replicas: int) -> Model:
+def rebuilt(
+    model: Model, state: Mapping[str, Num[Tensor, "..."]], replicas: int
+) -> Model:
     """Return a model like a given one, with another number of replicas and other tensors.
 
     Args:
@@ -175,7 +178,7 @@ def rebuilt(model: Model, state: Mapping[str, Tensor], replicas: int) -> Model:
     return made
 
 
-def fill(model: Model, state: Mapping[str, Tensor]) -> None:
+def fill(model: Model, state: Mapping[str, Num[Tensor, "..."]]) -> None:
     """Copy a ``state_dict`` into a model, which takes over the precision of the tensors.
 
     Args:
