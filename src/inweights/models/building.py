@@ -150,7 +150,7 @@ def join_replicas(models: Sequence[Model]) -> Model:
 
 
 def rebuilt(
-    model: Model, state: Mapping[str, Num[Tensor, "..."]], replicas: int
+    model: Model, state: Mapping[str, Num[Tensor, " ..."]], replicas: int
 ) -> Model:
     """Return a model like a given one, with another number of replicas and other tensors.
 
@@ -178,7 +178,7 @@ def rebuilt(
     return made
 
 
-def fill(model: Model, state: Mapping[str, Num[Tensor, "..."]]) -> None:
+def fill(model: Model, state: Mapping[str, Num[Tensor, " ..."]]) -> None:
     """Copy a ``state_dict`` into a model, which takes over the precision of the tensors.
 
     Args:
