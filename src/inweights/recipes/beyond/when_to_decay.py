@@ -160,11 +160,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``runs``: a row per run: accuracy on the compositions, and ``recall`` of the
           least known role of facts; ``panel`` is head and width. Columns: those of
           ``accuracy``, and ``recall, panel``.
-        - ``gain``: a row per run: the same, with ``gain``, the accuracy minus that of
-          the same head, width and seed without decay (0 for the latter itself).
-          ``accuracy`` and ``gain`` are NaN if the recall of the run, or of the run
-          without decay, is below :data:`KNOWN` (.99). Columns: those of ``accuracy``,
-          and ``recall, gain``.
+        - ``gain``: a row per run: the same, with ``_base``, the accuracy of the same
+          head, width and seed without decay, and ``gain``, the accuracy minus this (0
+          without decay). All three are NaN if the recall of the run (for ``_base``, of
+          the run without decay) is below :data:`KNOWN` (.99). Columns: those of
+          ``accuracy``, and ``recall, _base, gain``.
     """
     answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})

@@ -85,7 +85,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),
-        and the tables of :func:`~.filming.pictures`.
+        without the column ``condition``; ``conditions``, the table ``correlation`` in
+        every condition; and the tables of :func:`~.filming.pictures`.
     """
     tables = judged(tables)
     return tables | filming.pictures(

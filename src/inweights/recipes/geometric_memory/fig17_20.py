@@ -120,6 +120,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``architecture`` is ``random vectors``. Columns: ``graph, architecture, seed,
           space, eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
           null_high, number``.
+        - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
+          hops. Columns: those of the measured ``correlation``.
     """
     tables = judged(tables)
     correlation = beside_random(tables["correlation"])

@@ -115,6 +115,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           size``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
+        - ``conditions``: a row per run in each condition, at its last step: Spearman's
+          ρ of cosine and hops. Columns: those of the measured ``correlation``.
     """
     tables = judged(tables)
     keys = [*LABELS, "seed", "step"]

@@ -156,6 +156,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``stored``: a row per run of all models except the tied Node2Vec: recall of
           the edges. Columns: ``graph, model, self_edges, seed, recall, worst,
           recall_others, accuracy, ceiling, loss, floor``.
+        - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
+          hops. Columns: those of the measured ``correlation``.
     """
     loops = pl.when(pl.col("self_edges")).then(pl.lit("with self-edges"))
     without = loops.otherwise(pl.lit("without"))

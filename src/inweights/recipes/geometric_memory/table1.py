@@ -109,6 +109,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``stored``: a row per run, with ``memory``, the recall that claims judge,
           which for Node2Vec ignores a node's own logit. Columns: ``graph, architecture,
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, memory``.
+        - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
+          hops. Columns: those of the measured ``correlation``.
     """
     tables = judged(tables)
     far = far_correlation(tables["cosines"], LABELS).with_columns(

@@ -175,7 +175,8 @@ def derive(
           have the same sign; queries that the prediction calls tied are left out. Only
           for the two kinds of Emb-MLP, which are predicted.
         - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``model``, ``labels``, ``seed``, ``accuracy``.
+          known role. Columns: ``model``, those in ``labels``, ``seed`` and
+          ``accuracy``.
     """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(

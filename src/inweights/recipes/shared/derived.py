@@ -225,7 +225,8 @@ def gain(
         by: Columns that name the groups.
 
     Returns:
-        The rows of ``table`` whose group has such a row, with ``gain``.
+        The rows of ``table`` whose group has such a row, with the subtracted value
+        (``_base``) and ``gain``.
     """
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))
