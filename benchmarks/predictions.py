@@ -50,7 +50,7 @@ def measure(kind: str, people: int, seconds: float) -> dict[str, Any]:
         asked = range(min(ASKED, len(world.queries)))
         made = made.with_intervals(queries=asked, seconds=seconds / 2)
         proved = made.queries["proved"].drop_nulls()
-        row["proved"] = float((proved != "open").mean())
+        row["proved"] = float((proved.to_numpy() != "open").mean())
     if kind == "advice":
         row["mended"] = len(made.advice.mended) if made.advice else 0
         if made.advice:

@@ -180,7 +180,16 @@ def _gram_vectors(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def shrink_values(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
-    """Return the result of :func:`~.operators.shrink` in single precision."""
+    """Reduce all singular values by a threshold, as :func:`~.operators.shrink`, in single precision.
+
+    Args:
+        matrix: ``[P, K]``.
+        threshold: Number, above 0, that is subtracted from every singular value.
+
+    Returns:
+        The shrunk matrix ``[P, K]``, and its positive singular values in ascending
+        order.
+    """
     if matrix.shape[0] < matrix.shape[1]:
         turned, values = shrink_values(matrix.T, threshold)
         return turned.T, values
