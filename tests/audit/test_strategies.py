@@ -23,7 +23,7 @@ from tests.house.strategies import (
 )
 
 from inweights.audit import Augmented, augment, failing_chains, write_augmented
-from inweights.audit.strategies import STRATEGIES
+from inweights.audit.strategies import STRATEGIES, strategies_of
 from inweights.audit.strategies.measured import ASKED, MEASURED
 from inweights.errors import ConfigError, DataError
 from inweights.theory import predict
@@ -372,3 +372,8 @@ def test_entities_are_described_and_related_but_for_held_out_bridges() -> None:
     assert [text.partition(":")[0] for text in related] == [
         f"How {town} and {place} are related"
     ]
+
+
+def test_auto_is_no_strategy_of_its_own() -> None:
+    with pytest.raises(ConfigError, match=r"unknown strategy 'auto'\. Known: derive"):
+        strategies_of(["auto"])

@@ -17,12 +17,18 @@ from inweights.probes import (
     accuracy,
     activation_patching,
     attention,
+    attribution_patching,
+    carries,
     cka,
+    edits,
+    logit_attribution,
     logit_lens,
     patch,
+    path_accuracy,
+    stepwise,
 )
 from inweights.training import Curriculum, Optimizer, Phase, train
-from inweights.worlds import Statements, TwoHop, Vocabulary, World
+from inweights.worlds import PathStar, Statements, TwoHop, Vocabulary, World
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
@@ -302,3 +308,23 @@ def test_they_are_measures_of_a_study(tmp_path: Any) -> None:
     )
     assert set(table["measure"]) == {"attention", "logit_lens", "patching"}
     assert set(table["seed"]) == {0, 1}
+
+
+@pytest.mark.parametrize("most", [0, -1])
+@pytest.mark.parametrize(
+    "probe",
+    [*OF_THE_INSIDE, attribution_patching, carries, edits, logit_attribution],
+)
+def test_at_least_one_statement_is_read(probe: Any, most: int) -> None:
+    with pytest.raises(ConfigError, match=f"most must be at least 1, got {most}"):
+        probe(build(config_of("GPTConfig"), 0), WORLDS[0], most=most)
+
+
+def test_paths_need_a_statement_and_all_is_0() -> None:
+    world = PathStar(arms=3, nodes=3).build()
+    model = GPTConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+    with pytest.raises(ConfigError, match="most must be at least 1, got 0"):
+        path_accuracy(model, world, most=0)
+    with pytest.raises(ConfigError, match="most must be at least 0, got -1"):
+        stepwise(model, world, most=-1)
+    assert (stepwise(model, world, most=0)["statements"] > 1).any()

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from inweights.errors import ConfigError
 from inweights.theory.feature_resemblance.depth import depth_cosines, lemma_18
+from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
+from inweights.theory.geometric_memory.storage_tables import squeezed_star
+from inweights.worlds import Analogy
 
 
 def test_three_layers_by_hand() -> None:
@@ -153,3 +156,28 @@ def test_numbers_are_above_0(name: str, value: float) -> None:
         ConfigError, match=f"{name} must be finite and > 0, got {value}"
     ):
         depth_cosines(**settings)
+
+
+@pytest.mark.parametrize("name", ["labels", "layers", "per_label"])
+def test_lemma_18_needs_labels_layers_and_inputs(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} must be at least"):
+        lemma_18(**{name: 1 if name == "labels" else 0})
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, np.nan])
+def test_a_bound_fails_with_a_probability(delta: float) -> None:
+    with pytest.raises(ConfigError, match="delta must be between 0 and 1"):
+        one_layer_start(Analogy(n=3), delta=delta)
+    with pytest.raises(ConfigError, match="delta must be between 0 and 1"):
+        deep_start(width=4, delta=delta)
+
+
+def test_an_initialisation_of_zeros_has_no_lengths() -> None:
+    with pytest.raises(ConfigError, match="std must be above 0"):
+        one_layer_start(Analogy(n=3), std=0.0)
+
+
+@pytest.mark.parametrize("options", [{"nodes": 1}, {"nodes": 3, "draws": 0}])
+def test_squeezed_stars_have_paths_and_draws(options: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match="must be at least"):
+        squeezed_star(arms=3, **options)

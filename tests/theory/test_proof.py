@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from tests.theory.another_solver import cvxpy, solved
 
-from inweights.theory.identity_bridge import problem_11, proof, proof_kkt
+from inweights.errors import ConfigError
+from inweights.theory.identity_bridge import full_matrices, problem_11, proof, proof_kkt
 from inweights.theory.programs.two_hop.closed_form import closed_form
 from inweights.theory.programs.two_hop.symmetric import Parameters
 
@@ -275,3 +276,20 @@ def test_checks_at_random_points_notice_an_error(
     found = values(proof_kkt.at_random(6, seed=1))
     assert found["lemma 2"] == pytest.approx(0.01)
     assert found["(14)"] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("check", "options", "named"),
+    [
+        (proof.point_42, {"n": 1}, "n must"),
+        (proof_kkt.at_random, {"n": 3, "seed": 0, "points": 0}, "points must"),
+        (proof_kkt.at_random, {"n": 3, "seed": -1}, "seed must"),
+        (full_matrices.averaging, {"n": 3, "seed": 0, "matrices": 0}, "matrices must"),
+        (full_matrices.averaging, {"n": 3, "seed": -1}, "seed must"),
+    ],
+)
+def test_numbers_out_of_range_are_errors(
+    check: Any, options: dict[str, int], named: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"{named} be at least"):
+        check(**options)

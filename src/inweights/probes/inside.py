@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
@@ -64,8 +65,9 @@ def logit_lens(
         of wrong candidates above the best of them.
 
     Raises:
-        ConfigError: A layer or a part is unknown, a layer cannot be decoded, the model
-            has no replica axis, or the probe would need more memory than is available.
+        ConfigError: A layer or a part is unknown, ``most`` is below 1, a layer cannot
+            be decoded, the model has no replica axis, or the probe would need more
+            memory than is available.
         DataError: The parts are empty, the head does not cover an answer, or the worlds
             do not fit the model.
 
@@ -76,6 +78,7 @@ def logit_lens(
         >>> logit_lens(model, world, parts=["queries"])["layer"].to_list()
         ['embedding', 'block.0', 'final']
     """
+    check_size("most", most, most=np.inf)
     each = as_worlds(worlds, model)
     device = model.column.device
     rows: list[dict[str, object]] = []
@@ -171,8 +174,8 @@ def attention(
 
     Raises:
         ConfigError: The architecture has no attention that the library can read, a part
-            is unknown, the model has no replica axis, or the probe would need more
-            memory than is available.
+            is unknown, ``most`` is below 1, the model has no replica axis, or the probe
+            would need more memory than is available.
         DataError: The parts are empty, or the worlds do not fit the model.
 
     Example:
@@ -184,6 +187,7 @@ def attention(
         >>> table.select("attended", "weight").rows()[0]
         (0, 0.3333333432674408)
     """
+    check_size("most", most, most=np.inf)
     each = as_worlds(worlds, model)
     tables = []
     for part in chosen_parts(each[0], parts):

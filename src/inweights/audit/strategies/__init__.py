@@ -62,5 +62,7 @@ def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
     """
     for name in names:
         if name not in STRATEGIES:
-            raise unknown_name("strategy", name, (*STRATEGIES, "auto"))
+            # Misspelt "auto" is named as valid for augment; "auto" itself is not valid here.
+            known = [*STRATEGIES, *(["auto"] if name != "auto" else [])]
+            raise unknown_name("strategy", name, known)
     return {name: STRATEGIES[name] for name in names}

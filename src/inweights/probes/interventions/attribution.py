@@ -9,6 +9,7 @@ candidates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -16,6 +17,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.config import check_size
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.gpt import GPT
@@ -70,7 +72,8 @@ def logit_attribution(
 
     Raises:
         ConfigError: The model is not a GPT or has no residual stream, the part is
-            unknown, or the probe would need more memory than is available.
+            unknown, ``most`` is below 1, or the probe would need more memory than is
+            available.
         DataError: The part is empty, the head does not cover an answer, or the worlds
             do not fit the model.
 
@@ -82,6 +85,7 @@ def logit_attribution(
         >>> logit_attribution(model, world)["component"].to_list()
         ['embedding', 'block.0.head.0', 'block.0.head.1', 'block.0.mlp', 'bias']
     """
+    check_size("most", most, most=math.inf)
     stream = ResidualSum(_with_a_residual_stream(model))
     each = as_worlds(worlds, model)
     chosen_parts(each[0], [part])
@@ -163,9 +167,9 @@ def attribution_patching(
         :func:`~inweights.probes.activation_patching`.
 
     Raises:
-        ConfigError: A layer or the part is unknown, the model cannot be differentiated
-            there or has no replica axis, or the probe would need more memory than is
-            available.
+        ConfigError: A layer or the part is unknown, ``most`` is below 1, the model
+            cannot be differentiated there or has no replica axis, or the probe would
+            need more memory than is available.
         DataError: The part is empty, a statement has no partner, the head does not
             cover an answer, or the worlds do not fit the model.
 
@@ -177,6 +181,7 @@ def attribution_patching(
         >>> table["effect"].round(3).abs().to_list()  # the last position decides
         [0.0, 0.0, 1.0]
     """
+    check_size("most", most, most=math.inf)
     each = as_worlds(worlds, model)
     chosen_parts(each[0], [part])
     chosen = all_places(model) if layers is None else layers

@@ -9,6 +9,7 @@ them, ``T`` positions, ``K`` candidates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache, partial
@@ -101,6 +102,7 @@ def edits(
         steps=steps,
         rate=rate,
     )
+    check_size("edits: most", most, most=math.inf)
     check_size("edits: at_once", at_once)
     gpt = editing.editable(model, layer)
     parts = [Consequences.of(world, role) for world in as_worlds(worlds, model)]

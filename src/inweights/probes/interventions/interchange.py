@@ -18,6 +18,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.hooking import Edit
@@ -80,8 +81,8 @@ def carries(
         hop) and ``statements`` (number of base queries).
 
     Raises:
-        ConfigError: A place is unknown, the model has no replica axis, or the probe
-            would need more memory than is available.
+        ConfigError: A place is unknown, ``most`` is below 1, the model has no replica
+            axis, or the probe would need more memory than is available.
         DataError: No query has the role, or none has a source; the head does not cover
             an answer; or the worlds do not fit the model.
 
@@ -93,6 +94,7 @@ def carries(
         >>> table.columns[4:9]
         ['bridge', 'relation', 'answer', 'unchanged', 'other']
     """
+    check_size("most", most, most=np.inf)
     pairs = _pairs(as_worlds(worlds, model), role, most)
     outcomes = _Outcomes(model, pairs)
     clean = outcomes.shares()["unchanged"]

@@ -8,12 +8,14 @@ Shapes: ``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
 import polars as pl
 from torch import Tensor
 
+from inweights.config import check_size
 from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.models.packing import pack
@@ -146,8 +148,9 @@ def activation_patching(
         and ``statements`` (their number).
 
     Raises:
-        ConfigError: A layer or the part is unknown, the donor lacks a layer, the model
-            has no replica axis, or the probe would need more memory than is available.
+        ConfigError: A layer or the part is unknown, ``most`` is below 1, the donor
+            lacks a layer, the model has no replica axis, or the probe would need more
+            memory than is available.
         DataError: The part is empty, a statement has no partner, the head does not
             cover an answer, the donor's states do not fit, or the worlds do not fit the
             model.
@@ -160,6 +163,7 @@ def activation_patching(
         >>> table["effect"].abs().round(3).to_list()
         [1.0, 0.0, 0.0]
     """
+    check_size("most", most, most=math.inf)
     each = as_worlds(worlds, model)
     chosen_parts(each[0], [part])
     chosen = model.layer_names if layers is None else layers

@@ -22,6 +22,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.vectors import node_vectors
@@ -155,8 +156,8 @@ def stepwise(
     Raises:
         DataError: The statements of a role differ in shape, the head does not cover a
             token of an answer, or the worlds do not fit the model.
-        ConfigError: The model has no replica axis, or the probe would need more memory
-            than is available.
+        ConfigError: ``most`` is negative, the model has no replica axis, or the probe
+            would need more memory than is available.
 
     Example:
         >>> import inweights as iw
@@ -165,6 +166,7 @@ def stepwise(
         >>> stepwise(model, world).select("role", "place", "statements").rows()[-1]
         ('composition', 0, 4)
     """
+    check_size("most", most, least=0, most=np.inf)
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     parts: tuple[Literal["facts", "queries"], ...] = ("facts", "queries")

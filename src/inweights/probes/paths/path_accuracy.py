@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from inweights.config import check_size
 from inweights.models.base import Model
 from inweights.probes.geometry.vectors import node_vectors
 from inweights.probes.needs import holds
@@ -65,8 +66,8 @@ def path_accuracy(
         DataError: There is no such statement, prompts or answers differ in length, the
             head does not cover a token of an answer, ``teacherless`` is not a token, or
             the worlds do not fit the model.
-        ConfigError: The model has no replica axis, or the probe would need more memory
-            than is available.
+        ConfigError: ``most`` is below 1, the model has no replica axis, or the probe
+            would need more memory than is available.
 
     Example:
         >>> import inweights as iw
@@ -75,6 +76,7 @@ def path_accuracy(
         >>> path_accuracy(model, world, parts=["queries"]).select("place", "chance").rows()
         [(0, 1.0), (1, 0.25), (2, 0.25)]
     """
+    check_size("most", most, most=np.inf)
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for part in parts:

@@ -13,6 +13,7 @@ import math
 import numpy as np
 import polars as pl
 
+from inweights.config import check_size
 from inweights.errors import ConfigError
 from inweights.seeds import INITIALISATION, Streams
 from inweights.worlds.arrays import Float, Floats
@@ -119,13 +120,16 @@ def lemma_18(
         mean product of two inputs of one label divided by the mean ``‖x‖²``.
 
     Raises:
-        ConfigError: The width is below the number of inputs, or a number is not above
-            0.
+        ConfigError: The width is below the number of inputs, a number is out of range,
+            or ``seed`` is negative.
 
     Example:
         >>> bool((lemma_18(width=256, layers=3)["length"] < 0.1).all())
         True
     """
+    check_size("labels", labels, least=2)
+    check_size("layers", layers)
+    check_size("per_label", per_label)
     rng = Streams(seed).numpy(INITIALISATION)
     inputs = labels * per_label
     if width < inputs:

@@ -14,6 +14,7 @@ import math
 import numpy as np
 import polars as pl
 
+from inweights.config import check_size
 from inweights.errors import ConfigError
 from inweights.models.configs import OneLayerConfig
 from inweights.models.configs.model_config import Init
@@ -52,8 +53,8 @@ def one_layer_start(
         vectors.
 
     Raises:
-        ConfigError: ``width`` is below the number of tokens, ``hidden`` or ``std`` is
-            out of range, or ``seed`` is negative.
+        ConfigError: ``width`` is below the number of tokens, ``hidden``, ``std`` or
+            ``delta`` is out of range, or ``seed`` is negative.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -61,6 +62,8 @@ def one_layer_start(
         >>> bool((table["length"] < 0.5).all() and (table["product"] < 1).all())
         True
     """
+    check_size("std", std, above=0)
+    _check_delta(delta)
     config = OneLayerConfig(
         width=width,
         hidden=hidden,
@@ -110,8 +113,8 @@ def deep_start(
         u_k'⟩|`` of two labels, both divided by ``2 √((s + 1) log(K²/δ) / d)``.
 
     Raises:
-        ConfigError: Width or layers are below 1, there are fewer than 2 labels, or
-            ``seed`` is negative.
+        ConfigError: Width or layers are below 1, there are fewer than 2 labels,
+            ``delta`` is not between 0 and 1, or ``seed`` is negative.
 
     Example:
         >>> deep_start(width=64, layers=2, labels=3)["above"].to_list()
@@ -122,6 +125,7 @@ def deep_start(
             "width and layers must be at least 1 and labels at least 2, "
             f"got {width}, {layers} and {labels}"
         )
+    _check_delta(delta)
     generator = Streams(seed).numpy(INITIALISATION, "deep")
     rows = generator.normal(size=(labels, width)) / math.sqrt(width)
     found = []
@@ -135,6 +139,11 @@ def deep_start(
         if above < layers:
             rows = rows @ (generator.normal(size=(width, width)) / math.sqrt(width))
     return pl.DataFrame(found)
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise ConfigError(f"delta must be between 0 and 1, got {delta}")
 
 
 def _spread(vectors: Reals, others: Reals) -> tuple[Reals, float]:

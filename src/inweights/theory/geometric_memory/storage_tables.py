@@ -9,6 +9,7 @@ import math
 import numpy as np
 import polars as pl
 
+from inweights.config import check_size
 from inweights.theory.geometric_memory import storage as stored
 from inweights.theory.geometric_memory.graph import adjacency, hop_distances
 from inweights.worlds.arrays import Floats
@@ -187,12 +188,15 @@ def squeezed_star(
     Raises:
         DataError: There are fewer than two arms, or ``closeness`` is not between 0 and
             1.
+        ConfigError: ``nodes`` is below 2, or ``draws`` is below 1.
 
     Example:
         >>> table = squeezed_star(arms=100, nodes=5)
         >>> table["over_arms"].item() < 1, table["ratio"].item() < 1
         (True, True)
     """
+    check_size("nodes", nodes, least=2)
+    check_size("draws", draws)
     dimensions = min(
         stored.separating_dimensions(arms, closeness, seed) for seed in range(draws)
     )

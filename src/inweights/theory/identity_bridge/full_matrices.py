@@ -11,6 +11,7 @@ from dataclasses import astuple
 import numpy as np
 import polars as pl
 
+from inweights.config import check_size
 from inweights.theory.identity_bridge.proof_kkt import check_rows
 from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.program import Program
@@ -115,7 +116,7 @@ def averaging(
         n: Number of entities of each kind, at least 2.
         seed: Seed of the random matrices.
         identity: Whether the identity facts are trained (Lemma 1) or not (Lemma 4).
-        matrices: Number of random matrices.
+        matrices: Number of random matrices, at least 1.
 
     Returns:
         Columns ``check`` and ``value``, with the rows ``norm`` (largest relative
@@ -126,13 +127,15 @@ def averaging(
 
     Raises:
         SolverError: No feasible matrix was found to start from.
-        ConfigError: ``n`` is below 2.
+        ConfigError: ``n`` is below 2, ``matrices`` is below 1, or ``seed`` is negative.
 
     Example:
         >>> checks = dict(averaging(3, seed=0, matrices=2).rows())
         >>> checks["norm"] <= 1e-9, checks["margin"] >= -1e-9
         (True, True)
     """
+    check_size("matrices", matrices)
+    check_size("seed", seed, least=0, most=np.inf)
     rng = np.random.default_rng(seed)
     solution = solve(TwoHop(n=n, identity=identity).build(), gap=1e-2)
     program = solution.program

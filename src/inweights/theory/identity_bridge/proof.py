@@ -6,10 +6,12 @@ recipes turn these into claims. Problem (11), and checks at random points, are i
 :mod:`~inweights.theory.identity_bridge.proof_kkt`.
 """
 
+import math
 from dataclasses import replace
 
 import polars as pl
 
+from inweights.config import check_size
 from inweights.theory.identity_bridge.proof_kkt import check_rows
 from inweights.theory.programs.two_hop.closed_form import MARGIN_LIMIT, closed_form
 from inweights.theory.programs.two_hop.constraints import constraints
@@ -198,10 +200,14 @@ def point_42(n: int) -> pl.DataFrame:
         (least slack in those of program (2); if it is negative, the point is not
         feasible).
 
+    Raises:
+        ConfigError: ``n`` is below 2.
+
     Example:
         >>> dict(point_42(10).rows())["(2)"] < 0
         True
     """
+    check_size("n", n, least=2, most=math.inf)
     point = Parameters(a1=1, a2=-1 / n, b1=-1 / (n - 1), b2=1 / (n * (n - 1)))
     point = replace(point, c1=point.b1, c2=point.b2, d1=point.a1, d2=point.a2)
     return check_rows(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from inweights.config import check_size
 from inweights.theory.identity_bridge.problem_11 import (
     _FREE,
     _gradients,
@@ -111,7 +112,7 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
     Args:
         n: Number of entities of each kind, at least 2.
         seed: Seed of the random points.
-        points: Number of points.
+        points: Number of points, at least 1.
 
     Returns:
         Columns ``check`` and ``value``. Unless stated otherwise, values are the largest
@@ -133,12 +134,14 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
           direction descends.
 
     Raises:
-        ConfigError: ``n`` is below 2.
+        ConfigError: ``n`` is below 2, ``points`` is below 1, or ``seed`` is negative.
 
     Example:
         >>> dict(at_random(5, seed=0, points=3).rows())["lemma 2"] < 1e-9
         True
     """
+    check_size("points", points)
+    check_size("seed", seed, least=0, most=np.inf)
     rng = np.random.default_rng(seed)
     worst: dict[str, float] = {}
 
