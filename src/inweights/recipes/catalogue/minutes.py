@@ -124,7 +124,7 @@ def pace() -> float:
     work on the machine only adds time.
 
     Returns:
-        Milliseconds, rounded to microseconds; some are larger on a slower machine.
+        Milliseconds, to three decimals; the number is larger on a slower machine.
     """
     import torch
 

@@ -83,7 +83,7 @@ class Invented(iw.Config):
             seed: The root seed of names and pairings.
 
         Returns:
-            The facts as :class:`~inweights.worlds.knowledge.Knowledge`: first
+            The facts as :class:`~inweights.worlds.knowledge.knowledge.Knowledge`: first
             ``born_in`` for each person, then ``country`` for each town.
 
         Raises:
