@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inweights import actions
-from inweights.actions.ledger import stating
+from inweights.actions.ledger import hashes
 from inweights.recipes import get_recipe
 from inweights.runs.tables.store import Store
 from inweights.support.keys import remembered
@@ -51,10 +51,10 @@ def test_damaged_files_and_a_cache_that_cannot_be_written(own_cache) -> None:
 
 def test_hashes_of_claims_are_those_that_are_computed(monkeypatch) -> None:
     recipe = get_recipe(RECIPE)
-    found = stating.remembered_hashes(recipe, "cpu")
-    assert found == stating.hashes(recipe, "cpu")
-    monkeypatch.setattr(stating, "hashes", lambda *_: pytest.fail("computed again"))
-    assert stating.remembered_hashes(recipe, "cpu") == found
+    found = hashes.remembered_hashes(recipe, "cpu")
+    assert found == hashes.hashes(recipe, "cpu")
+    monkeypatch.setattr(hashes, "hashes", lambda *_: pytest.fail("computed again"))
+    assert hashes.remembered_hashes(recipe, "cpu") == found
 
 
 def test_the_second_dry_run_loads_no_torch(tmp_path, own_cache) -> None:

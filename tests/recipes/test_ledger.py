@@ -20,6 +20,7 @@ from tests.recipes.ledger_home import (
 )
 
 from inweights import actions
+from inweights.actions.ledger.hashes import hashes
 from inweights.actions.ledger.ledger import Entry, read_ledger
 from inweights.actions.ledger.lines import (
     BLOCK,
@@ -30,7 +31,7 @@ from inweights.actions.ledger.lines import (
     Stated,
 )
 from inweights.actions.ledger.scores import add_scores, read_scores
-from inweights.actions.ledger.stating import hashes, on_its_block, stands
+from inweights.actions.ledger.stating import on_its_block, stands
 from inweights.errors import ConfigError, DataError
 
 

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from inweights.actions.ledger.board import Board, called_now, read_board
+from inweights.actions.ledger.hashes import code_hash, hashes
 from inweights.actions.ledger.ledger import Ledger, read_ledger
 from inweights.actions.ledger.lines import BLOCK, LEDGER, JudgedLine, Stated
 from inweights.actions.ledger.results import history
 from inweights.actions.ledger.scores import read_scores
-from inweights.actions.ledger.stating import code_hash, hashes, stands
+from inweights.actions.ledger.stating import stands
 from inweights.cli import console
 from inweights.errors import ConfigError, DataError
 from inweights.recipes import get_recipe, recipe_names

@@ -195,8 +195,14 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
     Returns:
         One row per slice of the statements: ``part`` (``facts`` or ``queries``),
         ``role``, ``distribution``, ``first`` and ``second`` (mean accuracies over
-        replicas), ``difference`` (second minus first) and ``replicas`` (their numbers
-        in both models).
+        replicas), ``difference`` (second minus first) and ``replicas`` (a text with
+        both numbers, such as ``4 and 2``). A slice that the second model does not
+        answer is left out.
+
+    Raises:
+        ConfigError: A model has no replica axis, or the evaluation would need more
+            memory than there is.
+        DataError: The world does not fit a model.
 
     Example:
         >>> import inweights as iw

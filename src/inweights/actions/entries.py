@@ -48,36 +48,34 @@ def league(
     into: str | Path | None = None,
     **execution: Any,
 ) -> pl.DataFrame:
-    """Compare a model with those of the league, whose results are stored with the library.
-
-    The model is trained by the league's recipe and added to the table.
+    """Train a model by the league's recipe, and compare it with the stored results of others.
 
     Args:
-        model: A function that makes the module, as for :func:`~inweights.wrap`; or the
-            config of a GPT, an Emb-MLP, a Mamba or a wrapped module. By default only
-            the stored rows are returned.
+        model: Function that makes the module, as for :func:`~inweights.wrap`, or config
+            of a GPT, Emb-MLP, Mamba or wrapped module; by default none is trained.
         name: Name of the model in the table; by default its own name.
         scale: ``smoke`` for a quick test, ``cpu`` for the table.
-        overrides: Changed settings of the recipe, such as ``{"rate": 1e-3}``.
+        overrides: Changed settings of the recipe, as ``{"rate": 1e-3}``.
         runs: Folder of all runs; by default the usual one.
-        into: Folder in which the entry is written, in a subfolder with the model's
-            name; by default no entry is written.
+        into: Parent of the folder in which the entry is written; by default none is.
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
         One row per model, ``identity`` (whether identity facts are trained),
         ``trained`` (share of the two-hop facts that are trained) and ``hops``. The
-        latter names the evaluated statements: ``all`` two-hop queries; ``composition``,
-        those both of whose hops occur in trained two-hop facts; ``first_unseen``,
-        ``second_unseen`` and ``both_unseen``, those whose first, second or both hops do
-        not; or ``facts``, the single facts of the role that is known least. Further
-        columns: ``accuracy``, the mean over seeds; ``seeds``, their number;
-        ``parameters`` and ``operations`` of the model; and ``own``, whether the model
-        is the user's.
+        latter names the evaluated statements: ``all`` two-hop queries; ``composition``
+        (both hops occur in trained two-hop facts); ``first_unseen``, ``second_unseen``,
+        ``both_unseen`` (the first, second or both hops do not); or ``facts``, the
+        single facts of the role that is known least. Further columns: mean
+        ``accuracy`` and number of ``seeds``; ``parameters`` and ``operations`` of the
+        model; and ``own``, whether it is the user's.
 
     Raises:
         ConfigError: The model cannot take part, its name is already used, or a setting
             does not fit.
+        DataError: A name of the world has no token id, or the ledger is damaged.
+        FolderError: A stored run or entry is damaged.
+        RunError: The training failed, or a file cannot be written.
 
     Example:
         >>> import inweights as iw
@@ -110,7 +108,13 @@ def beside(
         runs: Folder of all runs; by default the usual one.
 
     Returns:
-        One row per model and condition, with the columns that :func:`league` explains.
+        One row per model and condition (columns: see :func:`league`); of a model with
+        several results only those of the first source.
+
+    Raises:
+        ConfigError: There is no such scale.
+        DataError: The ledger of the stored results is damaged.
+        FolderError: A stored run or entry is damaged.
     """
     found = [pl.DataFrame(schema=dict.fromkeys((*_ROW, "accuracy", "own"), pl.Null))]
     if outcome is not None:
@@ -156,6 +160,8 @@ def entered(
     Raises:
         ConfigError: The model cannot take part, its name is already used, or a setting
             does not fit.
+        DataError: The model has no token id for a name of the world.
+        RunError: The training failed, or the run's folder is damaged.
     """
     config = model if isinstance(model, msgspec.Struct) else wrap(model)
     kind = config.__struct_config__.tag
@@ -261,6 +267,8 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
         ConfigError: The module that makes the model was not imported, or its source has
             changed.
         DataError: The folder is not an entry of the league.
+        FolderError: The entry's config cannot be read.
+        RunError: The training failed, or the run's folder is damaged.
     """
     place = Path(entry)
     if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:

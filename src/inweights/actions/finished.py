@@ -38,9 +38,16 @@ _TRAINING = "training/"
 def add_page(outcome: Outcome, folder: Path) -> None:
     """Write the figures and the page of a run into its folder.
 
+    Existing figures and an existing page are replaced.
+
     Args:
         outcome: The run.
         folder: The folder of the run.
+
+    Raises:
+        ConfigError: A figure of the recipe names an unknown drawing or option.
+        DataError: A figure of the recipe names a table or column that does not exist.
+        OSError: A file cannot be written.
     """
     from inweights.recipes.catalogue.citations import citations
     from inweights.report.pages.page import publish
@@ -96,6 +103,7 @@ def verdicts(
     Raises:
         ConfigError: No recipe's name contains ``only``; the message suggests similar
             names.
+        DataError: The stored ledger or its scores are damaged.
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []
@@ -149,7 +157,9 @@ def open_run(
     Raises:
         ConfigError: There is no such run or more than one, it is not finished, or its
             recipe belongs to a plugin that is not loaded.
+        DataError: The ledger of the stored results is damaged.
         FolderError: The run is damaged.
+        WriteError: With ``again``: a file of the run cannot be written.
     """
     from inweights.experiments.engine.outcome_files import refresh
 

@@ -228,8 +228,10 @@ def settle(
         The result of adding seeds, for each recipe with undecided claims.
 
     Raises:
-        ConfigError: ``minutes`` is out of range, or ``results`` has no ledger.
+        ConfigError: ``minutes`` is out of range, ``results`` has no ledger, or no
+            recipe's name contains ``only``.
         DataError: The ledger or the scores are damaged.
+        RunError: A training failed.
     """
     from inweights.experiments.studies.settle import settle as settle_one
 

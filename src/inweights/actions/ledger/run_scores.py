@@ -35,6 +35,10 @@ def scores_of_runs(
     Yields:
         Scores as mappings from column to value, as
         :func:`~inweights.actions.ledger.scores.rows_of` makes them.
+
+    Raises:
+        DataError: A table of a run lacks a column of a claim's score, or no row has the
+            values that the score selects.
     """
     from inweights.actions.ledger.scores import rows_of
     from inweights.actions.ledger.stating import on_its_block

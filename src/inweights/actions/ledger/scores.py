@@ -154,6 +154,9 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     Args:
         scores: A table of scores, as :func:`read_scores` returns it.
         stated: The line that states the claim.
+
+    Returns:
+        Numbers by case and seed. If there are none, its ``why`` gives the reason.
     """
     rows = scores.filter(
         pl.col("claim") == stated.claim.id,

@@ -11,6 +11,12 @@ from typing import Any
 
 from msgspec import structs
 
+from inweights.actions.ledger.hashes import (
+    code_hash,
+    hashes,
+    judged_values,
+    remembered_hashes,
+)
 from inweights.actions.ledger.ledger import Entry, Ledger
 from inweights.actions.ledger.lines import (
     BLOCK,
@@ -21,79 +27,11 @@ from inweights.actions.ledger.lines import (
     Stated,
     Withdrawn,
 )
-from inweights.config import digest
 from inweights.errors import ConfigError, check_names
 from inweights.experiments.claims.claim import SIGNS, Claim, Protocol
 from inweights.experiments.claims.published import printed_number
-from inweights.experiments.claims.score import Value
-from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.protocols import computed_protocols
-from inweights.recipes import get_recipe, is_built_in
-from inweights.support.keys.called_code import hash_of_calls
-from inweights.support.keys.remembered import recall, remember
-
-
-def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
-    """Return, by claim id, a hash of everything that can change a claim's number or verdict.
-
-    The hash covers its score, target and rule, the stated number of seeds, the recipe's
-    version, and the keys of everything that the recipe trains and measures at the
-    scale: settings, and raised versions of world, model, learner and probe. It covers
-    neither words nor source, protocol and printed number, which :func:`stands`
-    compares.
-
-    Args:
-        recipe: The recipe.
-        scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
-    """
-    settings, _, _ = recipe.resolve(scale, seeds=1)
-    work = expand_plan(recipe.plan(settings), [0], recipe.version)
-    plan = digest([[one.name, *one.place, one.labels] for one in work.requests])
-    return {
-        claim.id: digest([_score(claim), recipe.seeds[scale], recipe.version, plan], 16)
-        for claim in recipe.claims
-    }
-
-
-def remembered_hashes(recipe: Recipe, scale: str) -> dict[str, str]:
-    """Return the result of :func:`hashes`, from this machine's cache if it was computed before.
-
-    The computation plans the recipe, which imports PyTorch. The cache is used only for
-    the library's own recipes, as long as its files do not change.
-
-    Args:
-        recipe: The recipe.
-        scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
-    """
-    if not is_built_in(recipe.name) or get_recipe(recipe.name) is not recipe:
-        return hashes(recipe, scale)
-    _, _, config = recipe.resolve(scale, seeds=1)
-    key = [scale, config]
-    known = recall("claims", key, dict[str, str])
-    if known is not None:
-        return known[0]
-    found = hashes(recipe, scale)
-    remember("claims", key, found)
-    return found
-
-
-def code_hash(recipe: Recipe) -> str:
-    """Return a hash of the code that makes a recipe's derived tables; empty if there is none.
-
-    The hash is that of the parsed source of ``derive`` and of what it calls in the
-    recipe's package (:func:`~inweights.support.keys.called_code.hash_of_calls`), which
-    for the library's recipes is ``inweights.recipes``. Scores are covered by
-    :func:`hashes`.
-    """
-    if recipe.derive is None:
-        return ""
-    function = (
-        recipe.derive.func if isinstance(recipe.derive, partial) else recipe.derive
-    )
-    package = function.__module__.partition(".")[0]
-    within = "inweights.recipes" if package == "inweights" else package
-    return hash_of_calls(recipe.derive, within)
 
 
 def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> bool:
@@ -155,23 +93,6 @@ def _once(recipe: Recipe) -> Callable[[], str]:
     return cache(partial(code_hash, recipe))
 
 
-def _score(claim: Claim) -> list[object]:
-    """Return everything that determines the number and verdict of a claim, as plain values."""
-    score = claim.score
-    target = claim.target
-    rows = [_as_read_back(part) for part in (score.where, score.minus)]
-    where = [score.table, score.column, *rows, list(score.each)]
-    return [*where, score.bounds, score.exact, target.least, target.most, claim.judged]
-
-
-def _as_read_back(row: Mapping[str, Value]) -> list[tuple[str, Value]]:
-    """Return values by name as they are read from a ledger, in which the number 1 is 1.0."""
-    return sorted(
-        (name, value if isinstance(value, bool | str) else float(value))
-        for name, value in row.items()
-    )
-
-
 def state(
     recipes: Iterable[Recipe], scale: str, ledger: Ledger, date: str, anew: str = ""
 ) -> list[Line]:
@@ -224,7 +145,9 @@ def state(
                 about |= {"version": entry.version, "before": before}
                 lines.append(Corrected(**about))
             elif open_one or not stands(entry, claim, now[claim.id], code):
-                kept = open_one and known and _score(known) == _score(claim)
+                kept = (
+                    open_one and known and judged_values(known) == judged_values(claim)
+                )
                 about |= {
                     "version": entry.version + (not kept),
                     "seeds": recipe.seeds[scale],

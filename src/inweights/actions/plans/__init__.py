@@ -77,9 +77,11 @@ def write_plan(
         The written plan, to be passed to :func:`work`.
 
     Raises:
-        ConfigError: The place already contains a plan, or a task names an object that
+        ConfigError: The place already contains a plan, is an address that is not valid
+            or whose optional package is not installed, or a task names an object that
             workers cannot import.
         FolderError: The store's folder is a symbolic link.
+        WriteError: The plan cannot be written.
     """
     place = place.rstrip("/")
     files = open_files(place)

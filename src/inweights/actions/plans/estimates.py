@@ -77,6 +77,8 @@ def forecast(
     Raises:
         ConfigError: A name, a scale or an override does not fit, or this machine does
             not have the device.
+        DataError: A file that the settings name cannot be read, or the ledger is
+            damaged.
     """
     from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.experiments.engine.plan import expand_plan

@@ -48,7 +48,11 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
         ``difference``, the share of right answers with ``other`` minus that with
         ``way``; ``low`` and ``high``, its 95% confidence interval; ``gained`` and
         ``lost``, the numbers of questions that only ``other`` or only ``way`` answers;
-        ``p``, the p value of the test; and ``questions``, the number of questions.
+        ``p``, the p value of the test; and ``questions``, the number of questions. The
+        table is empty if ``measured`` contains no answers to single questions.
+
+    Raises:
+        DataError: Two ways answered different questions.
     """
     answers = measured.filter(pl.col("kind").is_in(list(_ANSWERS))).with_columns(
         pl.col("kind").replace_strict(_ANSWERS, default=None),

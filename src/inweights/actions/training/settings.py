@@ -90,7 +90,7 @@ class TrainingSettings(Config):
         check_size("retrieved", self.retrieved, least=2, most=1000)
 
     def read_facts(self) -> Knowledge:
-        """Read the facts from their file.
+        """Return the facts of the file that the settings name.
 
         Raises:
             DataError: The facts cannot be read; the message names the line.

@@ -51,6 +51,9 @@ class Prepared(NamedTuple):
         Args:
             way: Name of the way.
             most: Largest number of facts that precede a question.
+
+        Raises:
+            ConfigError: The way is ``retrieval`` and ``bm25s`` is not installed.
         """
         if way == "retrieval":
             return with_retrieved(self.questions, self.facts, most=most)
@@ -166,8 +169,10 @@ def teach_and_ask(
         ``question``.
 
     Raises:
-        ConfigError: The model cannot be loaded, or the tuning does not fit.
+        ConfigError: The model cannot be loaded, the tuning does not fit, or an optional
+            package (``peft``, ``bm25s``) is not installed.
         DataError: The facts cannot be read.
+        RunError: The loss is not a finite number.
     """
     lm = settings.load(seed)
     made = prepare(settings, lm)

@@ -180,7 +180,7 @@ def _gram_vectors(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def shrink_values(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
-    """Reduce all singular values by a threshold, as :func:`~.operators.shrink`, in single precision.
+    """Reduce singular values by a threshold, as :func:`~.operators.shrink`, in single precision.
 
     Args:
         matrix: ``[P, K]``.
