@@ -127,3 +127,11 @@ def test_thousands_of_facts_with_decay_are_one_program(monkeypatch) -> None:
     assert not whole_fits(world, 1e-6, DECAY)
     with pytest.raises(ConfigError, match="state has an effect only"):
         predict(world, decay=DECAY, advise=False, state="stored")
+
+
+def test_a_solution_has_plain_numbers() -> None:
+    """As JSON has no numbers of NumPy."""
+    solution = solve_soft_large(Program.of(TwoHop(n=4).build(), "any"), DECAY)
+    for name in ("optimum", "bound", "gap", "decay", "scale"):
+        assert type(getattr(solution, name)) is float, name
+    assert type(solution.rank) is int

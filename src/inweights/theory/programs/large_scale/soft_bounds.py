@@ -95,7 +95,7 @@ class SoftBounds:
             logits -= top[:, None]
             total = np.log(np.exp(logits, out=logits).sum(1)) + top
             entropy += float(self.weights[block.rows] @ (total - own))
-        objective = entropy + self._decay * norm
+        objective = float(entropy + self._decay * norm)
         if objective < self.optimum:
             self.templates = exact
             self.optimum = objective
@@ -213,7 +213,7 @@ class _Scaled:
             (shift, shift * outside), self._sums, strict=True
         ):
             bound -= scale * logs + scale * np.log(scale) * mass
-        return _Proof(max(0.0, bound), outside, shift)
+        return _Proof(max(0.0, float(bound)), outside, float(shift))
 
     def distributions(self, proof: _Proof) -> Float[Floats, "M K"]:
         """Return the distributions that prove a bound, in single precision."""
