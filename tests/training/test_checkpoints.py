@@ -94,6 +94,10 @@ def learn(folder: str, last: str = "none") -> None:
             threading.Event().wait()
 
     torch.set_num_threads(1)
+    # What was forked before may have needed the compiler.
+    for name in [name for name in sys.modules if name.startswith("torch._dynamo")]:
+        del sys.modules[name]
+    vars(torch).pop("_dynamo", None)
     world = TwoHop(n=4).build()
     model = GPTConfig(layers=2, width=16).build(
         vocabulary=len(world.vocabulary), seeds=[0, 1]
