@@ -135,3 +135,14 @@ def test_a_solution_has_plain_numbers() -> None:
     for name in ("optimum", "bound", "gap", "decay", "scale"):
         assert type(getattr(solution, name)) is float, name
     assert type(solution.rank) is int
+
+
+def test_advice_does_not_call_a_gap_a_reason(monkeypatch) -> None:
+    """Identities that cannot all be stored have no remark on the gap behind them."""
+    monkeypatch.setattr(whole, "EXACT", 20)
+    monkeypatch.setattr(parts_in_time, "MAX_FACTS", 30)
+    world = TwoHop(n=20, identity=False).build()
+    made = predict(world, decay=0.05, gap=1e-2)
+    assert made.why.startswith("All 40 facts are one program")
+    assert made.advice is not None
+    assert made.advice.why == "not all 20 can be stored"

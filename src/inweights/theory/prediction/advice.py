@@ -213,7 +213,8 @@ def advise_identities(
     names = world.vocabulary.names
     why = ""
     if not whole.stored:
-        why = f"not all {len(everything)} can be stored: {whole.why}"
+        reason = f": {whole.why}" if whole.why else ""
+        why = f"not all {len(everything)} can be stored{reason}"
     return Advice(
         identities=tuple(names[b] for b in best.tokens) if goal else (),
         mended=tuple(sorted(after - follows)),

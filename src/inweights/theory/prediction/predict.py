@@ -140,7 +140,11 @@ def predict(
         return solution, query_table(solution, tie), why
 
     # Loaded here, as it needs SciPy, which a list of recipes does not.
-    from inweights.theory.prediction.whole import solve_whole, whole_fits
+    from inweights.theory.prediction.whole import (
+        solve_whole,
+        solve_with_additions,
+        whole_fits,
+    )
 
     found = parts_within(world, seconds)
     note = ""
@@ -156,7 +160,8 @@ def predict(
         )
     if whole:
         solve_all = partial(solve_whole, answers=answers, gap=gap, decay=decay)
-        as_one = partial(forecast, solver=solve_all)
+        added = partial(solve_with_additions, answers=answers, gap=gap, decay=decay)
+        as_one = partial(forecast, solver=added)
         stored = partial(solve_all, state=Path(state) if state else None)
         limit = most or np.inf
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -133,6 +134,22 @@ def solve_whole(
     if solution.status != "certified":
         remark = remark.removesuffix(".") + f"{_to_continue(state)}."
     return solution, remark
+
+
+def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
+    """Solve a world with added facts by :func:`solve_whole`, without its remark.
+
+    The search for advice shows a remark as the reason why facts cannot be stored, which
+    one on the gap is not.
+
+    Args:
+        world: Facts and queries.
+        options: Arguments of :func:`solve_whole`.
+
+    Returns:
+        The solution and an empty text.
+    """
+    return solve_whole(world, **options)[0], ""
 
 
 def _to_continue(state: Path | None) -> str:
