@@ -9,7 +9,7 @@ processor's, on one thread. Linux only: the peak is reset through
 ``/proc/self/clear_refs``.
 
     python benchmarks/large_worlds.py [--sizes 3000 10000 33000] [--nodes 1024 4900]
-    [--out FILE]
+    [--probes accuracy ...] [--out FILE]   # rows of other probes and sizes stay
     python benchmarks/large_worlds.py --one accuracy:33000:1   # one case, as its process runs it
 """
 
@@ -212,6 +212,11 @@ def shown(row: dict[str, Any]) -> str:
     return f"{lead}{row['tokens']:>9}{row['seconds']:>9.2f}{ratio}{memory}"
 
 
+def commit_of(about: dict[str, Any]) -> str:
+    """Return the first digits of the commit of an environment."""
+    return str(about["repositories"]["inweights"]["commit"])[:8]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=[3000, 10_000, 33_000])
@@ -228,15 +233,21 @@ def main() -> None:
     print(
         f"{'probe':<20}{'size':>8}{'tokens':>9}{'s':>9}{'ratio':>8}{'MB':>9}{'result':>9}"
     )
-    rows = []
+    about = environment()
+    rows: dict[tuple[str, int], dict[str, Any]] = {}
+    if given.out and given.out.exists():
+        stored = json.loads(given.out.read_text(encoding="utf-8"))
+        before = commit_of(stored["environment"])
+        for row in stored["rows"]:
+            rows[row["probe"], row["size"]] = {"commit": before, **row}
     for name in given.probes:
         for size in given.nodes if CASES[name][3] == "grid" else given.sizes:
-            rows.append(case(name, size, given.replicas))
-            print(shown(rows[-1]), flush=True)
+            row = case(name, size, given.replicas)
+            rows[name, size] = {"commit": commit_of(about), **row}
+            print(shown(row), flush=True)
             if given.out:
-                text = json.dumps(
-                    {"rows": rows, "environment": environment()}, indent=1
-                )
+                made = {"rows": [*rows.values()], "environment": about}
+                text = json.dumps(made, indent=1)
                 given.out.write_text(text + "\n", encoding="utf-8")
 
 
