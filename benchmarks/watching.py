@@ -17,12 +17,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from inweights.experiments.engine.attempts.blocks import blocks_of
 from inweights.experiments.engine.attempts.measuring import measure_model
-from inweights.experiments.engine.attempts.together import (
-    blocks_of,
-    build_model,
-    first_steps,
-)
+from inweights.experiments.engine.attempts.together import build_model, first_steps
 from inweights.experiments.engine.judging import seeds_to_judge
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask

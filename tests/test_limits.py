@@ -12,7 +12,7 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
-from inweights.experiments.engine.attempts.together import capacity
+from inweights.experiments.engine.attempts.blocks import capacity
 from inweights.experiments.engine.tasks import Run
 from inweights.experiments.grammar.trial import Trial
 from inweights.models import GPTConfig

@@ -16,7 +16,7 @@ from tests.waiting import stamps, wait_for_a_write
 
 from inweights.errors import ConfigError, DataError, FolderError, RunError
 from inweights.experiments.engine import plan
-from inweights.experiments.engine.attempts import task, together
+from inweights.experiments.engine.attempts import blocks, task
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
@@ -66,7 +66,7 @@ def test_groups_are_split_by_memory(tmp_path, monkeypatch, trained) -> None:
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "a"))
     whole = list(trained)
     trained.clear()
-    monkeypatch.setattr(together, "MAX_BYTES", 1)
+    monkeypatch.setattr(blocks, "MAX_BYTES", 1)
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "b"))
     assert set(trained) == {1}
     assert max(whole) >= 4

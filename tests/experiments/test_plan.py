@@ -18,7 +18,7 @@ import torch
 
 from inweights.errors import ConfigError
 from inweights.experiments import Computation, Measure, Plan, Trial
-from inweights.experiments.engine.attempts import together
+from inweights.experiments.engine.attempts import blocks
 from inweights.experiments.engine.attempts.together import build_model
 from inweights.experiments.engine.job import from_wire, sendable, to_wire
 from inweights.experiments.engine.plan import expand_plan, tasks_of
@@ -111,15 +111,15 @@ def test_groups_are_measured_where_there_is_a_gpu(room, sizes, monkeypatch) -> N
     }
     for name, answer in answers.items():
         monkeypatch.setattr(torch.cuda, name, answer)
-    monkeypatch.setattr(together, "build_model", build)
-    monkeypatch.setattr(together, "time", Mock(perf_counter=partial(next, count())))
-    assert together.group_size(four(), "cuda") == sizes[-1]
+    monkeypatch.setattr(blocks, "build_model", build)
+    monkeypatch.setattr(blocks, "time", Mock(perf_counter=partial(next, count())))
+    assert blocks.group_size(four(), "cuda") == sizes[-1]
     assert built == sizes
 
 
 @pytest.mark.gpu
 def test_groups_are_measured_on_a_gpu() -> None:
-    assert 1 <= together.group_size(four(), "cuda") <= 4
+    assert 1 <= blocks.group_size(four(), "cuda") <= 4
 
 
 def test_only_what_is_missing_is_a_task() -> None:

@@ -21,8 +21,9 @@ from inweights.experiments import (
 )
 from inweights.experiments.claims.claim import Statement
 from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.needed_seeds import first_seeds
 from inweights.experiments.claims.target import Target
-from inweights.experiments.claims.verdict import first_seeds, is_open, tally, unjudged
+from inweights.experiments.claims.verdict import is_open, tally, unjudged
 from inweights.support.statistics.intervals import (
     bounded_interval,
     version_alpha,

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[2]
 #: Modules, as patterns below ``src/inweights``, and patterns of their tests.
 AREAS = {
-    "experiments/claims/verdict.py": (
+    "experiments/claims/verdict.py experiments/claims/needed_seeds.py": (
         "experiments/test_verdict.py experiments/test_intervals.py experiments/test_looks.py "
         "recipes/test_published.py"
     ),

@@ -16,7 +16,7 @@ import inweights as iw
 import inweights.report.figures.draw
 from inweights.errors import ConfigError
 from inweights.experiments import judge
-from inweights.experiments.claims.verdict import MIN_SEEDS
+from inweights.experiments.claims.needed_seeds import MIN_SEEDS
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.judging import judge_all
 from inweights.experiments.engine.plan import expand_plan

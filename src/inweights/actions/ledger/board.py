@@ -29,12 +29,9 @@ from inweights.actions.ledger.significance import holm, least_alpha, tested
 from inweights.experiments.claims.claim import IN_A_SUBSTITUTE, SIGNS, Claim
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
+from inweights.experiments.claims.needed_seeds import first_seeds
 from inweights.experiments.claims.target import ROUNDING
-from inweights.experiments.claims.verdict import (
-    decide,
-    first_seeds,
-    unjudged,
-)
+from inweights.experiments.claims.verdict import decide, unjudged
 from inweights.support.showing import Card, Carded
 from inweights.support.statistics.intervals import ALPHA, alpha_of, version_alpha
 

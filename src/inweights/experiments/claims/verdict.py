@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import NormalDist, fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import DataError
@@ -23,6 +23,7 @@ from inweights.experiments.claims.claim import (
     Verdict,
 )
 from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.needed_seeds import MIN_SEEDS, needed_seeds
 from inweights.experiments.claims.numbers import Numbers, numbers_of
 from inweights.experiments.claims.published import published_range
 from inweights.experiments.claims.target import ROUNDING, Rounding, Target
@@ -30,11 +31,6 @@ from inweights.support.statistics import intervals
 
 if TYPE_CHECKING:
     import polars as pl
-
-#: Fewer seeds than this give no verdict.
-MIN_SEEDS = 8
-#: As many seeds, or more, are not proposed.
-_MANY = 10_000
 
 
 def judge(
@@ -125,7 +121,7 @@ def decide(
         why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
         return unjudged(claim, why, **result | {"needed": minimum})
     needed = (
-        _needed(claim, span.values, span.alpha, near)
+        needed_seeds(claim, span.values, span.alpha, near)
         if span.verdict == "undecided"
         else None
     )
@@ -198,29 +194,6 @@ def span_of(
     return intervals.interval(values, alpha)
 
 
-def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict needs: the stated number, doubled while too small.
-
-    The smallest possible number is 8, or more if an interval of the claim's statistic
-    needs more seeds to lie on one side of a target.
-
-    Args:
-        claim: The claim, whose statistic (``judged``) determines the smallest possible
-            number.
-        stated: Number of seeds that the recipe states.
-        alpha: Error probability of a confidence interval.
-    """
-    least = {
-        "typical": intervals.fewest_one_sided(0.5, alpha),
-        "reliable": intervals.fewest_one_sided(RELIABLE, alpha),
-        "mean": MIN_SEEDS,
-    }[claim.judged]
-    seeds = max(stated, 1)
-    while seeds < max(least, MIN_SEEDS):
-        seeds *= 2
-    return seeds
-
-
 def is_open(claim: ClaimResult) -> bool:
     """Return whether more seeds may decide a claim.
 
@@ -287,35 +260,3 @@ def lies(
         return "reproduced"
     outside = target.falls_short(high, rounding) or target.exceeds(low, rounding)
     return "not reproduced" if outside else "undecided"
-
-
-def _needed(
-    claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
-) -> int | None:
-    """Estimate how many seeds would decide a claim, if further ones are like these."""
-    # An estimate for people, not part of a verdict: the exact interval decides.
-    z = -NormalDist().inv_cdf(alpha / 2)
-    target = claim.target
-    count = len(values)
-    inside = sum(target.contains(value, value, rounding) for value in values) / count
-    fewest = count + 1
-    if claim.judged == "mean":
-        edges = [edge for edge in (target.least, target.most) if edge is not None]
-        gap = min(abs(fmean(values) - edge) for edge in edges)
-        if count < 2:
-            return None  # one number has no spread
-        spread = stdev(values)
-    elif claim.judged == "reliable":
-        gap = abs(inside - RELIABLE)
-        spread = math.sqrt(inside * (1 - inside))
-        fewest = max(fewest, first_seeds(claim, MIN_SEEDS, alpha))
-    else:
-        below = sum(target.falls_short(value, rounding) for value in values) / count
-        # The median lies where more than half of the values lie: what is beyond a half
-        # is the distance to the edge.
-        gap = max(inside, below, 1 - inside - below) - 0.5
-        spread = 0.5
-    if gap <= 0:
-        return None
-    needed = max(fewest, math.ceil((z * spread / gap) ** 2))
-    return needed if needed < _MANY else None

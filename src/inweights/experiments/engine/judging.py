@@ -13,7 +13,8 @@ import msgspec
 
 from inweights.experiments.claims.claim import Claim
 from inweights.experiments.claims.claim_result import ClaimResult
-from inweights.experiments.claims.verdict import first_seeds, judge, unjudged
+from inweights.experiments.claims.needed_seeds import first_seeds
+from inweights.experiments.claims.verdict import judge, unjudged
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.support.statistics.intervals import ALPHA, alpha_of, version_alpha
 

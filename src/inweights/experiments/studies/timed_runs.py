@@ -218,13 +218,9 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
     On an accelerator all runs are used, since most of the time is spent on launching
     kernels.
     """
+    from inweights.experiments.engine.attempts.blocks import blocks_of, capacity
     from inweights.experiments.engine.attempts.measuring import measure_model
-    from inweights.experiments.engine.attempts.together import (
-        blocks_of,
-        build_model,
-        capacity,
-        first_steps,
-    )
+    from inweights.experiments.engine.attempts.together import build_model, first_steps
     from inweights.training.steps.machine import use_threads
 
     facts = facts_of_a_step(task, task.runs[0].world)

@@ -15,6 +15,7 @@ import torch
 
 from inweights.config import digest
 from inweights.errors import ConfigError, InweightsError
+from inweights.experiments.engine.attempts.blocks import blocks_of
 from inweights.experiments.engine.attempts.derived import measure_derived
 from inweights.experiments.engine.attempts.measuring import (
     measure_wanted,
@@ -22,7 +23,6 @@ from inweights.experiments.engine.attempts.measuring import (
     store_part,
 )
 from inweights.experiments.engine.attempts.together import (
-    blocks_of,
     build_model,
     open_model,
     train_block,

@@ -1,0 +1,190 @@
+"""Split a task into blocks of runs that train together, of the size that is fastest and fits.
+
+:func:`blocks_of` yields the blocks of a task. A block has as many runs as fit in
+memory, as long as more runs make a step cheaper per run. On a CPU the memory is
+estimated (:func:`capacity`). On an accelerator memory and time are measured before each
+block, since both depend on the device, the model and the batch (:func:`best_size`).
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from inweights.config import digest
+from inweights.experiments.engine.attempts.together import (
+    build_model,
+    first_steps,
+    parameters_of,
+    train_block,
+)
+from inweights.experiments.engine.tasks import LearnTask, Run
+from inweights.support.limits import check_memory, memory_limit
+from inweights.training import Curriculum
+from inweights.worlds.world import World
+
+#: Bytes that the parameters, gradients and optimizer of runs that train together may
+#: take on a CPU.
+MAX_BYTES = 4 * 2**30
+#: Share of the free memory of an accelerator that they may take, with all that a step
+#: needs.
+SHARE = 0.8
+#: A larger group is taken where it makes a run's share of a step smaller by this factor
+#: at least.
+GAIN = 0.9
+#: Steps that are measured, after as many that are not.
+STEPS = 5
+
+
+def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
+    """Build the worlds of a task, and yield its runs in blocks that train together.
+
+    Errors of building a world are passed on.
+
+    Args:
+        task: The task.
+        device: Torch device of the models, such as ``cpu`` or ``cuda``.
+
+    Yields:
+        Tasks with runs whose worlds have the same shape, each with as many runs as the
+        device allows.
+
+    Raises:
+        ConfigError: Not even one run fits in the memory (on the CPU), or a run has no
+            model (on an accelerator; on the CPU :func:`build_model` raises it).
+    """
+    # Copies of the runs, so that their worlds go when the task is done.
+    task = replace(task, runs=tuple(map(replace, task.runs)))
+    shapes: dict[str, list[int]] = {}
+    for place, run in enumerate(task.runs):
+        shapes.setdefault(digest(_shape(run.world)), []).append(place)
+    for places in shapes.values():
+        size = group_size(task.part(places), device)
+        for start in range(0, len(places), size):
+            yield task.part(places[start : start + size])
+
+
+def _shape(world: World) -> list[Any]:
+    """Return what the worlds of runs that train together must have in common."""
+    shape: list[Any] = [len(world.vocabulary), world.outputs.tolist()]
+    for part in (world.facts, world.queries):
+        columns = (
+            part.roles,
+            part.prompt_ends,
+            part.answer_ends,
+            part.out_of_distribution,
+        )
+        shape.append([part.role_names, *(column.tolist() for column in columns)])
+    return shape
+
+
+def group_size(block: LearnTask, device: str) -> int:
+    """Return how many runs like the given ones train together on a device.
+
+    Args:
+        block: Runs whose worlds have the same shape.
+        device: Torch device of the models, such as ``cpu`` or ``cuda``.
+
+    Returns:
+        The number of runs. On a CPU it is :func:`capacity`, which may be larger than
+        the number of given runs; on a CUDA device it is measured (:func:`best_size`)
+        and at most that number.
+
+    Raises:
+        ConfigError: Not even one run fits in the memory of the CPU, or on a CUDA device
+            a run has no model.
+    """
+    if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
+        return capacity(block.runs[0])
+    room = SHARE * torch.cuda.mem_get_info(device)[0]
+    return best_size(
+        lambda n: _measured(block.part(range(n)), device), len(block.runs), room
+    )
+
+
+def best_size(
+    measure: Callable[[int], tuple[float, float]], most: int, room: float
+) -> int:
+    """Find the best number of runs that train together, by measurement.
+
+    The number is doubled as long as the memory suffices and the time of a step per run
+    falls by at least a tenth.
+
+    Args:
+        measure: Function of a number of runs that returns the bytes that they need and
+            the seconds that a step takes.
+        most: Largest number of runs, at least 1.
+        room: Available memory in bytes.
+
+    Returns:
+        The number of runs, a power of two or ``most``.
+
+    Example:
+        >>> launches, arithmetic = 1e-3, 1e-5  # seconds: of a step, and of each run
+        >>> best_size(lambda n: (n * 1e6, launches + n * arithmetic), most=512, room=1e10)
+        512
+        >>> best_size(lambda n: (n * 1e6, launches + n * arithmetic), most=512, room=1e8)
+        64
+        >>> best_size(lambda n: (n * 1e6, n * arithmetic), most=512, room=1e10)
+        1
+    """
+    size = 1
+    taken, seconds = measure(1)
+    while size < most:
+        larger = min(2 * size, most)
+        if taken / size * larger > room:
+            break
+        taken, longer = measure(larger)
+        if longer / larger > GAIN * seconds / size:
+            break
+        size = larger
+        seconds = longer
+    return size
+
+
+def _measured(block: LearnTask, device: str) -> tuple[float, float]:
+    """Return the bytes that a block needs on an accelerator, and the seconds of a step."""
+    torch.cuda.empty_cache()  # what is reserved counts: a captured step keeps all that it needs
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_reserved(device)
+    ends = []
+
+    def clock(_: int) -> None:
+        torch.cuda.synchronize(device)
+        ends.append(time.perf_counter())
+
+    learners: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
+    short = [
+        Curriculum(phases=(first_steps(one.phases[0], 2 * STEPS),)) for one in learners
+    ]
+    train_block(build_model(block, device), block, short, progress=clock)
+    taken = torch.cuda.max_memory_reserved(device) - before
+    return taken, (ends[-1] - ends[STEPS - 1]) / STEPS
+
+
+def capacity(run: Run) -> int:
+    """Return how many runs like the given one fit in the memory of a CPU at once.
+
+    Args:
+        run: The run. For one without a model, or whose learner is not a ``Curriculum``,
+            the result is 1.
+
+    Returns:
+        The number of runs, at least 1, for which values, gradients and the state of the
+        optimizer take at most :data:`MAX_BYTES` and half of the memory limit.
+
+    Raises:
+        ConfigError: Not even one run fits in the memory.
+    """
+    if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
+        return 1
+    parameters = parameters_of(run)
+    count = sum(p.numel() for p in parameters)
+    # Values, gradients and the two moments of Adam.
+    state = 4 * sum(p.numel() * p.element_size() for p in parameters)
+    check_memory(
+        f"training a model of {count:,} parameters", state, hint="make it smaller"
+    )
+    return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))
