@@ -61,7 +61,7 @@ class Said(Config, kw_only=True):
     Attributes:
         id: Name of the claim, ``<recipe>/<short-name>``.
         text: The claim, as a sentence.
-        place: Place in the paper.
+        place: Place in the paper, such as ``Fig. 2``.
         source: Short name of the paper, or ``ours`` for a claim that no paper states.
         target: Range in which the numbers have to lie.
         published: The number or relation that the paper prints; or a note that it
@@ -69,9 +69,11 @@ class Said(Config, kw_only=True):
         check: Whether the claim holds by construction, such as that frozen vectors do
             not change. It tests the code; the results table shows it and does not count
             it.
-        condition: Condition of the trials on which the claim is judged; empty if there
-            is only one condition.
-        quote: The paper's own words.
+        condition: Condition of the trials on which the claim is judged, a value of
+            their label ``condition``; ``A, minus B`` for a difference, ``each`` if the
+            claim has to hold in every condition, and empty if there is only one.
+        quote: The paper's own words, at most 25; or a note that the paper does not say
+            it in words, or that its text was not at hand.
         protocol: How closely the paper's protocol is followed: ``exact``, with its
             settings and sizes; ``scaled``, with its settings at a smaller size;
             ``substitute``, with another model, other data or another measure. ``None``
@@ -106,7 +108,10 @@ class Said(Config, kw_only=True):
         return "published", said
 
     def about(self) -> dict[str, Any]:
-        """Return the attributes by name, to make an object of another class for the same claim."""
+        """Return the attributes of :class:`Said` by name, without those that a subclass adds.
+
+        They are the arguments for an object of another subclass for the same claim.
+        """
         return {name: getattr(self, name) for name in Said.__struct_fields__}
 
 
@@ -169,6 +174,8 @@ class Claim(Said, kw_only=True):
 
     def check_sources(self, file: str) -> None:
         """Check that a claim of a paper has a quote, a published number and a protocol.
+
+        It checks every claim, also one of our own, for which these are not required.
 
         Args:
             file: Name of the recipe's file, for error messages.
@@ -264,9 +271,14 @@ class Stating:
             source: Short name of the paper; by default that of the recipe.
             rule: Statistic over the seeds that is judged: ``typical`` (the median, by
                 default), ``reliable`` or ``mean``; see :class:`Claim`.
-            condition: Condition under which the claim is judged; by default that of the
-                score's rows or of the recipe.
-            **said: Further attributes of :class:`Claim`.
+            condition: Condition for claims whose score selects no rows by the column
+                ``condition`` (otherwise the score's rows decide, see :class:`Said`);
+                ``None`` for that of the recipe.
+            **said: Further attributes of :class:`Claim`: ``published``, ``quote``,
+                ``protocol``, ``close`` and ``check``.
+
+        Returns:
+            The claim, with the id ``<recipe>/<name>``.
 
         Raises:
             ConfigError: The target begins at the largest possible value of the score or

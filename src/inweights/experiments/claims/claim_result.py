@@ -15,11 +15,14 @@ class ClaimResult(Said, kw_only=True):
     Its other attributes are those of :class:`~.claim.Said`.
 
     Attributes:
-        verdict: The verdict, such as ``reproduced``; all verdicts are in ``VERDICTS``.
+        verdict: ``reproduced``, ``not reproduced``, ``undecided`` or ``not judged``. If
+            the claim is judged by a substitute for the paper's protocol, the first two
+            are called ``consistent`` and ``not seen in a substitute``.
         rule: Statistic over the seeds that was judged: ``typical``, ``reliable`` or
             ``mean``.
-        measured: Median or mean of the seeds' numbers. If the claim has several cases,
-            it is that of the deciding case.
+        measured: Median of the seeds' numbers, or their mean if ``rule`` is ``mean`` or
+            the numbers are computed; ``None`` if nothing was measured. If the claim has
+            several cases, it is that of the deciding case.
         low: Lower end of the confidence interval of ``measured``; ``None`` for computed
             numbers, and if there are too few seeds.
         high: Upper end of the confidence interval of ``measured``; ``None`` as for
@@ -84,7 +87,10 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The verdict as text; for a claim of ours ``holds`` or ``does not hold``.
+        """The verdict as text; for a claim of ours ``reproduced`` is called ``holds``.
+
+        In the same way, ``not reproduced`` is called ``does not hold``; other verdicts
+        are unchanged.
 
         Example:
             >>> from inweights.experiments import Target

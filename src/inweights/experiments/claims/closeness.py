@@ -30,10 +30,12 @@ class Closeness:
         published: The number that the paper prints.
         ratio: Measured number divided by the published one; ``None`` if the paper
             prints 0.
-        span: Confidence interval of the ratio; ``None`` for computed numbers.
+        span: Confidence interval of the ratio; ``None`` for computed numbers, and if
+            the paper prints 0.
         close: Smallest and largest number that count as close to the published one.
         verdict: ``close`` if the measured interval lies within ``close``, ``not close``
-            if it lies outside, ``undecided`` if it contains an end of the range.
+            if it lies completely outside, ``undecided`` if it contains an end of the
+            range.
         derived: Whether the number is not printed in the paper, but follows from two
             printed numbers.
     """
@@ -63,9 +65,17 @@ class Closeness:
 def closeness(claim: ClaimResult) -> Closeness | None:
     """Compare the measured interval of a result with the published number.
 
+    Args:
+        claim: The claim with its verdict.
+
     Returns:
-        The comparison; ``None`` if the claim was not judged, the paper prints no
-        number, or the target already is a range around it.
+        The comparison; ``None`` if the claim was not judged, the paper prints no single
+        number, or the result has no range of close numbers
+        (:func:`~.published.published_range`), such as for a target with two ends.
+
+    Raises:
+        ConfigError: The first number of the claim's own range ``close`` is larger than
+            the second.
     """
     printed = printed_number(claim.published)
     measured = claim.measured
@@ -90,7 +100,13 @@ def closeness(claim: ClaimResult) -> Closeness | None:
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
     """Count the verdicts on closeness over the claims that have one.
 
+    Args:
+        claims: The claims with their verdicts.
+
     Returns:
         The number of claims by verdict: ``close``, ``not close`` and ``undecided``.
+
+    Raises:
+        ConfigError: As for :func:`closeness`.
     """
     return Counter(size.verdict for size in map(closeness, claims) if size)

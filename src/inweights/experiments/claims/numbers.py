@@ -41,7 +41,7 @@ class Numbers:
 
     @property
     def fewest(self) -> int:
-        """Number of seeds of the case with the fewest seeds; 0 if there are no cases."""
+        """Number of seeds of the case that has the fewest; 0 if there are no cases."""
         return min(map(len, self.cases.values()), default=0)
 
 
@@ -54,10 +54,11 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         claim: Id of the claim, for error messages.
 
     Returns:
-        The numbers by case and seed, or the reason why they cannot be judged: no row is
-        left (the table is empty and the score selects no values, or the two parts of a
-        difference share no case and seed), a run of the score diverged
-        (:func:`diverged_runs`), or the mean of a seed is not a number.
+        The numbers by case and seed, the mean over the rows of each. If they cannot be
+        judged, there are no cases, and ``why`` is the reason: no row is left (the table
+        is empty and the score selects no values, or the two parts of a difference share
+        no case and seed), a run of the score diverged (:func:`diverged_runs`), or the
+        mean of a seed is not a number.
 
     Raises:
         DataError: A table or a column is missing, a column contains no numbers, no row

@@ -17,7 +17,10 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
     """Return the range of numbers that are close to the published one, or ``None``.
 
     The range is the claim's own (``close``), otherwise all numbers within a factor of
-    :data:`FACTOR`.
+    :data:`FACTOR` (1.5).
+
+    Args:
+        claim: The claim, whose ``published`` text states the paper's number.
 
     Returns:
         The smallest and the largest number; ``None`` if the paper prints no single
@@ -43,7 +46,11 @@ def printed_number(text: str | None) -> float | None:
 
     A sign ``≈`` or ``~`` before the number and a spread (``± 0.1``) after it are
     ignored, and a percentage is converted to a share. A number that follows from two
-    printed ones is marked ``derived``, and the text may name these two.
+    printed ones is marked ``derived``, and the text may name these two in parentheses.
+
+    Args:
+        text: What the claim says that the paper prints, such as ``98%``; ``None`` if
+            the claim says nothing.
 
     Example:
         >>> printed_number("0.7983 ± 0.027"), printed_number("derived .1967 (.995 − .7983)")

@@ -31,10 +31,11 @@ class Score(Config):
     Attributes:
         table: Name of a table of the recipe, measured or derived.
         column: Column of the numbers.
-        where: Values of columns that select the rows.
+        where: Values of columns that select the rows; empty for all rows.
         minus: Values of columns that select the rows to subtract, seed by seed; empty
             for none.
-        each: Columns for all of whose values the claim has to hold.
+        each: Columns for all of whose values the claim has to hold; empty for a single
+            case.
         bounds: Smallest and largest possible value of the score; ``None`` for no
             bounds.
         exact: Whether the numbers are computed and not sampled, so that one seed is
@@ -61,8 +62,12 @@ class Score(Config):
     def at(self, **where: Value) -> Score:
         """Return the score of those rows in which columns also have the given values.
 
-        A value replaces an earlier one of the same column. Whether the table has the
-        columns and values is checked when the claim is judged.
+        The score itself is not changed. A value replaces an earlier one of the same
+        column. Whether the table has the columns and values is checked when the claim
+        is judged.
+
+        Args:
+            **where: Value of each column, by the column's name.
         """
         return structs.replace(self, where={**self.where, **where})
 
@@ -70,6 +75,9 @@ class Score(Config):
         """Return the score of another column, in the same rows and with the same bounds.
 
         Whether the table has the column is checked when the claim is judged.
+
+        Args:
+            column: Name of the column, in the same table.
         """
         return structs.replace(self, column=column)
 
@@ -88,9 +96,18 @@ class Score(Config):
     def __sub__(self, other: Score) -> Score:
         """Return the difference from the same column in other rows, seed by seed.
 
+        Args:
+            other: The score that is subtracted. Of it, only the rows are used and, if
+                this score has none, its :attr:`each`.
+
+        Returns:
+            The score, whose bounds are those of the difference, such as -1 and 1 for
+            two shares.
+
         Raises:
-            ConfigError: The other score has another column or the same rows, or one of
-                the two is already a difference.
+            ConfigError: The other score is of another table or column, has the same
+                rows or selects none with :meth:`at`, or one of the two is already a
+                difference.
         """
         if self.minus or other.minus:
             raise ConfigError(
@@ -114,9 +131,11 @@ class Score(Config):
         )
 
     def __ge__(self, least: float) -> Judged:
+        """Return the claim's assertion that the score is at least a number."""
         return Judged(self, Target(least=least))
 
     def __le__(self, most: float) -> Judged:
+        """Return the claim's assertion that the score is at most a number."""
         return Judged(self, Target(most=most))
 
     def within(self, least: float, most: float) -> Judged:
@@ -127,7 +146,7 @@ class Score(Config):
             most: Largest value that meets the target.
 
         Returns:
-            The score together with its target, including both ends.
+            The score together with its target, which includes both ends.
 
         Raises:
             ConfigError: ``least`` is larger than ``most``.
@@ -168,7 +187,7 @@ def number(table: str, column: str, **where: Value) -> Score:
     Args:
         table: Name of a table of the recipe.
         column: Column of the numbers.
-        **where: Values of columns that select the rows.
+        **where: Values of columns that select the rows; by default all rows.
     """
     return Score(table=table, column=column, where=where)
 
@@ -179,7 +198,7 @@ def share(table: str, column: str, **where: Value) -> Score:
     Args:
         table: Name of a table of the recipe.
         column: Column of the numbers.
-        **where: Values of columns that select the rows.
+        **where: Values of columns that select the rows; by default all rows.
     """
     return Score(table=table, column=column, where=where, bounds=(0.0, 1.0))
 
@@ -190,7 +209,7 @@ def cosine(table: str, column: str, **where: Value) -> Score:
     Args:
         table: Name of a table of the recipe.
         column: Column of the numbers.
-        **where: Values of columns that select the rows.
+        **where: Values of columns that select the rows; by default all rows.
     """
     return Score(table=table, column=column, where=where, bounds=(-1.0, 1.0))
 
@@ -203,6 +222,6 @@ def computed(table: str, column: str, **where: Value) -> Score:
     Args:
         table: Name of a table of the recipe.
         column: Column of the numbers.
-        **where: Values of columns that select the rows.
+        **where: Values of columns that select the rows; by default all rows.
     """
     return Score(table=table, column=column, where=where, exact=True)

@@ -23,8 +23,8 @@ class Rounding:
     """Tolerance within which a number counts as equal to an end of a target.
 
     Attributes:
-        share: Tolerance relative to the size of the compared values; 0 compares
-            exactly.
+        share: Tolerance relative to the size of the compared values, by default a
+            millionth; 0 compares exactly.
         size: Size of the numbers that were rounded, if it may be larger than the end
             itself: 1 for shares and differences of shares.
 
@@ -37,7 +37,10 @@ class Rounding:
     size: float = 0.0
 
     def at(self, edge: float) -> float:
-        """Return the tolerance at one end of a target.
+        """Return the tolerance at one end of a target, in the unit of the score.
+
+        It is :attr:`share` times :attr:`size` or times the absolute value of the end,
+        whichever is larger.
 
         Args:
             edge: The end of the target.
@@ -76,7 +79,7 @@ class Target(Config):
 
     @property
     def text(self) -> str:
-        """The range as text."""
+        """The range as text, such as ``≥ 0.9``, ``≤ 0.15`` or ``0.35 to 0.75``."""
         if self.least is None:
             return f"≤ {self.most:g}"
         if self.most is None:
@@ -119,7 +122,14 @@ class Target(Config):
         return self.most is not None and value > self.most + rounding.at(self.most)
 
     def distance(self, value: float) -> float:
-        """Return the distance from a number to the nearest end; negative outside the range."""
+        """Return the distance from a number to the nearest end; negative outside the range.
+
+        An end that the target does not have is not counted, and there is no tolerance
+        for rounding.
+
+        Args:
+            value: The number.
+        """
         low = math.inf if self.least is None else value - self.least
         high = math.inf if self.most is None else self.most - value
         return float(min(low, high))

@@ -55,6 +55,12 @@ def judge(
         strict: Whether it is an error if the tables do not fit the score. If not, the
             result is ``not judged`` and states the reason.
 
+    Returns:
+        The claim with its verdict and the numbers of the deciding case, as
+        :func:`decide` returns them. It is ``not judged`` also if there are too few
+        seeds, no row matches the score, a run diverged, or a number is missing; ``why``
+        then states the reason.
+
     Raises:
         DataError: ``strict`` is set, and a table, a column or a value that the score
             selects is missing, the column contains no numbers, or a value is of another
@@ -86,7 +92,8 @@ def decide(
 
     Args:
         claim: The claim.
-        numbers: The number of each seed, by case.
+        numbers: The number of each seed, by case; or the reason why there are none,
+            with which the result is ``not judged``.
         alpha: Error probability of a confidence interval; by default .05.
         minimum: Smallest number of seeds with which a verdict is given, by default 8;
             scores that do not depend on seeds need one.
@@ -96,7 +103,9 @@ def decide(
 
     Returns:
         The claim with the numbers and intervals of the deciding case: the one that is
-        farthest from being reproduced.
+        farthest from being reproduced. If the claim is judged by a substitute for the
+        paper's protocol, ``reproduced`` is called ``consistent``, and ``not
+        reproduced`` is called ``not seen in a substitute``.
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -178,14 +187,16 @@ def span_of(
     """Return the median or mean of the seeds' numbers with its confidence interval.
 
     Args:
-        claim: The claim, which decides between median and mean.
-        values: One number per seed.
+        claim: The claim. If its ``judged`` is ``mean``, the mean is returned, otherwise
+            the median.
+        values: One number per seed, at least one.
         alpha: Error probability of the interval.
 
     Returns:
         Three numbers: median or mean, and lower and upper end of the interval. For too
-        few seeds, the ends of a median's interval are infinite, and those of an
-        unbounded mean's are the mean.
+        few seeds (fewer than six at ``alpha=0.05``), the ends of a median's interval
+        are infinite. For a single seed, those of the mean of a score without bounds are
+        the mean.
     """
     if claim.judged != "mean":
         return intervals.median_interval(values, alpha)
@@ -199,6 +210,9 @@ def is_open(claim: ClaimResult) -> bool:
 
     This is so if its verdict is ``undecided``, or if it was not judged for lack of
     seeds.
+
+    Args:
+        claim: The claim with its verdict.
     """
     return claim.verdict == "undecided" or (
         claim.verdict == "not judged" and bool(claim.needed)
@@ -208,10 +222,13 @@ def is_open(claim: ClaimResult) -> bool:
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
     """Count the verdicts on claims of papers, on our own claims, and on checks.
 
+    Args:
+        claims: The claims with their verdicts.
+
     Returns:
         Number of claims by group (``papers``, ``ours``, ``checks``) and verdict; each
-        group has all verdicts, with 0 for those that do not occur. A check is counted
-        only among the ``checks``.
+        group has all verdicts, with 0 for those that do not occur. A check, a claim
+        that holds by construction, is counted only among the ``checks``.
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -223,10 +240,10 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 
 
 def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
-    """Return the result of a claim that cannot be judged.
+    """Return the result of a claim that cannot be judged, with the verdict ``not judged``.
 
     Args:
-        claim: The claim, or its statement.
+        claim: The claim, or its statement without a score.
         why: Reason why it cannot be judged.
         **result: Known numbers, as attributes of
             :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
@@ -248,8 +265,9 @@ def lies(
     Args:
         target: The target range.
         low: Lower end of the interval.
-        high: Upper end.
-        rounding: Tolerance at the ends; by default a millionth of their size.
+        high: Upper end of the interval.
+        rounding: Tolerance at the ends of the target; ``None`` for a millionth of their
+            size.
 
     Returns:
         ``reproduced`` if the interval is inside, ``not reproduced`` if it is outside,
