@@ -10,6 +10,7 @@ import pytest
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.experiments import Plan, Trial
+from inweights.experiments.grammar.paper import Paper
 from inweights.experiments.grammar.protocols.compare import compare
 from inweights.experiments.grammar.protocols.differences import (
     Difference,
@@ -24,7 +25,7 @@ from inweights.experiments.grammar.protocols.protocol_file import (
     Reason,
     read_protocol,
 )
-from inweights.experiments.grammar.recipe import Paper, Recipe
+from inweights.experiments.grammar.recipe import Recipe
 from inweights.worlds.families.graphs.graph import Graph
 
 TEXT = PaperText(

@@ -108,6 +108,8 @@ def test_seeds_can_be_chosen(tmp_path) -> None:
         ((), "at least one"),
         ((1, 1), "twice"),
         ((-1,), "from 0"),
+        ((0.0,), "whole number, got 0.0"),
+        ((False, 1), "whole number, got False"),
         (0, "least"),
     ):
         with pytest.raises(ConfigError, match=match):

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from inweights.experiments.grammar.figure import states as states
     from inweights.experiments.grammar.figure import sweeps as sweeps
     from inweights.experiments.grammar.figure import through_time as through_time
+    from inweights.experiments.grammar.paper import Paper as Paper
     from inweights.experiments.grammar.recipe import SCALES as SCALES
-    from inweights.experiments.grammar.recipe import Paper as Paper
     from inweights.experiments.grammar.recipe import Recipe as Recipe
     from inweights.experiments.grammar.recipe_file import read_recipe as read_recipe
     from inweights.experiments.grammar.seed_choice import parse_seeds as parse_seeds

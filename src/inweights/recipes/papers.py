@@ -14,11 +14,12 @@ from typing import Any
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
+from inweights.experiments.grammar.paper import Paper
 from inweights.experiments.grammar.protocols.protocol_file import (
     PaperProtocol,
     read_protocol,
 )
-from inweights.experiments.grammar.recipe import SCALES, Paper, Recipe
+from inweights.experiments.grammar.recipe import SCALES, Recipe
 from inweights.experiments.grammar.recipe_file import read_recipe
 
 

@@ -38,24 +38,28 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
     """Return warnings that a reader needs before comparing the conditions of a study.
 
     A warning is returned for: conditions in which the model does not know its facts
-    (mean accuracy below :data:`KNOWN`); conditions whose accuracy on compositions
+    (mean accuracy below :data:`KNOWN`, 0.99); conditions whose accuracy on compositions
     varies too much between the seeds to be compared (standard deviation above
-    :data:`SPREAD`), with the number of seeds that would suffice; GPTs whose learner
-    differs from ``learners.two_hop`` in a setting that can decide whether they compose
-    (loss, optimizer, random offset of the positions, or a learning rate that differs by
-    a factor of :data:`FACTOR`) and is not varied; and files of facts with chains of
-    three facts that no query is about.
+    :data:`SPREAD`, 0.2), with the number of seeds that would show a difference to
+    within ±0.2; GPTs whose learner differs from ``learners.two_hop`` in a setting that
+    can decide whether they compose (loss, optimizer, random offset of the positions, or
+    a learning rate that differs by at least a factor of :data:`FACTOR`, 3) and is not
+    varied; and files of facts with chains of three facts that no query is about.
 
     Args:
         trials: The conditions.
-        tables: Tables of results, by name. Only tables of
-            :func:`~inweights.probes.accuracy` are examined.
+        tables: Tables of results, by name. Only tables with the columns ``part``,
+            ``role``, ``seed`` and ``accuracy`` are examined, as
+            :func:`~inweights.probes.accuracy` makes them; of these, only the last step,
+            and no rows of controls.
 
     Returns:
-        The warnings, each one or two sentences; empty if there are none.
+        The warnings, each a few sentences, without repetitions; empty if there are
+        none.
 
     Raises:
-        DataError: The file of a world of own facts is missing or cannot be read.
+        DataError: The file of a world of user-defined facts is missing or cannot be
+            read.
     """
     labels = list(dict.fromkeys(chain.from_iterable(one.labels for one in trials)))
     found = _of_learners(trials) + _of_facts(trials)

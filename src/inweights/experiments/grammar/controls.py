@@ -53,10 +53,10 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
 
     Raises:
         ConfigError: ``names`` is a single text, a control is unknown or does not apply
-            to a trial, or a trial already has a label ``control``. ``untrained`` and
-            ``frozen`` apply to learners that are a ``Curriculum``, ``frozen`` in a
-            wrapped module only if it has an embedding of the token ids, and
-            ``no-bridge`` if other facts are left to train on.
+            to a trial, or a trial already has a label ``control``. ``shuffled`` applies
+            to every trial. ``untrained`` and ``frozen`` apply to learners that are a
+            ``Curriculum``, ``frozen`` in a wrapped module only if it has an embedding
+            of the token ids, and ``no-bridge`` if other facts are left to train on.
         DataError: A world that has to be built for ``no-bridge`` or ``frozen`` cannot
             be built from its files.
 
@@ -96,11 +96,12 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
 
     Returns:
         One row for each condition and control, and for each combination of the probe's
-        own text, Boolean and integer columns, such as ``role``. Columns: these labels;
-        ``beyond``, the median over seeds of the value minus that of the control;
-        ``low`` and ``high``, the exact 95% confidence interval of this median, null for
-        fewer than six seeds; and ``seeds``, the number of seeds with both values.
-        Without such seeds, a table without rows and columns.
+        own text, Boolean and integer columns, such as ``role`` (but not ``step``,
+        ``statements``, ``replica``). Columns: these labels and ``control``; ``beyond``,
+        the median over seeds of the value minus that of the control; ``low`` and
+        ``high``, the exact 95% confidence interval of this median, null for fewer than
+        six seeds; and ``seeds``, the number of seeds with both values. Without such
+        seeds, a table without rows and columns.
 
     Raises:
         DataError: The table has no column ``control`` or ``seed``; ``value`` is not a

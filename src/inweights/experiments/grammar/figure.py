@@ -34,7 +34,9 @@ class Figure(Config):
 
     Attributes:
         id: Short name, which is also the name of the figure's file.
-        kind: Name of the drawing function.
+        kind: Name of the drawing function: ``lines``, ``sweeps``, ``heatmaps``,
+            ``states``, ``through_time``, ``atlas``, ``auto``, or any other that is
+            registered, such as a user's own.
         title: What the figure shows, in a few words.
         caption: How to read the figure, and what it shows.
         sources: Names of the tables that are drawn, in the order of the drawing
@@ -55,6 +57,8 @@ class Figure(Config):
     @property
     def in_question(self) -> Figure:
         """The figure before its result is known: a neutral title, the result as an expectation.
+
+        The title names what is drawn, and over what. A title that is a question is kept.
 
         Example:
             >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
@@ -175,9 +179,10 @@ def auto(
 
     Args:
         id: Short name, which is also the name of the figure's file.
-        table: The table that is drawn; by default the one called ``id``.
+        table: Name of the table that is drawn; by default ``id``.
         title: Title of the figure; by default ``id``.
-        caption: How to read the figure; by default an explanation of dots and bands.
+        caption: How to read the figure; by default that it shows the mean over seeds,
+            its 95% interval, and single seeds as dots.
         **options: Options of :func:`inweights.report.figures.draw.auto`, such as
             ``where``.
 

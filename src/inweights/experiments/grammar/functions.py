@@ -30,14 +30,16 @@ def computations_of(
     Args:
         function: A function that returns one number, truth value or text, one row (a
             mapping), several rows, or a polars frame.
-        points: The conditions; each is a list of triples: name of the argument, its
-            value, its label in the tables.
+        points: The conditions, as :func:`~.variation.axes.points_of` returns them: each
+            is a list of triples, the name of an argument, its value, and its label in
+            the tables.
         replicated: Whether the function takes a list of all seeds as ``seeds`` and
             returns a column ``seed``, instead of taking one ``seed`` per call; by
             default it does not.
 
     Returns:
-        The computations in the order of ``points``.
+        The computations in the order of ``points``. All have the name of the function,
+        so that their rows form one table. The function is not called yet.
 
     Raises:
         ConfigError: The function does not take the argument ``seed`` (``seeds`` if
@@ -76,8 +78,9 @@ def rows_of(
         seed: The value of its argument ``seed``.
 
     Returns:
-        The rows as a table. A single number, truth value or text becomes one row with
-        the column :data:`RESULT`.
+        The rows as a table, without columns for settings and seed, which are added
+        later. A single number, truth value or text becomes one row with the column
+        ``result``.
 
     Raises:
         DataError: The result is not a table, is empty, has values that no column can
@@ -94,12 +97,14 @@ def rows_together(
     Errors that the function itself raises are passed on.
 
     Args:
-        function: A function that returns rows for every seed.
+        function: A function that returns rows for every seed: a mapping of columns, a
+            list of mappings, or a polars frame.
         settings: Its keyword arguments besides ``seeds``.
         seeds: The value of its argument ``seeds``.
 
     Returns:
-        The rows as a table with a column ``seed``.
+        The rows as a table with a column ``seed``, in the order in which the function
+        returns them.
 
     Raises:
         DataError: The result is not a table, is empty, has values that no column can

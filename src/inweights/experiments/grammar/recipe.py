@@ -1,19 +1,18 @@
 """Describe a figure or table of a paper as one object: a plan, tables, figures and claims.
 
-A :class:`Recipe` contains settings at several scales and the functions that use them; a
-:class:`Paper` makes the recipes of one paper. :mod:`~.recipe_file` reads a recipe from
-TOML, and the engine runs it (:func:`inweights.run`).
+A :class:`Recipe` contains settings at several scales and the functions that use them.
+A :class:`~.paper.Paper` makes the recipes of one paper, :mod:`~.recipe_file` reads a
+recipe from TOML, and the engine runs it (:func:`inweights.run`).
 """
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
 from inweights.errors import ConfigError, check_names
-from inweights.experiments.claims.claim import Claim, Stating
+from inweights.experiments.claims.claim import Claim
 from inweights.experiments.grammar.figure import Figure
 from inweights.experiments.grammar.protocols.protocol_file import PaperProtocol, Reason
 from inweights.experiments.grammar.seed_choice import choose_seeds
@@ -41,18 +40,21 @@ class Recipe:
         paper: Full name of the paper, or ``inweights`` for a recipe of our own.
         place: Place in the paper, such as ``Figure 3, §4``.
         summary: What is done, in a few sentences.
-        scales: Settings of each scale, all of one config class.
-        seeds: Number of seeds of each scale.
+        scales: Settings of each scale, by its name (``smoke``, ``cpu`` or ``paper``),
+            all of one config class.
+        seeds: Number of seeds of each scale, by the scale's name.
         plan: Function that returns the plan for given settings.
         claims: Claims that are judged.
         figures: Figures that are drawn.
-        derive: Function that computes further tables from measured ones, or ``None``.
+        derive: Function of the measured tables, by name, that returns further tables by
+            name; ``None`` for none.
         ours: Choices of ours that the paper does not give: dotted names of settings,
             which are marked wherever settings are listed, and explanatory sentences.
         first_seed: First root seed; the others follow it. It is 100 by default, since
             settings were chosen on other seeds than those on which claims are judged.
         root_seeds: The root seeds themselves, if they are not consecutive.
-        version: Version, raised by hand when results change; part of a run's identity.
+        version: Version, raised by hand when results change. It is part of the key of
+            every run, so that runs of earlier versions are not reused.
         whole: The complete recipe, if this one has only some of its claims.
         versions: Version of each claim in the ledger, by id, for claims that the ledger
             states in the same words; ``None`` if no ledger is used.
@@ -116,18 +118,22 @@ class Recipe:
         Args:
             scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
             seeds: Number of seeds, which begin at ``first_seed``, or a list of root
-                seeds; by default those of the recipe.
+                seeds. By default ``root_seeds``, or if there are none the number of the
+                scale.
             overrides: Changes of settings, written as on the command line: ``n=10``. By
                 default none.
 
         Returns:
             Three values: the settings; the root seeds; and the config whose hash
-            identifies the run, with recipe, version, scale, seeds, settings, and hashes
-            of files and user code on which the tables depend.
+            identifies the run. The config has the keys ``recipe``, ``version``,
+            ``scale``, ``seeds`` and ``settings``; ``sources``, hashes of files and user
+            code on which the tables depend, if there are any; and ``claims``, the short
+            names of the claims, if the recipe has only some of those of :attr:`whole`.
 
         Raises:
-            ConfigError: There is no such scale, an override does not fit, or the seeds
-                are not valid.
+            ConfigError: There is no such scale, an override does not fit, the seeds are
+                not valid (see :func:`~.seed_choice.choose_seeds`), or user code depends
+                on something that cannot be hashed.
             DataError: A file that the settings name cannot be read.
         """
         settings = apply_overrides(self._settings(scale), overrides)
@@ -174,15 +180,20 @@ class Recipe:
     ) -> tuple[str, ...]:
         """Return changes of a scale's settings as texts, as they are written on the command line.
 
+        Whether the settings exist and the values fit is checked by :meth:`resolve`, not here.
+
         Args:
             scale: Scale whose settings are changed: ``smoke``, ``cpu`` or ``paper``.
-            overrides: Texts such as ``n=10``, or new values by name.
+            overrides: Texts such as ``n=10``, which are returned unchanged, or new
+                values by dotted name. A mapping as the value of a nested config changes
+                only the fields that it names.
 
         Returns:
             One text such as ``n=10`` per changed setting.
 
         Raises:
-            ConfigError: There is no such scale, or a change does not fit.
+            ConfigError: There is no such scale, or a new value cannot be stored and
+                restored exactly.
         """
         return as_overrides(self._settings(scale), overrides)
 
@@ -192,117 +203,12 @@ class Recipe:
         return self.scales[scale]
 
 
-class Code(TypedDict):
-    """Attributes of a :class:`Recipe` that are given in its Python code.
-
-    Attributes:
-        scales: Settings of each scale, by name: ``smoke``, ``cpu``, ``paper``.
-        seeds: Number of seeds of each scale by name, or one number for all scales.
-        plan: Function that returns the plan for given settings.
-        derive: Function that returns further tables, computed from the measured ones;
-            by default none.
-        version: Version of the recipe; by default 1.
-    """
-
-    scales: Mapping[str, Config]
-    seeds: int | Mapping[str, int]
-    plan: Callable[[Any], Plan]
-    derive: NotRequired[Callable[[Tables], Tables] | None]
-    version: NotRequired[int]
-
-
-@dataclass(frozen=True)
-class Paper:
-    """Data that the recipes and claims of one paper share.
-
-    Attributes:
-        source: Short name of the paper, the first part of its recipes' names.
-        title: Full name of the paper.
-        claims_of: ``source`` of the paper's claims, if it is not the name above.
-        ours: Deprecated; pass ``ours`` to each recipe.
-
-    Example:
-        >>> paper = Paper("identity-bridge", "Identity Bridge")
-        >>> paper.stating("fig2", "Fig. 2").recipe
-        'identity-bridge/fig2'
-    """
-
-    source: str
-    title: str
-    claims_of: str = ""
-    ours: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.ours:
-            text = "Paper(ours=...) works in this release only; give it to each recipe of the paper"
-            warnings.warn(text, DeprecationWarning, stacklevel=3)
-
-    def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
-        """Return a function that makes the claims of one recipe.
-
-        Args:
-            name: Short name of the recipe.
-            place: Place in the paper, for claims without their own.
-            condition: Condition of claims without their own; by default none.
-
-        Returns:
-            A :class:`Stating`, which is called once for each claim.
-        """
-        return Stating(
-            f"{self.source}/{name}", self.claims_of or self.source, place, condition
-        )
-
-    def recipe(
-        self,
-        name: str,
-        *,
-        title: str,
-        place: str = "",
-        summary: str = "",
-        claims: Sequence[Claim] = (),
-        figures: Sequence[Figure] = (),
-        ours: Sequence[str] = (),
-        **code: Unpack[Code],
-    ) -> Recipe:
-        """Make a recipe of the paper.
-
-        Args:
-            name: Short name of the recipe, the part after the slash.
-            title: What the recipe shows, in one sentence.
-            place: Place in the paper.
-            summary: What is done, in a few sentences.
-            claims: Claims that are judged.
-            figures: Figures that are drawn.
-            ours: Choices of ours that the paper does not give; see :class:`Recipe`.
-            **code: Further attributes, which :class:`Code` explains.
-
-        Raises:
-            ConfigError: A scale has settings but no seeds, or seeds but no settings; a
-                scale is not ``smoke``, ``cpu`` or ``paper``; or a claim's id begins
-                with another recipe's name.
-        """
-        about: dict[str, Any] = {**code}
-        if isinstance(code["seeds"], int):
-            about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
-        return Recipe(
-            name=f"{self.source}/{name}",
-            paper=self.title,
-            title=title,
-            place=place,
-            summary=summary,
-            claims=tuple(claims),
-            figures=tuple(figures),
-            ours=tuple(ours or self.ours),
-            **about,
-        )
-
-
 def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return a recipe's own choices as two lists: names of settings, and sentences.
 
     Args:
         ours: Dotted names and sentences, as in :attr:`Recipe.ours`. A text of letters,
-            digits, dots and underscores only is a name.
+            digits, dots and underscores only is a name; any other text is a sentence.
     """
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]

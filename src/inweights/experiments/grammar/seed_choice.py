@@ -12,12 +12,13 @@ MAX_SEEDS = 100_000
 def parse_seeds(text: str) -> int | tuple[int, ...]:
     """Parse seeds written on the command line: a number, a range or a list.
 
-    Whether a number or a list is valid, for example not empty, is checked by
-    :func:`choose_seeds`.
+    Whether a number or a list is valid (not empty, not negative, without repetitions)
+    is checked by :func:`choose_seeds`.
 
     Args:
-        text: A number of seeds (``8``), a range of seeds (``900..907``) or a list of
-            seeds (``7,8,9``).
+        text: A number of seeds (``8``), a range of seeds that includes its end
+            (``900..907``), or a list of seeds (``7,8,9``; ``7,`` is the list of seed
+            7).
 
     Returns:
         The number of seeds, or the seeds of the range or list.
@@ -53,7 +54,7 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
 
     Args:
         seeds: Number of seeds, or the seeds themselves: a list, tuple, range or array.
-        first: The first seed, if ``seeds`` is a number.
+        first: The first seed, if ``seeds`` is a number; otherwise it has no effect.
 
     Returns:
         The seeds, in the given order.
@@ -73,8 +74,9 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
         if isinstance(seeds, int)
         else [*seeds]
     )
-    if other := next((one for one in chosen if type(one) is not int), None):
-        raise ConfigError(f"a seed must be a whole number, got {other!r}")
+    others = [one for one in chosen if type(one) is not int]
+    if others:
+        raise ConfigError(f"a seed must be a whole number, got {others[0]!r}")
     if not chosen:
         raise ConfigError(f"a run needs at least one seed, got {seeds}")
     if len(chosen) > MAX_SEEDS:

@@ -39,12 +39,13 @@ class Shown(Config):
         axes: Axis labels of other columns, by column.
         chance: Column with the value expected by chance, which is drawn as a dashed
             line; empty for none.
-        controls: Names of controls that make sense for this probe; see
-            :func:`~inweights.experiments.with_controls`.
+        controls: Names of controls that make sense for this probe (``untrained``,
+            ``shuffled``, ``no-bridge``, ``frozen``); see
+            :func:`~inweights.experiments.with_controls`. The names are not checked.
 
     Raises:
-        ConfigError: ``value``, ``chance`` or a key of ``axes`` is not among
-            ``columns``.
+        ConfigError: ``value``, ``chance`` or a key of ``axes`` is neither among
+            ``columns`` nor ``replica``, ``step`` or ``right_answers``.
     """
 
     value: str
@@ -77,12 +78,13 @@ class Shown(Config):
 
 
 def shows(**declared: Any) -> Callable[[P], P]:
-    """Describe the table of a user's probe: a decorator with the attributes of :class:`Shown`.
+    """Describe the table of a user's probe: return a decorator that registers a :class:`Shown`.
 
     The description is registered under the probe's name, in place of an earlier one.
 
     Args:
-        **declared: The attributes of :class:`Shown`.
+        **declared: The attributes of :class:`Shown`, of which ``value``, ``columns``,
+            ``label``, ``null`` and ``caption`` are required.
 
     Returns:
         A decorator that registers the description and returns the probe unchanged.
@@ -118,7 +120,8 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
 
     Returns:
         The description; ``None`` if no probe has exactly these columns, or if several
-        probes have them whose ``value`` differs.
+        probes have them and their ``value`` differs. If probes with the same columns
+        have the same ``value``, the first one's description.
     """
     wanted = set(columns) - _OUTSIDE
     known = built_in() | _OWN
@@ -131,10 +134,12 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
 
 
 def shown_by(probe: str) -> Shown | None:
-    """Return the description of a probe's table by the probe's name; ``None`` if unknown.
+    """Return the description of a probe's table; ``None`` if the probe has none.
 
     Args:
-        probe: Name of the probe, or its address ``module:name``.
+        probe: Name of the probe, or its address ``module:name``, of which only the name
+            counts. A user's description precedes that of a library probe of the same
+            name.
     """
     name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)

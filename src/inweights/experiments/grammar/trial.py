@@ -44,7 +44,7 @@ class Trial:
 
     Attributes:
         labels: Values of columns that are added to the rows of every table, by column.
-        world: Config of the facts and queries.
+            world: Config of the facts and queries.
         learner: Config of the training: a curriculum, a descent or an optimum.
         model: Config of the architecture; ``None`` for an optimum, which needs none.
     """
@@ -68,8 +68,8 @@ class Measure:
             none.
         every: Number of steps between measurements during training, which adds a column
             ``step``. By default 0: the probe is applied once, at the end.
-        where: Values of labels; only trials with these values are measured. By default
-            all trials are.
+        where: Values of labels, by name; only trials that have all of these labels with
+            these values are measured. By default all trials are.
         first_seed: Whether only the first seed of every trial is measured; by default
             all are.
         needs: Name of an optional extra of the package that the probe imports. If it is
@@ -77,7 +77,8 @@ class Measure:
 
     Raises:
         ConfigError: The probe is not callable, ``options`` or ``where`` is not a
-            mapping, or ``every`` is not an integer from 0 to 10^9.
+            mapping, or ``every`` is not an integer from 0 to 10^9. Whether the extra in
+            ``needs`` is installed is checked by :meth:`Plan.check`.
 
     Example:
         >>> import inweights as iw
@@ -112,7 +113,9 @@ class Measure:
         """Key of the measure's tables in the store: a hash of probe, options and interval.
 
         Raises:
-            ConfigError: An option cannot be stored exactly.
+            ConfigError: An option cannot be stored exactly, or a function among them or
+                the probe itself uses something that cannot be hashed.
+            DataError: A file on which the probe or an option depends cannot be read.
         """
         return digest([*plain_call(self.probe, self.options), self.every], 20)
 
@@ -122,7 +125,7 @@ class Measure:
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured, since it has the labels that :attr:`where` names."""
+        """Return whether a trial is measured: whether it has all labels in :attr:`where`."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()
@@ -137,7 +140,8 @@ class Computation:
         name: Name of the table.
         labels: Values of columns that are added to its rows, by column.
         compute: Function ``compute(**options)`` that returns a table.
-        options: Keyword arguments of ``compute``: plain values, configs and functions.
+        options: Keyword arguments of ``compute``: plain values, configs and functions;
+            by default none.
         seeded: Whether the table is computed for each seed, which ``compute`` then
             takes as ``seed``. If not, it is computed once, and its rows have the first
             seed in the column ``seed``.
@@ -149,7 +153,9 @@ class Computation:
         stages: Share of the effort of each stage, by the stage's name and in order.
             ``compute`` then takes an argument ``progress``, a function that it calls
             with the amount done, the total amount and the name of the stage.
-        uniform: Whether tables of different runs must have the same columns.
+        uniform: Whether the tables of all conditions and seeds must have the same
+            columns, with the same kinds of values; otherwise missing values become
+            null.
     """
 
     name: str
@@ -164,7 +170,11 @@ class Computation:
 
     @property
     def call(self) -> partial[pl.DataFrame]:
-        """The function with a copy of its options, to be called with the seed if it needs one."""
+        """The function with a copy of its options, which returns the table.
+
+        It takes the further argument ``seed`` if :attr:`seeded`, ``seeds`` instead if also
+        :attr:`together`, and ``progress`` if there are :attr:`stages`.
+        """
         return partial(self.compute, **deepcopy(dict(self.options)))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from inweights.experiments.grammar.trial import Plan, Trial
 from inweights.experiments.grammar.variation import axes
+from inweights.experiments.grammar.variation.parts import check_part
 from inweights.models.configs import GPTConfig
 from inweights.models.outside.module_configs import TrainedConfig
 from inweights.support.limits import usable_cores
@@ -38,7 +39,7 @@ def trials_of(
     """
     if learner is not None:
         return axes.grid(world, model, learner, over)
-    axes.check_part("world", world)
+    check_part("world", world)
     grids: dict[str, list[Trial]] = {}
 
     def of_learner(default: Learner) -> list[Trial]:

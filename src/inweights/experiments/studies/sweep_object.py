@@ -24,6 +24,7 @@ from inweights.experiments.grammar.functions import computations_of
 from inweights.experiments.grammar.seed_choice import choose_seeds
 from inweights.experiments.grammar.trial import Computation, Measure, Plan, Probe, Trial
 from inweights.experiments.grammar.variation import axes
+from inweights.experiments.grammar.variation.parts import config_of
 from inweights.experiments.grammar.variation.several import (
     is_several,
     named,
@@ -93,7 +94,7 @@ class Study:
         """
         if isfunction(self.world):
             return []
-        model = axes.config_of(self.model)
+        model = config_of(self.model)
         given = {"world": self.world, "model": model, "learner": self.learner}
         several = {
             name: named(name, part) for name, part in given.items() if is_several(part)

@@ -37,12 +37,13 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
     Returns:
         One list per trial and then one per computation of the recipe's plan. Each list
         has a :class:`~.differences.Difference` for every setting, also for those that
-        agree with the paper; settings that have no effect, given the others, are left
+        agree with the paper. Settings that have no effect, given the others, are left
         out. One more list at the end has a single item, the number of seeds
         (``seeds``).
 
     Raises:
         ConfigError: The recipe's paper has no protocol file, or there is no such scale.
+            DataError: A file that the settings name cannot be read.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -65,11 +66,12 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
     Args:
         recipe: A recipe whose paper has a protocol file (:class:`PaperProtocol`).
         scale: The scale for which reasons are looked up: ``smoke``, ``cpu`` or
-            ``paper``.
+            ``paper``. It is not checked; the settings are those of ``plan``.
         plan: The trials and computations.
 
     Returns:
-        One list per trial and then one per computation, as in :func:`compare`.
+        One list per trial and then one per computation, as in :func:`compare` but
+        without the number of seeds.
 
     Raises:
         ConfigError: The recipe's paper has no protocol file.
@@ -87,6 +89,7 @@ def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
 
     Returns:
         The statements by subject, such as ``label smoothing``; empty if there are none.
+        If several parts of the protocol mention a subject, the last statement counts.
 
     Example:
         >>> from inweights.recipes import get_recipe

@@ -84,7 +84,8 @@ class DifferenceRow:
     Attributes:
         setting: Path of the setting, without the indices of lists.
         value: Value of the setting in this library, as text.
-        whose: Origin of the value; see :class:`Difference`.
+        whose: Origin of the value: ``paper``, ``code``, ``smaller``, ``ours`` or
+            ``unclassified``, as :class:`Difference` explains.
         stated: What the paper and its code state, as text; ``not spoken of`` for
             nothing.
         why: Reason for a value of ours; otherwise empty.
@@ -101,15 +102,16 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
     """Return how closely some trials follow the paper's protocol.
 
     Args:
-        trials: The differences of each trial, as :func:`~.compare.compare` returns
-            them.
+        trials: The differences of each trial or computation, as
+            :func:`~.compare.compare` returns them.
 
     Returns:
         ``exact`` if the paper and its code state no other values (what they leave open
-        is our choice). ``scaled`` if world and model are the same but sizes are smaller
-        or missing in the text, or if the training differs. ``substitute`` if the world,
-        the model or a computation differs in more than size. Measures and the number of
-        seeds do not count.
+        is our choice). ``scaled`` if
+        world and model are the same but sizes are smaller or missing in the text, or if
+        the training differs. ``substitute`` if the world, the model or a computation
+        differs in more than size. Measures and the number of seeds do not count.
+        Without trials, ``exact``.
     """
     nearest: Protocol = "exact"
     for trial in trials:
@@ -124,16 +126,18 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
     """Return the rows of a table of differences, without repetitions, our own choices first.
 
-    Our own choices are settings that the paper does not state, or that differ from it
-    for a given reason. They are followed by smaller sizes, and by values as in the code
-    and in the paper. Settings that are not classified come first of all.
+    Our own choices are values that the paper does not state, or that differ from it.
+    They are followed by smaller sizes, then by values as in the paper's code, then by
+    values as in the paper. Settings that are not classified come first of all.
 
     Args:
         trials: The differences of each trial, as :func:`~.compare.compare` returns
             them.
 
     Returns:
-        One row per setting and value (:class:`DifferenceRow`).
+        One row for each setting with the same value, statement and reason
+        (:class:`DifferenceRow`), ordered by origin, then by path, then by value as
+        text.
 
     Example:
         >>> from inweights.experiments.grammar.protocols.compare import compare

@@ -21,7 +21,8 @@ class Subject:
     """Settings of one trial or computation that are compared with a paper.
 
     Attributes:
-        values: Values of the settings, by path. ``None`` is the text ``none``, a
+        values: Values of the settings, by path, such as ``model.width``. Options of
+            probes and computations are among them. ``None`` is the text ``none``, a
             function is its name, and each probe or computation that is used has a path
             ``measure.NAME`` or ``compute.NAME`` with the value ``used``.
         labels: Labels of the trial or computation in the tables, by column.
@@ -32,7 +33,11 @@ class Subject:
 
 
 def subjects_of(plan: Plan) -> Iterator[Subject]:
-    """Yield the settings of every trial, then of every computation, of a plan."""
+    """Yield the settings of every trial, then of every computation, of a plan.
+
+    Settings that have no effect, given the others or at all (:data:`NAMES`), are left out.
+    A measure belongs to every trial that it fits.
+    """
     for trial in plan.trials:
         yield Subject(dict(_trial(trial, plan.measures)), trial.labels)
     for computation in plan.computations:

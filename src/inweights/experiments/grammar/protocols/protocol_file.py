@@ -61,8 +61,9 @@ class PaperSetting(Config):
         ours: How the library handles the statement if no setting corresponds to it.
 
     Raises:
-        ConfigError: Not exactly one of the four is given, or a value is given without
-            its place.
+        ConfigError: Not exactly one of the four is given; ``place`` is missing for
+            ``paper`` or ``every``, or is given without them; or only one of ``code``
+            and ``at`` is given.
     """
 
     paper: Any = None
@@ -106,7 +107,7 @@ class PaperSetting(Config):
 
     @property
     def open(self) -> bool:
-        """Whether neither the text nor the code gives a value."""
+        """Whether neither the text nor the code gives a value, so that any choice is possible."""
         return self.paper is None and not self.every and self.code is None
 
 
@@ -117,8 +118,8 @@ class ProtocolPart(Config):
         title: What the part is about.
         recipes: Short names of the recipes that it applies to, with ``*`` for any
             characters; by default all.
-        where: Labels or settings that a trial must have, by name, each with its value
-            or a list of values.
+        where: Labels or settings that a trial must have, by name or path, each with its
+            value or a list of allowed values; by default the part applies to all trials.
         settings: Statements by the path of the setting, with ``*`` for any characters.
         others: Statements by subject to which no setting of the library corresponds.
     """
@@ -255,7 +256,8 @@ def named(pattern: str, path: str) -> bool:
 def in_words(value: Any) -> str:
     """Return a value as text, as pages show it.
 
-    ``None`` and an empty text, list or mapping are ``none``; floats have six digits.
+    ``None`` and an empty text, list or mapping are ``none``; floats have up to six
+    significant digits; items of a list are joined by commas.
 
     Example:
         >>> in_words(True), in_words([16, 32]), in_words(0.01), in_words([])

@@ -18,27 +18,16 @@ from inweights.config.border import as_list, as_number
 from inweights.errors import ConfigError
 from inweights.experiments.grammar.trial import Change, Trial
 from inweights.experiments.grammar.variation.labels import labels_of
+from inweights.experiments.grammar.variation.parts import PARTS, check_part, config_of
 from inweights.experiments.grammar.variation.paths import (
     paths_below,
     replaced,
     short_names,
     unknown_path,
 )
-from inweights.models.outside.module_configs import TrainedConfig
 
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
-
-#: What each part of a trial must be.
-_PARTS = {
-    "world": "a config that builds one, such as iw.TwoHop(n=10) or iw.Facts('facts.csv'); or, "
-    "without model and learner, a function: def experiment(seed, ...)",
-    "model": "a config that builds one, such as iw.GPTConfig(); for a module of your own "
-    "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64)), or iw.wrap(module) with the "
-    "weights that it has",
-    "learner": "a Curriculum, such as iw.learners.two_hop(), a Descent, an Optimum, or one of your "
-    "own (training.register_learner)",
-}
 
 
 def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
@@ -52,13 +41,15 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
             see :func:`inweights.sweep`.
 
     Returns:
-        The trials, in the order of the combinations; the last path varies fastest.
-        Labels have the name of the last word of their path, or of the whole path with
-        underscores if words repeat. Without values, one trial without labels.
+        The trials, in the order of the combinations; the last path varies fastest. A
+        label is named by the last word of its path, or by the whole path with
+        underscores if the last words of two paths are equal
+        (:func:`~.paths.short_names`). If ``over`` is empty, one trial without labels.
 
     Raises:
         ConfigError: A path does not exist, a value does not fit, a part is not a config
-            of its kind, or two conditions have the same labels.
+            of its kind (see :func:`~.parts.check_part`), two conditions have the same
+            labels, or ``over`` is not valid (see :func:`points_of`).
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -90,27 +81,6 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
             )
         trials[condition] = Trial(labels=labels, **parts)
     return list(trials.values())
-
-
-def check_part(name: str, part: Any) -> None:
-    """Raise an error unless a value can be a part of a trial.
-
-    A config is an object, not a class, with a method ``build``; a learner has at least
-    two of ``build``, ``steps``, ``phases`` and ``learn``.
-
-    Args:
-        name: Name of the part: ``world``, ``model`` or ``learner``.
-        part: The value to check; ``None`` is valid for the model.
-
-    Raises:
-        ConfigError: The value is not a config of this part. The message says which
-            values are valid.
-    """
-    has = {*dir(part)} & {"build", "steps", "phases", "learn"}
-    fits = len(has) > 1 if name == "learner" else "build" in has
-    left_out = name == "model" and part is None
-    if not left_out and (isinstance(part, type) or not fits):
-        raise ConfigError(f"the {name} must be {_PARTS[name]}; got {part!r}")
 
 
 def _parts(
@@ -166,18 +136,22 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     Args:
         over: Values by path, for every combination; or a list of points, each of which
             maps the same paths to one value.
-        whole: The parts of the trial that is varied, by name; ``None`` if the paths are
-            arguments of a function.
+        whole: The parts of the trial that is varied, by name (``world``, ``model``,
+            ``learner``), with which nested tables in ``over`` are told from values with
+            names; ``None`` if the paths are arguments of a function.
 
     Returns:
         For each condition a list of changes, each a triple: path, value, and label in
-        the tables.
+        the tables (see :func:`~.labels.labels_of`; a value with a name has its name as
+        label). The last path varies fastest; an empty mapping gives one condition
+        without changes. Whether the paths exist is not checked.
 
     Raises:
         ConfigError: ``over`` is neither a mapping nor a list of mappings, or is an
-            empty list; the values of a path are not a list or are empty; values of
-            paths that vary jointly are not tuples of as many entries; two axes vary the
-            same path; or points set different paths.
+            empty list; the values of a path are not a list or are empty; paths that
+            vary jointly have values by name, or values that are not tuples with one
+            entry per path; two axes vary the same path; points set different paths; or
+            a value is an object that cannot be stored.
     """
     if isinstance(over, Mapping):
         return _grid_points(_flat(whole or {}, over))
@@ -249,7 +223,7 @@ def _holds_paths(
     if inner:
         return any(isinstance(one, Mapping | list | tuple) for one in values.values())
     fields = getattr(whole.get(path), "__struct_fields__", ())
-    return path in _PARTS and any(
+    return path in PARTS and any(
         str(key).partition(".")[0] in fields or isinstance(one, list)
         for key, one in values.items()
     )
@@ -288,17 +262,3 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
         label_row = [column[place] for column in labels]
         choices.append(list(zip(paths, row, label_row, strict=True)))
     return choices
-
-
-def config_of(model: Any) -> Any:
-    """Return the config of a trained model; any other value is returned unchanged.
-
-    A trained model has a ``TrainedConfig`` as its attribute ``config``. For a list of
-    models, or models by name, the configs are returned in the same form.
-    """
-    if isinstance(model, Mapping):
-        return {name: config_of(one) for name, one in model.items()}
-    if isinstance(model, list | tuple):
-        return list(map(config_of, model))
-    config = getattr(model, "config", None)
-    return config if isinstance(config, TrainedConfig) else model

@@ -23,8 +23,10 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
     """Return a label for each value of an axis; different values get different labels.
 
     A text, number or truth value is its own label; the label of any other value is its
-    text. If a column would show two values as equal, such as ``True`` and ``1``, the
-    labels of all values are texts.
+    text, as ``str`` returns it. If a column would show two values as equal, such as
+    ``True`` and ``1``, or could not contain a value, such as an integer from 2^63 on,
+    the labels of all values are texts: ``str``, or ``ascii`` for values whose texts are
+    equal or are not valid UTF-8.
 
     Args:
         values: The values of the axis: texts, numbers, configs, functions or any
@@ -32,6 +34,9 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 
     Returns:
         The labels, in the order of ``values``.
+
+    Raises:
+        ConfigError: A value is an object that cannot be stored and restored exactly.
 
     Example:
         >>> labels_of([10, 20]), labels_of([0.5, None]), labels_of([True, 1])
@@ -57,7 +62,7 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 
 
 def is_label(label: Value, wanted: Any) -> bool:
-    """Return whether a label belongs to a value.
+    """Return whether a label belongs to a value: whether it is the value or its text.
 
     Args:
         label: A label that :func:`labels_of` returned.

@@ -13,6 +13,12 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
     """Return the column name of each path: its last word, or the whole path if last words repeat.
 
     In a whole path, dots are replaced by underscores, as in ``world_n``.
+
+    Args:
+        paths: Paths of settings, such as ``world.n``, all different.
+
+    Returns:
+        The name of each path, by path, in the given order.
     """
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())
@@ -29,8 +35,12 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
     Args:
         part: Config of a world, a model or a learner.
         path: The whole path, such as ``world.n``, for error messages.
-        rest: The path within the part, such as ``n``.
-        value: The new value.
+        rest: The path within the part, such as ``n``; indices of lists are counted from
+            0.
+        value: The new value of the setting.
+
+    Returns:
+        A new config; ``part`` remains unchanged.
 
     Raises:
         ConfigError: The part is not a config, the path does not exist (the message
@@ -58,7 +68,7 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
 
 
 def unknown_path(path: str, known: list[str]) -> Exception:
-    """Return the error for an unknown path, which suggests similar paths.
+    """Return the error for an unknown path, which suggests known paths that are similar.
 
     Args:
         path: The unknown path.

@@ -24,12 +24,14 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         configs: A list of configs, or configs by name.
 
     Returns:
-        The configs, by names that are all different: the given ones; or the lower-case
-        kind of each config; or, if kinds repeat, the settings that differ, as text.
+        The configs, by names that are all different: the given names; or the lower-case
+        kind of each config, such as ``gpt`` (``label`` of a wrapped module); or, if
+        kinds repeat, the settings that differ from those of the first config, as text
+        such as ``width=32``.
 
     Raises:
-        ConfigError: There are no configs, or two configs of a list have the same kind
-            and settings.
+        ConfigError: There are no configs, or two configs of a list would get the same
+            name, since their kinds and settings are equal.
 
     Example:
         >>> from inweights.models import EmbMLPConfig, GPTConfig
@@ -86,12 +88,13 @@ def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
     """Return the varied settings, with parts that are given as several configs as further axes.
 
     Args:
-        several: Configs by name, for each part that is given as several configs.
+        several: Configs by name, for each part (``world``, ``model``, ``learner``) that
+            is given as several configs.
         over: Values by path, or a list of points.
 
     Returns:
-        The values by path, with one more path for each part in ``several``; ``over``
-        unchanged if there is none.
+        The values by path, which begin with one path for each part in ``several``, so
+        that it varies slowest; ``over`` unchanged if there is none.
 
     Raises:
         ConfigError: There is a part in ``several``, and ``over`` is a list of points or

@@ -1,0 +1,124 @@
+"""Describe what the recipes of one paper share.
+
+A :class:`Paper` makes the :class:`~.recipe.Recipe` objects of a paper; :class:`Code` lists
+the attributes that come from their Python code. :mod:`~.recipe_file` uses both.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict, Unpack
+
+from inweights.config import Config
+from inweights.experiments.claims.claim import Claim, Stating
+from inweights.experiments.grammar.figure import Figure
+from inweights.experiments.grammar.recipe import Recipe, Tables
+from inweights.experiments.grammar.trial import Plan
+
+
+class Code(TypedDict):
+    """Attributes of a :class:`Recipe` that are given in its Python code.
+
+    Attributes:
+        scales: Settings of each scale, by name: ``smoke``, ``cpu``, ``paper``.
+        seeds: Number of seeds of each scale by name, or one number for all scales.
+        plan: Function that returns the plan for given settings.
+        derive: Function of the measured tables, by name, that returns further tables by
+            name; ``None``, the default, for none.
+        version: Version of the recipe; by default 1.
+    """
+
+    scales: Mapping[str, Config]
+    seeds: int | Mapping[str, int]
+    plan: Callable[[Any], Plan]
+    derive: NotRequired[Callable[[Tables], Tables] | None]
+    version: NotRequired[int]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Data that the recipes and claims of one paper share.
+
+    Attributes:
+        source: Short name of the paper, the first part of its recipes' names.
+        title: Full name of the paper.
+        claims_of: ``source`` of the paper's claims, such as ``ours``; by default the
+            short name of the paper.
+        ours: Deprecated, with a warning: choices of ours for recipes without their own;
+            pass ``ours`` to each recipe instead.
+
+    Example:
+        >>> paper = Paper("identity-bridge", "Identity Bridge")
+        >>> paper.stating("fig2", "Fig. 2").recipe
+        'identity-bridge/fig2'
+    """
+
+    source: str
+    title: str
+    claims_of: str = ""
+    ours: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ours:
+            text = "Paper(ours=...) works in this release only; give it to each recipe of the paper"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
+
+    def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
+        """Return a function that makes the claims of one recipe.
+
+        Args:
+            name: Short name of the recipe.
+            place: Place in the paper, for claims without their own.
+            condition: Value of the column ``condition`` for claims whose scores do not
+                name one; by default none.
+
+        Returns:
+            A :class:`Stating`, which is called once for each claim.
+        """
+        return Stating(
+            f"{self.source}/{name}", self.claims_of or self.source, place, condition
+        )
+
+    def recipe(
+        self,
+        name: str,
+        *,
+        title: str,
+        place: str = "",
+        summary: str = "",
+        claims: Sequence[Claim] = (),
+        figures: Sequence[Figure] = (),
+        ours: Sequence[str] = (),
+        **code: Unpack[Code],
+    ) -> Recipe:
+        """Make a recipe of the paper.
+
+        Args:
+            name: Short name of the recipe, the part after the slash.
+            title: What the recipe shows, in one sentence.
+            place: Place in the paper.
+            summary: What is done, in a few sentences.
+            claims: Claims that are judged.
+            figures: Figures that are drawn.
+            ours: Choices of ours that the paper does not give; see :class:`Recipe`.
+            **code: Further attributes, which :class:`Code` explains.
+
+        Raises:
+            ConfigError: A scale has settings but no seeds, or seeds but no settings; a
+                scale is not ``smoke``, ``cpu`` or ``paper``; or a claim's id begins
+                with another recipe's name.
+        """
+        about: dict[str, Any] = {**code}
+        if isinstance(code["seeds"], int):
+            about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
+        return Recipe(
+            name=f"{self.source}/{name}",
+            paper=self.title,
+            title=title,
+            place=place,
+            summary=summary,
+            claims=tuple(claims),
+            figures=tuple(figures),
+            ours=tuple(ours or self.ours),
+            **about,
+        )
