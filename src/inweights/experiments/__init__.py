@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from inweights.config.outside import Outside as Outside
     from inweights.experiments.claims.claim import VERDICTS as VERDICTS
     from inweights.experiments.claims.claim import Claim as Claim
-    from inweights.experiments.claims.claim import Stating as Stating
     from inweights.experiments.claims.claim import Verdict as Verdict
     from inweights.experiments.claims.claim_result import ClaimResult as ClaimResult
     from inweights.experiments.claims.score import Judged as Judged
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from inweights.experiments.claims.score import cosine as cosine
     from inweights.experiments.claims.score import number as number
     from inweights.experiments.claims.score import share as share
+    from inweights.experiments.claims.stating import Stating as Stating
     from inweights.experiments.claims.target import Target as Target
     from inweights.experiments.claims.verdict import judge as judge
     from inweights.experiments.engine.saved_models import SavedModel as SavedModel

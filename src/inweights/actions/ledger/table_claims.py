@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from inweights.errors import ConfigError
-from inweights.experiments.claims.claim import Claim, own_claim
+from inweights.experiments.claims.claim import Claim
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.needed_seeds import MIN_SEEDS, first_seeds
 from inweights.experiments.claims.score import Judged
+from inweights.experiments.claims.stating import own_claim
 from inweights.experiments.claims.verdict import is_open, judge
 from inweights.support.statistics.intervals import ALPHA, alpha_of
 

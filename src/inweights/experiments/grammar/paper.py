@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, Unpack
 
 from inweights.config import Config
-from inweights.experiments.claims.claim import Claim, Stating
+from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.stating import Stating
 from inweights.experiments.grammar.figure import Figure
 from inweights.experiments.grammar.recipe import Recipe, Tables
 from inweights.experiments.grammar.trial import Plan

@@ -13,8 +13,9 @@ from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml, to_plain
 from inweights.errors import ConfigError, check_names
-from inweights.experiments.claims.claim import Claim, Stating
+from inweights.experiments.claims.claim import Claim
 from inweights.experiments.claims.score import Judged
+from inweights.experiments.claims.stating import Stating
 from inweights.experiments.grammar.figure import Figure
 from inweights.experiments.grammar.paper import Code, Paper
 from inweights.experiments.grammar.protocols.protocol_file import PaperProtocol, Reason

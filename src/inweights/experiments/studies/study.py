@@ -17,8 +17,9 @@ from msgspec import structs
 from inweights.config import Config, decode, load_toml, named, to_plain
 from inweights.config.values import decode as decode_value
 from inweights.errors import ConfigError, check_names
-from inweights.experiments.claims.claim import Claim, own_claim
+from inweights.experiments.claims.claim import Claim
 from inweights.experiments.claims.score import Judged, Score
+from inweights.experiments.claims.stating import own_claim
 from inweights.experiments.claims.target import Target
 from inweights.experiments.grammar.cautions import cautions
 from inweights.experiments.grammar.figure import Figure, auto
