@@ -93,6 +93,14 @@ def test_a_checkpoint_that_was_half_removed_is_tidied_up_later(
 @pytest.mark.skipif(
     not hasattr(os, "mkfifo"), reason="there are no pipes in folders here"
 )
+def test_a_file_of_somebody_else_in_the_root_is_not_listed(files, monkeypatch) -> None:
+    monkeypatch.setattr("inweights.runs.tables.stored.open_files", lambda _root: files)
+    store = Store("a")
+    store.write("aabb", "recall", pl.DataFrame({"hit": [1.0]}))
+    files.write("mine.parquet", b"")
+    assert store.listed() == {("aabb", "recall")}
+
+
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path) -> None:
     os.mkfifo(tmp_path / "one")
     assert Folder(tmp_path).read("one") is None

@@ -25,7 +25,7 @@ class About(msgspec.Struct):
     Attributes:
         overrides: Settings that were changed, as ``name=value``.
         plugins: Import names of the plugins that were loaded.
-        seconds: Wall-clock duration of the run.
+        seconds: Wall-clock duration of the run, in seconds.
     """
 
     overrides: tuple[str, ...] = ()
@@ -38,6 +38,10 @@ def about(folder: RunFolder) -> About:
 
     Args:
         folder: Folder of a run, complete or not.
+
+    Returns:
+        Overrides, plugins and duration of a complete run; otherwise two empty tuples
+        and 0.
 
     Example:
         >>> from inweights.runs import RunStore
@@ -56,6 +60,9 @@ def remembered(folder: RunFolder) -> tuple[str, ...]:
     Args:
         folder: Folder of a run, complete or not.
 
+    Returns:
+        The names; empty also if the run is not complete or is damaged.
+
     Example:
         >>> from inweights.runs import RunStore
         >>> remembered(RunStore("/tmp/inweights-doctest").folder("own/none", {}))
@@ -65,13 +72,15 @@ def remembered(folder: RunFolder) -> tuple[str, ...]:
 
 
 def when(folder: RunFolder) -> str:
-    """Return the time at which a run was last changed, in local time, as ``2024-05-31 14:02``.
+    """Return the time at which a run was begun, in local time, as ``2024-05-31 14:02``.
 
     Args:
         folder: Folder of a run, complete or not.
 
     Returns:
-        The time to the minute; an empty string if it is unknown.
+        The time to the minute; an empty string if there is no such run. A run that was
+        resumed has the time of its last start. A complete run that is judged and drawn
+        again keeps its time.
 
     Example:
         >>> from inweights.runs import RunStore
@@ -93,8 +102,8 @@ def written(seeds: Sequence[Any]) -> str:
         seeds: Root seeds, in order.
 
     Returns:
-        ``first..last`` for consecutive numbers, otherwise a list with commas. A single
-        seed ends with a comma.
+        ``first..last`` for two or more consecutive increasing numbers, otherwise a list
+        with commas. A single seed ends with a comma. Empty without seeds.
 
     Example:
         >>> written([100, 101, 102]), written([7, 9]), written([7])

@@ -29,14 +29,19 @@ def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
     Args:
         commits: Commits to record, as returned by :func:`repositories`, which is called
-            by default.
+            by default. An empty mapping records none.
 
     Returns:
-        Dictionary with the keys ``python`` (version), ``packages`` (version by name),
-        ``repositories`` (commits), ``system``, ``machine`` (architecture),
-        ``processor``, ``cores``, ``blas`` (one entry per loaded library of linear
-        algebra) and ``torch`` (instruction set, threads and linear algebra; empty if
-        torch is not loaded).
+        Dictionary with the keys ``python`` (version); ``packages`` (versions by name of
+        the library and of the installed packages that it needs, directly or
+        indirectly); ``repositories`` (commits); ``system`` (such as ``Linux``);
+        ``machine`` (architecture, such as ``x86_64``); ``processor`` (its name, or the
+        architecture if the system has no name for it); ``cores`` (number of logical
+        cores, 0 if unknown); ``blas``, a list with the ``library``, ``version``,
+        ``kernel`` and number of ``threads`` of each loaded library of linear algebra or
+        of threads; and ``torch``, a dictionary with its instruction set
+        (``instructions``), number of ``threads`` and linear algebra (``blas``), which
+        is empty if torch is not loaded.
 
     Example:
         >>> sorted(environment({}))[:4]
@@ -86,9 +91,10 @@ def repositories() -> dict[str, dict[str, Any]]:
 
     Returns:
         Entries ``inweights``, if the library runs from a checkout, and ``current
-        folder``, if that is in another repository; empty without git. Each entry
-        contains ``commit``, and ``clean``: whether all tracked files are as committed,
-        or ``None`` if that is unknown.
+        folder``, if that is in another repository. A repository without a commit is
+        left out, and so are both if git is missing or takes longer than five seconds.
+        Each entry contains ``commit``, the full hash, and ``clean``: whether all
+        tracked files are as committed, or ``None`` if that is unknown.
     """
     found: dict[str, dict[str, Any]] = {}
     own = _top(_LIBRARY)
@@ -106,11 +112,13 @@ def file_at(commit: str, path: Path) -> bytes | None:
 
     Args:
         commit: Hash of a commit (7 to 64 hexadecimal digits), or ``HEAD``.
-        path: The file, in the working tree.
+        path: The file, in the working tree; it need not exist there, but its folder
+            must.
 
     Returns:
-        Its bytes; ``None`` without git, outside a repository, or if the commit does not
-        contain the file.
+        Its bytes; ``None`` without git, outside a repository, if ``commit`` has another
+        form, or if the commit does not contain the file. The file must be text: bytes
+        that are not UTF-8 are replaced.
 
     Example:
         >>> file_at("not-a-commit", Path("README.md")) is None

@@ -54,11 +54,13 @@ def write_json(path: Path, value: Any) -> None:
     """Write a value as a JSON file, completely or not at all.
 
     Args:
-        path: The file; an existing file is replaced.
-        value: Any value that msgspec encodes; keys are sorted.
+        path: The file; an existing file is replaced, and its folder is made if needed.
+        value: Any value that msgspec encodes; keys are sorted, and the text is
+            indented.
 
     Raises:
         WriteError: The file cannot be written.
+        TypeError: msgspec cannot encode the value.
 
     Example:
         >>> import tempfile
@@ -84,8 +86,8 @@ def read_json(path: Path, kind: type[T]) -> T:
         A value of this type.
 
     Raises:
-        FolderError: The file is a link, is missing, cannot be read, or has content of
-            another type.
+        FolderError: The file is a link, is missing, cannot be read, is not valid JSON,
+            or has content of another type.
     """
     refuse_link(path)
     try:
@@ -98,11 +100,11 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     """Write tables as a folder of Parquet files, all of them or none.
 
     Args:
-        folder: The folder; an existing folder is replaced.
+        folder: The folder; an existing folder is replaced with all of its files.
         tables: Tables by name; the file of a table is ``name.parquet``.
 
     Raises:
-        WriteError: The folder cannot be written.
+        WriteError: The folder cannot be written, or Parquet cannot store a column.
 
     Example:
         >>> import tempfile
@@ -128,7 +130,8 @@ def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
         folder: The folder; it and its files must not be links.
 
     Returns:
-        Tables by name, in alphabetical order; empty if the folder does not exist.
+        Tables by name (of the file, without ``.parquet``), in alphabetical order; empty
+        if the folder does not exist. Other files are ignored.
 
     Raises:
         FolderError: The folder or a file is a link, or a file cannot be read.

@@ -46,13 +46,17 @@ CONFIG = "config.json"
 class RunFolder(StoredRun):
     """Folder of one run on disk, complete or in progress.
 
-    Methods that write or remove raise a :class:`~inweights.errors.WriteError` (a
-    ``RunError``) for errors of the system.
+    Making the object neither reads nor writes anything. Methods that write or remove
+    raise a :class:`~inweights.errors.WriteError` (a ``RunError``) for errors of the
+    system. :meth:`recover`, :meth:`discard` and :meth:`seal` wait until no other
+    process holds the run's lock.
 
     Args:
         root: Root of the store.
-        name: ``<paper>/<recipe>/<hash of the config>``, below the root.
-        config: Config of the run.
+        name: ``<paper>/<recipe>/<hash of the config>``, below the root. The hash is not
+            checked here; a run whose config does not fit it has the :attr:`state`
+            ``damaged``.
+        config: Config of the run: plain values, as JSON can store them.
 
     Attributes:
         path: Folder of the complete run.
@@ -69,12 +73,14 @@ class RunFolder(StoredRun):
     def recover(self) -> None:
         """Finish an interrupted publication, and remove folders that are no longer needed.
 
-        A complete ``.work`` or ``.old`` folder replaces a missing complete run.
-        Finished parts of an interrupted run are kept.
+        The method waits for the run's lock. A ``.work`` or ``.old`` folder in which
+        every file is as its manifest says replaces a missing complete run. Finished
+        parts of an interrupted run are kept.
 
         Raises:
             FolderError: The run's path contains a link.
-            WriteError: A file cannot be renamed or removed.
+            WriteError: The lock file cannot be written, or a file cannot be renamed or
+                removed.
         """
         with self.held(), explained_writes(self.path):
             if not self.complete:
@@ -93,15 +99,21 @@ class RunFolder(StoredRun):
     def settle(self) -> None:
         """Recover the run if a process was killed while publishing it; otherwise do nothing.
 
+        If there is something to recover, the method waits for the run's lock.
+
         Raises:
-            FolderError: The run's path contains a link.
-            WriteError: A file cannot be renamed or removed.
+            FolderError: There is something to recover, and the run's path contains a
+                link.
+            WriteError: The lock file cannot be written, or a file cannot be renamed or
+                removed.
         """
         if not self.complete and ((self.work / MANIFEST).exists() or self.old.exists()):
             self.recover()
 
     def begin(self) -> Path:
         """Make the folder of the run in progress; files of an interrupted run in it are kept.
+
+        The caller should hold the run's lock (:meth:`held`), which is not checked.
 
         Returns:
             The folder :attr:`work`, which contains the config.
@@ -121,12 +133,15 @@ class RunFolder(StoredRun):
     def reopen(self) -> Path:
         """Copy the complete run to the folder in progress; the run is kept until :meth:`seal`.
 
+        A folder in progress that already exists is removed first. The caller should
+        hold the run's lock (:meth:`held`), which is not checked.
+
         Returns:
-            The folder :attr:`work`.
+            The folder :attr:`work`, without the manifest.
 
         Raises:
             FolderError: A link is in the run.
-            WriteError: The folder cannot be written.
+            WriteError: There is no complete run, or the folder cannot be written.
         """
         with explained_writes(self.work):
             remove(self.work)
@@ -141,8 +156,9 @@ class RunFolder(StoredRun):
         """Check that the folder in progress is the one that :meth:`begin` or :meth:`reopen` made.
 
         Raises:
-            RunError: It was removed or replaced since then, or neither method was
-                called.
+            RunError: Its ``config.json`` was removed, replaced or changed since then,
+                or neither method was called on this object. Other files are not
+                checked.
         """
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
@@ -151,11 +167,11 @@ class RunFolder(StoredRun):
             )
 
     def discard(self) -> None:
-        """Remove the run, complete or in progress.
+        """Remove the run, complete or in progress, if it exists, after waiting for its lock.
 
         Raises:
             FolderError: The run's path contains a link.
-            WriteError: A file cannot be removed.
+            WriteError: The lock file cannot be written, or a file cannot be removed.
         """
         with self.held(), explained_writes(self.path):
             remove(self.work)
@@ -167,13 +183,15 @@ class RunFolder(StoredRun):
     def seal(self) -> None:
         """Publish the folder in progress: write its manifest and rename it to the run's name.
 
-        Only sealed folders are complete runs.
+        Only sealed folders are complete runs. The method waits for the run's lock,
+        removes files whose writing was interrupted, and replaces an earlier complete
+        run.
 
         Raises:
             RunError: The folder was removed or replaced in the meantime; see
                 :meth:`check`.
-            FolderError: A link is in the folder.
-            WriteError: A file cannot be written.
+            FolderError: A link is in the folder or on the run's path.
+            WriteError: A file cannot be read, written, renamed or removed.
 
         Example:
             >>> import tempfile
@@ -196,7 +214,11 @@ class RunFolder(StoredRun):
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file, which distinguish it from a replacement, or ``None``."""
+    """Return a file's inode and time of change, which distinguish it from a replacement.
+
+    Returns:
+        Both numbers; ``None`` if the file does not exist.
+    """
     try:
         found = file.stat()
     except OSError:

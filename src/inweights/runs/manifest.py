@@ -71,7 +71,7 @@ def files_of(path: Path) -> list[str]:
         Paths relative to the folder, with ``/`` between their parts.
 
     Raises:
-        FolderError: A link is in the folder.
+        FolderError: A link is in the folder. The folder itself may be a link.
 
     Example:
         >>> import tempfile
@@ -84,7 +84,7 @@ def files_of(path: Path) -> list[str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a folder is a complete run with unchanged files.
+    """Return whether a folder is a complete run with unchanged files; every file is read.
 
     Args:
         path: The folder; it need not exist.

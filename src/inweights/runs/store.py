@@ -20,15 +20,24 @@ from inweights.support.links import refuse_link, within
 
 
 def default_root() -> Path:
-    """Return the folder of all runs: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder."""
+    """Return the folder of all runs: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder.
+
+    The folder need not exist.
+    """
     return Path(os.environ.get("INWEIGHTS_RUNS", "runs"))
 
 
 class RunStore:
     """Store of all runs below one folder; iterating yields every run, newest first.
 
+    Iterating yields a :class:`RunFolder` for each run, also for those in progress or
+    damaged, in the order of the time at which they were last started.
+
     Args:
         root: The folder, which need not exist; by default :func:`default_root`.
+
+    Attributes:
+        root: The folder.
 
     Example:
         >>> store = RunStore("/tmp/inweights-doctest")
@@ -43,14 +52,16 @@ class RunStore:
     def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
         """Return the run folder of a config; the same config always has the same folder.
 
-        An interrupted publication is finished first.
+        The folder need not exist, and is not made. If a process was killed while it
+        published the run, the publication is finished first.
 
         Args:
             name: Name of a recipe, ``<paper>/<recipe>``.
-            config: Config of the run.
+            config: Config of the run: plain values, as JSON can store them.
 
         Raises:
-            FolderError: The run's path contains a link.
+            FolderError: There is an interrupted publication, and the run's path
+                contains a link.
             WriteError: An interrupted publication cannot be finished.
         """
         folder = RunFolder(self.root, f"{name}/{digest(config)}", config)
@@ -68,9 +79,11 @@ class RunStore:
     def of(self, name: str) -> Iterator[RunFolder]:
         """Yield all runs of one recipe, newest first, without reading folders of other recipes.
 
+        The runs are those that iterating over the store yields, in any state.
+
         Args:
-            name: Name of the recipe, ``<paper>/<recipe>``. For any other value, such as
-                a path, there are no runs.
+            name: Full name of the recipe, ``<paper>/<recipe>``. For a value of another
+                form, such as a path, there are no runs.
 
         Raises:
             FolderError: The store cannot be read, or the path of the recipe's folder
@@ -81,7 +94,13 @@ class RunStore:
             yield from self._found([within(self.root, name)])
 
     def __iter__(self) -> Iterator[RunFolder]:
-        """Yield all runs, newest first, including those in progress."""
+        """Yield all runs, newest first, including those in progress and damaged ones.
+
+        The folder of a paper or recipe that is a link is left out, with a warning.
+
+        Raises:
+            FolderError: The store cannot be read.
+        """
         recipes: list[Path] = []
         for paper in _folders(self.root):
             recipes += _folders(paper)

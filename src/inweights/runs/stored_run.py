@@ -31,9 +31,11 @@ class StoredRun:
     Args:
         root: Root of the store.
         name: ``<paper>/<recipe>/<hash of the config>``, below the root.
-        config: Config of the run.
+        config: Config of the run: plain values, as JSON can store them.
 
     Attributes:
+        root: Root of the store.
+        config: Config of the run, as given.
         path: Folder of the complete run.
         work: Folder of the run in progress, ``<hash>.work``.
         old: Folder of a complete run that is being replaced, ``<hash>.old``.
@@ -51,17 +53,18 @@ class StoredRun:
 
     @property
     def complete(self) -> bool:
-        """Whether the run is complete: its folder has a manifest."""
+        """Whether the run is complete: its folder has a manifest. No file is checked."""
         return (self.path / MANIFEST).exists()
 
     @property
     def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
         """State of the run, without reading all of it.
 
-        ``at work``: a process holds the run's lock. ``interrupted``: no process holds
-        the lock, and the run is not complete. ``damaged``: there is a link, an
-        unreadable manifest, or a config that does not fit the name. ``complete``:
-        otherwise.
+        ``damaged``: there is a link on the run's path, an unreadable manifest, or a
+        config whose hash is not the folder's name. ``complete``: there is a readable
+        manifest (:meth:`verify` checks the files). ``at work``: the run is not
+        complete, and a process holds its lock. ``interrupted``: the run is not
+        complete, and no process holds its lock; this includes a run without any folder.
         """
         try:
             self._refuse_links()
@@ -89,30 +92,36 @@ class StoredRun:
 
     @property
     def seeds(self) -> list[Any]:
-        """Root seeds in the run's config; empty if the config is damaged."""
+        """Root seeds in the run's config; empty if it contains no list of seeds."""
         seeds = self.config.get("seeds")
         return seeds if isinstance(seeds, list) else []
 
     @property
     def claims(self) -> list[str]:
-        """Last parts of the names of the recipe's claims that the run judges; may be empty."""
+        """Last parts of the names of the claims to which the run is restricted.
+
+        A run that adds seeds for some claims is restricted to these. Empty for other
+        runs, which judge all claims of their recipe.
+        """
         claims = self.config.get("claims")
         return list(map(str, claims)) if isinstance(claims, list) else []
 
     @property
     def leftovers(self) -> bool:
-        """Whether there is a folder in progress, or a folder that a killed process left behind."""
+        """Whether there is a folder :attr:`work` or :attr:`old`, in use or left behind."""
         return self.work.exists() or self.old.exists()
 
     @contextmanager
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
         """Return a context manager that holds the run's lock, after waiting until it is free.
 
-        The process that holds the lock may acquire it again.
+        The lock is in the file ``.locks/<hash>.lock`` of the store. This object may
+        acquire it again while holding it, in the same thread; another object for the
+        same run waits, also in the same process.
 
         Args:
-            waiting: Function that is called once before waiting, if the lock is not
-                free.
+            waiting: Function without arguments that is called once before waiting, if
+                the lock is not free; by default none.
 
         Raises:
             FolderError: The run's path contains a link.
@@ -137,7 +146,9 @@ class StoredRun:
         """Check every file of the complete run against the manifest.
 
         Raises:
-            FolderError: A file is missing, was changed, was added, or is a link.
+            FolderError: A file is missing, was changed, was added, or is a link; the
+                manifest cannot be read; or the run is not complete.
+            OSError: A file cannot be read.
         """
         self._refuse_links()
         verify(self.path)
@@ -146,13 +157,15 @@ class StoredRun:
         """Read a JSON file of the complete run.
 
         Args:
-            name: Name of the file, within the run's folder.
+            name: Path of the file relative to the run's folder, such as
+                ``outcome.json``.
 
         Returns:
             The decoded value, such as a dictionary or a list.
 
         Raises:
-            FolderError: The file is missing, damaged or a link.
+            FolderError: The file is missing or damaged, or it or the run's path
+                contains a link.
         """
         self._refuse_links()
         return read_json(self.path / name, object)
@@ -161,13 +174,15 @@ class StoredRun:
         """Read every table of the complete run, or of another folder in it.
 
         Args:
-            part: Name of the folder of tables, within the run's folder.
+            part: Name of the folder of tables, within the run's folder; by default
+                ``tables``.
 
         Returns:
-            Tables by name; empty if the folder does not exist.
+            Tables by name, in alphabetical order; empty if the folder does not exist.
 
         Raises:
-            FolderError: A table is damaged or a link.
+            FolderError: A table is damaged or a link, or the run's path contains a
+                link.
         """
         self._refuse_links()
         return read_tables(self.path / part)

@@ -24,7 +24,7 @@ class Folder:
     Names of files have ``/`` between their parts. The folder itself may be a link, but
     nothing below it. Methods raise a :class:`~inweights.errors.FolderError` for a name
     that leads out of the folder or to a link. If a shared disk is not available,
-    operations are repeated for ten minutes.
+    reading and writing a file are repeated for ten minutes.
 
     Args:
         root: The folder; it is made when something is written.
@@ -46,6 +46,9 @@ class Folder:
 
         Args:
             name: Name of the file, relative to the root.
+
+        Raises:
+            FolderError: The name leads out of the folder or to a link.
         """
         path = within(self.root, name)
         with suppress(OSError):
@@ -60,6 +63,7 @@ class Folder:
             content: Its bytes.
 
         Raises:
+            FolderError: The name leads out of the folder or to a link.
             WriteError: The file cannot be written.
         """
         self._publish(name, content, new=False)
@@ -72,18 +76,28 @@ class Folder:
             content: Its bytes.
 
         Returns:
-            Whether this call wrote the file.
+            Whether this call wrote the file; false if it already existed.
 
         Raises:
+            FolderError: The name leads out of the folder or to a link.
             WriteError: The file cannot be written.
         """
         return self._publish(name, content, new=True)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all files below a folder, in order.
+        """Return the names of all files below a folder, in alphabetical order.
 
         Args:
             folder: Folder relative to the root; an empty string is the root itself.
+
+        Returns:
+            Names relative to the root, also of files in subfolders; empty if the folder
+            does not exist or cannot be read. Files that are not completely written yet
+            are left out.
+
+        Raises:
+            FolderError: The name leads out of the folder, or a link is on the path or
+                below the folder.
         """
         start = f"{folder}/" if folder else ""
         found = files_below(within(self.root, folder))
@@ -96,17 +110,19 @@ class Folder:
             name: Name of the file, relative to the root.
 
         Raises:
+            FolderError: The name leads out of the folder or to a link.
             OSError: The file cannot be removed.
         """
         within(self.root, name).unlink(missing_ok=True)
 
     def remove_folder(self, folder: str) -> None:
-        """Remove everything below a folder, if it exists.
+        """Remove a folder and everything in it, if it exists.
 
         Args:
             folder: Folder relative to the root.
 
         Raises:
+            FolderError: The name leads out of the root or to a link.
             OSError: A file cannot be removed.
         """
         path = within(self.root, folder)
@@ -123,8 +139,12 @@ class Folder:
             name: Name of the file, relative to the root.
 
         Yields:
-            The path of the local file, and a function that stores it, which the block
-            calls whenever it changed the file.
+            The path of the file, which need not exist, and a function that the block
+            calls whenever it changed the file. Here the function does nothing, since
+            the file is already in its place.
+
+        Raises:
+            FolderError: The name leads out of the folder or to a link.
         """
         yield within(self.root, name), lambda: None  # the file is in its place
 
@@ -154,8 +174,9 @@ def open_files(place: str | Path) -> Files:
         place: Path of a folder, or an address with ``://``.
 
     Returns:
-        A :class:`Folder` or an
-        :class:`~inweights.runs.tables.object_store.ObjectStore`.
+        A :class:`Folder` for a path, an
+        :class:`~inweights.runs.tables.object_store.ObjectStore` for an address. No
+        folder is made.
 
     Raises:
         ConfigError: The address is not valid, or its optional package is not installed.

@@ -53,7 +53,8 @@ class Hold:
     """A task that this process holds.
 
     Attributes:
-        lost: Whether another process has taken over the task.
+        lost: Whether another process has taken over the task. A thread sets it; it is
+            false at first.
     """
 
     lost = False
@@ -62,7 +63,7 @@ class Hold:
         """Raise an error unless this process still holds the task.
 
         Raises:
-            LostError: Another process took it over.
+            LostError: Another process took it over; the error is a ``RunError``.
 
         Example:
             >>> Hold().check()
@@ -107,9 +108,17 @@ class Leases:
         Args:
             task: Key of the task.
 
+        A task that a process of the same owner holds, or whose lease has expired, is
+        taken over.
+
         Yields:
             The hold, whose :meth:`Hold.check` raises an error once the task is lost;
-            ``None`` if another process holds the task.
+            ``None``, immediately, if another process holds the task.
+
+        Raises:
+            FolderError: The lease's path contains a link.
+            WriteError: The lease cannot be written, or an object store does not
+                respond.
         """
         older, name = self._take(task)
         if name is None:
@@ -132,7 +141,14 @@ class Leases:
                     self.files.remove(mine)
 
     def live(self) -> dict[str, Lease]:
-        """Return the existing leases, by task; some may have expired."""
+        """Return the existing leases, by task; some may have expired.
+
+        Leases that cannot be read are left out.
+
+        Raises:
+            FolderError: A link is in the folder of leases.
+            WriteError: An object store denies access or does not respond.
+        """
         newest = {name.split("/")[1]: name for name in self.files.names(_FOLDER)}
         found = {}
         for task, name in newest.items():
@@ -153,14 +169,21 @@ class Leases:
             task: Key of the task.
 
         Returns:
-            Whether the task is free; false also while the store does not respond.
+            Whether the task is free: it has no lease, or this call took it over. False
+            also while the store does not respond.
         """
         with suppress(InweightsError, OSError):  # the store is away: ask again
             return not self._generations(task) or self._take(task)[1] is not None
         return False
 
     def give_back(self) -> None:
-        """Release the tasks that processes of this owner held, after all of them have ended."""
+        """Release the tasks that processes of this owner held, after all of them have ended.
+
+        Raises:
+            FolderError: A link is in the folder of leases.
+            OSError: A lease cannot be removed from a folder.
+            WriteError: An object store denies access or does not respond.
+        """
         for task, lease in self.live().items():
             if lease.owner == self.owner:
                 self.files.remove_folder(f"{_FOLDER}/{task}")

@@ -29,9 +29,9 @@ def name_of(part: str, content: bytes) -> str:
 
 
 def ending(part: str) -> str:
-    """Return the suffix of a part's file: tables are Parquet files, weights are safetensors.
+    """Return the suffix of a part's file: ``.parquet``, or ``.safetensors`` for the weights.
 
     Args:
-        part: Name of the table, or :data:`MODEL_PART` for the weights.
+        part: Name of the table, or :data:`MODEL_PART` (``model``) for the weights.
     """
     return ".safetensors" if part == MODEL_PART else ".parquet"

@@ -29,6 +29,9 @@ class ObjectStore:
     Args:
         address: Address with ``://``.
 
+    Attributes:
+        address: The address, as given.
+
     Raises:
         ConfigError: The optional package is not installed, or the address is not valid.
     """
@@ -94,7 +97,8 @@ class ObjectStore:
             content: Its bytes.
 
         Returns:
-            Whether this call wrote the object.
+            Whether this call wrote the object; false if one with other content already
+            existed, true if the existing one has the same content.
 
         Raises:
             WriteError: The store denies access, or does not respond.
@@ -109,11 +113,14 @@ class ObjectStore:
         return True
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all objects below a folder, in order.
+        """Return the names of all objects below a folder, in alphabetical order.
 
         Args:
             folder: Folder, relative to the store's address; an empty string is the
                 whole store.
+
+        Returns:
+            Names relative to the store's address; empty if there are no objects.
 
         Raises:
             WriteError: The store denies access, or does not respond.
@@ -155,8 +162,9 @@ class ObjectStore:
             name: Name of the object, relative to the store's address.
 
         Yields:
-            The path of the local file, and a function that uploads it, which the block
-            calls whenever it changed the file.
+            The path of the local file, which does not exist if there is no such object,
+            and a function that uploads it, which the block calls whenever it changed
+            the file.
 
         Raises:
             WriteError: The store denies access, or does not respond.

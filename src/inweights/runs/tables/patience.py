@@ -1,6 +1,7 @@
 """Repeat an operation while the machine or store with the files is unavailable.
 
-Folders and object stores call :func:`patiently` for each of their operations.
+Folders call :func:`patiently` to read and write a file, and object stores to create an
+object; a client repeats the other requests to an object store.
 """
 
 import errno
@@ -28,12 +29,20 @@ T = TypeVar("T")
 
 
 def is_gone(error: Exception) -> bool:
-    """Return whether an error means that the machine with the folder is unavailable."""
+    """Return whether an error means that the machine with the folder is unavailable.
+
+    Args:
+        error: Any error. The result is true for an ``OSError`` whose number says that
+            another machine is away or does not respond, such as ``ESTALE`` or
+            ``ETIMEDOUT``.
+    """
     return isinstance(error, OSError) and error.errno in _AWAY
 
 
 def patiently(work: Callable[[], T], away: Callable[[Exception], bool] = is_gone) -> T:
     """Call a function, and repeat it with growing pauses while its files are unavailable.
+
+    The first pause is half a second, and the longest is 30 seconds.
 
     Args:
         work: Function that reads or writes a file. It may be called several times.
@@ -44,8 +53,8 @@ def patiently(work: Callable[[], T], away: Callable[[Exception], bool] = is_gone
         The result of ``work``.
 
     Raises:
-        Exception: The last error of ``work``, after :data:`PATIENCE` seconds; any other
-            error at once.
+        Exception: The last error of ``work``, after :data:`PATIENCE` seconds (10
+            minutes); any error for which ``away`` returns false at once.
     """
     pause = 0.5
     ends = time.monotonic() + PATIENCE
