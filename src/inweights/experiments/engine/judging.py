@@ -38,22 +38,21 @@ def judge_all(
     """Judge every claim of a recipe; at scale ``smoke`` numbers are only measured.
 
     Seeds beyond those that a first verdict needs, if they follow the recipe's own,
-    count as another interim analysis. If the rows that a claim needs are missing, the
-    claim gets no verdict, with the reason, so that a long run is not lost because of a
-    wrong name.
+    count as another interim analysis, with a smaller error probability.
 
     Args:
         recipe: The recipe.
         tables: Its tables, by name.
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds of the run, from which the number of interim analyses is
-            determined; by default it is the first one.
+            determined if they begin with the recipe's first seed. With other seeds, or
+            by default with none, every claim is judged at the usual error probability.
 
     Returns:
-        One result per claim, in the order of the recipe.
-
-    Raises:
-        DataError: A table, a column or a value that a claim needs is missing.
+        One result per claim, in the order of the recipe. A claim is ``not judged``,
+        with the reason, at scale ``smoke``, with too few seeds, or if the ledger does
+        not state it as it is now. The same holds if a table, a column or a value that
+        it needs is missing, so that a long run is not lost because of a wrong name.
     """
     results = []
     for claim in recipe.claims:
@@ -75,12 +74,15 @@ def judge_all(
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     """Return the number of seeds of a recipe, at least as many as a verdict on each claim needs.
 
-    It is larger than the recipe's own number if a claim is judged by the share of
-    seeds, or is a later version of a stated claim.
+    It is larger than the recipe's own number if that is below
+    :data:`~.needed_seeds.MIN_SEEDS`, or if a claim is judged by the share of seeds, or
+    is a later version of a stated claim; see :func:`~.needed_seeds.first_seeds`. At
+    scale ``smoke``, and without claims that depend on seeds, it is the recipe's own
+    number.
 
     Args:
         recipe: The recipe.
-        scale: The scale: ``smoke``, ``cpu`` or ``paper``.
+        scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
     """
     stated = recipe.seeds[scale]
     judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []

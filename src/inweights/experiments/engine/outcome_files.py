@@ -37,7 +37,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
         outcome: The run.
         work: The unfinished folder.
         publish: Called with the run and the folder, to add figures and a page; by
-            default nothing is added.
+            default nothing is added. Its errors are passed on.
 
     Raises:
         WriteError: A file cannot be written.
@@ -58,14 +58,21 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     """Load a finished run, check that none of its files were changed, and judge its claims.
 
+    A ``UserWarning`` names runs that diverged.
+
     Args:
         recipe: Recipe of the run.
         folder: Folder of the run.
-        store: Store of single runs; empty for a folder below that of all runs.
+        store: Folder or address of the store of single runs, for the result's
+            ``store``; empty for a folder below that of all runs.
+
+    Returns:
+        The run, with ``cached`` set. Its claims are judged now, by the recipe's present
+        claims; a claim whose table or column is missing is ``not judged``.
 
     Raises:
-        FolderError: A file is missing or was changed, or the tables do not fit the
-            claims.
+        FolderError: A file is missing, was added or was changed, or the tables cannot
+            be judged.
     """
     outcome = _read(recipe, folder)
     warn_of_divergence(outcome.tables)
@@ -84,8 +91,10 @@ def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[N
         hint: What to do; the end of the message.
 
     Raises:
-        InweightsError: The block raised an error of Python or polars; the new error has
-            the class ``kind``.
+        InweightsError: The block raised a ``LookupError``, ``TypeError``,
+            ``ValueError``, ``ArithmeticError`` or an error of polars; the new error has
+            the class ``kind``. Errors of the library and all others are passed on
+            unchanged.
     """
     from polars.exceptions import PolarsError
 
@@ -125,21 +134,26 @@ def refresh(
 ) -> Outcome:
     """Judge and draw a finished run again, with the claims and figures of this version.
 
-    Nothing is trained. If an error occurs, the run is not changed.
+    Nothing is trained. The folder of the run is replaced by a new one; if an error
+    occurs, the run is not changed.
 
     Args:
         recipe: Recipe of the run.
         folder: Folder of the run.
-        publish: Called with the run and its folder, to add figures and a page; by
-            default nothing is added.
+        publish: Called with the run and its unfinished folder, to add figures and a
+            page; by default nothing is added. Its errors are passed on.
 
     Returns:
-        The run with its new verdicts.
+        The run with its new tables, verdicts and warnings.
 
     Raises:
-        FolderError: The run is damaged, or lacks measured tables from which others are
-            derived.
-        WriteError: A file cannot be written.
+        FolderError: The run is damaged, lacks measured tables from which others are
+            derived, or its tables cannot be derived again.
+        ConfigError: The stored settings do not fit the recipe.
+        DataError: A file of a user's own facts is missing or cannot be read, or a
+            table lacks a column from which another one is derived.
+        RunError: The folder was removed or replaced in the meantime.
+        WriteError: A file cannot be written (a ``RunError``).
     """
     with folder.held():
         folder.recover()
@@ -159,10 +173,12 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
         old: The run.
 
     Returns:
-        All tables, by name.
+        All tables, measured and derived, by name. Nothing is written.
 
     Raises:
-        FolderError: The run lacks measured tables from which others are derived.
+        FolderError: The run lacks measured tables from which others are derived, or
+            deriving raised an error of Python or polars.
+        ConfigError: The stored settings do not fit the recipe.
     """
     own = {**old.tables, **old.replaced}
     plan = old.recipe.plan(old._settings)

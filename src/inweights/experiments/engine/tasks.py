@@ -45,7 +45,11 @@ class Run:
 
     @cached_property
     def world(self) -> World:
-        """The world that the model is trained on."""
+        """The world on which the model is trained, built with :attr:`seed` on first use.
+
+        Errors of building it, such as a ``ConfigError`` or ``DataError``, are passed
+        on.
+        """
         return self.trial.world.build(self.seed)
 
 
@@ -58,7 +62,8 @@ class TableRequest:
         place: Location in the store: the key of the run or computation, and the name of
             the part.
         labels: Labels of the trial or computation.
-        seed: Root seed of the run.
+        seed: Root seed of the run; for a computation that does not depend on seeds, the
+            first seed of the plan.
     """
 
     name: str
@@ -75,10 +80,10 @@ class LearnTask:
         runs: The runs, which differ only in seeds, initial scales, learning rates and
             decays.
         measures: Measures that apply to all or some of the runs.
-        parts: Names of the parts to be stored of each run: keys of measures, losses,
-            weights.
-        sources: Files and modules on which the runs depend, with their hashes at the
-            time of planning.
+        parts: Names of the parts to be stored, one tuple per run: keys of measures,
+            :data:`LOSSES`, and ``MODEL_PART`` for the weights.
+        sources: Hashes, at the time of planning, of the files and modules on which the
+            runs depend, by path; if empty, changes are not checked.
     """
 
     runs: tuple[Run, ...]
@@ -88,7 +93,7 @@ class LearnTask:
 
     @property
     def trials(self) -> list[Trial]:
-        """The different trials of the runs."""
+        """The trials of the runs, each object once, in the order of its first run."""
         return list({id(run.trial): run.trial for run in self.runs}.values())
 
     @property
@@ -125,10 +130,11 @@ class LearnTask:
         return found
 
     def part(self, places: Iterable[int]) -> LearnTask:
-        """Return a task with some of the runs and the measures that apply to them.
+        """Return a task with some of the runs, and with only the measures that they need.
 
         Args:
-            places: Indices of the runs in :attr:`runs`.
+            places: Indices of the runs in :attr:`runs`, in the order that the new task
+                has.
         """
         places = list(places)
         parts = tuple(self.parts[i] for i in places)
@@ -140,7 +146,7 @@ class LearnTask:
 
     @property
     def worlds(self) -> list[World]:
-        """The world of each run, in the order of the runs."""
+        """The world of each run, in the order of the runs; see :attr:`Run.world`."""
         return [run.world for run in self.runs]
 
     @property
@@ -151,7 +157,7 @@ class LearnTask:
 
     @property
     def title(self) -> str:
-        """Short description of the training."""
+        """Short description of the training, such as ``8 × gpt``, with the first run's labels."""
         words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
@@ -180,10 +186,12 @@ class ComputeTask:
     Attributes:
         key: Name in the store of the computation with the first seed.
         computation: The computation.
-        seed: The first seed.
-        sources: Files and modules on which it depends, with their hashes at the time of
-            planning.
-        others: Key and seed of each further seed.
+        seed: The first seed; for a computation that does not depend on seeds, the first
+            seed of the plan.
+        sources: Hashes, at the time of planning, of the files and modules on which it
+            depends, by path; if empty, changes are not checked.
+        others: Key and seed of each further seed, for a computation that takes several
+            seeds together.
     """
 
     key: str
@@ -218,7 +226,7 @@ class ComputeTask:
 
     @property
     def title(self) -> str:
-        """Short description of the computation."""
+        """Short description of the computation: its table, and its labels if it has any."""
         name = self.computation.name
         labels = in_words(self.computation.labels)
         return f"{name} of {labels}" if labels else name
@@ -231,7 +239,10 @@ class ComputeTask:
 
     @property
     def steps(self) -> int:
-        """Cost of the task for the progress display, as a number of updates that take as long."""
+        """Estimated cost for all seeds, as the number of training updates that take as long.
+
+        The progress display uses it.
+        """
         return self.computation.effort * len(self.members)
 
 
@@ -250,6 +261,16 @@ def _with_seeds(words: str, seeds: Sequence[int]) -> str:
 
 
 def in_words(labels: Mapping[str, Any]) -> str:
-    """Return labels as text: a text stands alone, other values are written as ``name=value``."""
+    """Return labels as text, separated by commas; empty if there are none.
+
+    Of a string only the value is written, of other values ``name=value``.
+
+    Args:
+        labels: Values of the labels, by name.
+
+    Example:
+        >>> in_words({"model": "gpt", "n": 10})
+        'gpt, n=10'
+    """
     parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
     return ", ".join(parts)

@@ -26,7 +26,8 @@ from inweights.experiments.engine.executors.processes import (
     throttled,
 )
 from inweights.experiments.engine.executors.schedule import Schedule
-from inweights.experiments.engine.job import Job, to_wire
+from inweights.experiments.engine.job import Job
+from inweights.experiments.engine.serialization import to_wire
 from inweights.experiments.engine.tasks import Task
 from inweights.runs.tables.store import LEASE
 from inweights.support.extras import optional
