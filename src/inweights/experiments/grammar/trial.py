@@ -66,8 +66,9 @@ class Measure:
             the name of the probe.
         options: Keyword arguments of the probe besides model and worlds; by default
             none.
-        every: Number of steps between measurements during training, which adds a column
-            ``step``. By default 0: the probe is applied once, at the end.
+        every: Number of steps between measurements, the first at step 0 and the last at
+            the end of training; the table gets a column ``step``.
+            By default 0: the probe is applied once, at the end.
         where: Values of labels, by name; only trials that have all of these labels with
             these values are measured. By default all trials are.
         first_seed: Whether only the first seed of every trial is measured; by default

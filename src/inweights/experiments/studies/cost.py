@@ -43,23 +43,32 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of the missing runs of a plan by timing a few steps.
 
-    Two to six groups of runs of different sizes are timed, and more of them if all runs
-    together take long. The cost of a step of the other groups is interpolated by the
-    product of the numbers of parameters and facts.
+    Runs that train together form a group. Two to six groups of different sizes are
+    timed, the more the longer all runs together take. The cost of a step of the other
+    groups is interpolated by the product of the numbers of parameters and facts. Only
+    trainings by a ``Curriculum`` are timed. Nothing is stored.
 
     Args:
         plan: The trials, measures and computations.
         seeds: Root seeds.
-        store: Store of the tables of single runs.
+        store: Store of the tables of single runs; what it already contains costs
+            nothing.
         execution: Where and how the tasks would run; by default one after another in
             this process.
         version: The recipe's version, which is part of the key of every run.
-        budget: Processor time in seconds after which no further group is timed; by
-            default 0.4.
+        budget: Processor time in seconds after which no further group is timed, once
+            two were; by default 0.4. See :func:`~.timed_runs.time_runs`.
 
     Returns:
         The estimate: numbers of conditions, seeds, runs and stored runs, and the
         minutes and the bytes of memory that the missing runs need.
+
+    Raises:
+        ConfigError: An option of a measure cannot be stored exactly, a trial with a
+            ``Curriculum`` has no model or one that cannot be built, or not even one run
+            fits in the memory.
+        DataError: A world cannot be built, or a phase names facts that it does not
+            contain.
     """
     execution = execution or ExecutionOptions()
     device = execution.device
@@ -100,10 +109,10 @@ def forecast(
 
 
 def may_stop(task: LearnTask) -> bool:
-    """Return whether a training may end before its last step.
+    """Return whether a training may end before its last step: whether a phase may stop.
 
     Args:
-        task: The training.
+        task: The training, by a ``Curriculum``.
     """
     return any(not phase.stop.never for phase in task.learner.phases)  # type: ignore[union-attr]
 
@@ -117,15 +126,16 @@ def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
     """Estimate how long tasks take on one core of this machine, for the progress display.
 
     If the trainings together take more than about a minute, judging by their sizes, a
-    few steps of trainings of several sizes are timed. Otherwise all updates count as
-    equally long.
+    few steps of trainings of several sizes are timed. Otherwise, or if the timing
+    fails, all updates count as equally long.
 
     Args:
-        tasks: The tasks.
+        tasks: The tasks, in any order.
 
     Returns:
-        The expected seconds of each task, or its number of updates. For tasks other
-        than trainings, an update is assumed to take as long as one of the trainings.
+        One estimate per task, in the given order: seconds (``measured`` is true) or
+        numbers of updates. For tasks other than trainings by a ``Curriculum``, an
+        update is assumed to take as long as the average update of those trainings.
     """
     # What fails here fails in its task, too, which is then set aside; the others go on.
     with suppress(Exception):

@@ -17,17 +17,18 @@ class Forecast:
         measured: Number of runs that only have to be measured, since their weights are
             stored.
         trained: Number of runs that have to be trained.
-        steps: Total number of updates of these runs.
+        steps: Total number of updates of the runs to be trained.
         minutes: Estimated time of training with its measures, from a few steps on this
             machine. On a CPU it is processor time, which other work on the machine does
-            not lengthen. Tasks other than training are not included. ``None`` if
-            nothing has to be trained.
+            not lengthen. It is divided by ``jobs``. Only trainings by a ``Curriculum``
+            are included; ``None`` if there is none.
         stops: Whether trainings may end before their last step, so that the time is an
             upper limit.
-        untimed: Number of tasks other than training, which are not included in
-            ``minutes``.
+        untimed: Number of tasks that are not included in ``minutes``: computations, and
+            trainings by other learners than a ``Curriculum``.
         memory: Estimated memory of all processes together, in bytes.
-        jobs: Number of processes that would work in parallel.
+        jobs: Number of processes that would work in parallel, at most one per task of a
+            ``Curriculum``.
         h100: Estimated minutes of training on one NVIDIA H100 GPU, from the number of
             arithmetic operations, with at least 4 ms per step; ``None`` if one CPU core
             needs less than half an hour.

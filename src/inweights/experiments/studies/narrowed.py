@@ -59,9 +59,12 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
         recipe: The recipe.
         folder: Folder of the run.
 
+    Returns:
+        The reduced recipe (:func:`narrowed`); the given one if the run has all claims.
+
     Raises:
         ConfigError: The run has only some of the claims, and its config does not name
-            them.
+            them or names one that the recipe does not have.
     """
     if "claims" not in folder.config:
         return recipe
@@ -75,10 +78,18 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
     """Return the estimated share of a recipe's work that a part of it needs, from 0 to 1.
 
+    Work is counted in updates for one seed, with the settings of the scale.
+
     Args:
         part: The reduced recipe.
         whole: The complete recipe.
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
+
+    Returns:
+        The share; 1 if the complete recipe has no work.
+
+    Raises:
+        KeyError: The recipe has no such scale.
     """
     some = _work_of(part, scale)
     all_of_it = _work_of(whole, scale)

@@ -46,9 +46,9 @@ class Tried:
     """Estimated cost of a training.
 
     Attributes:
-        seconds: Seconds on one CPU core, or on an accelerator, with its measures.
-        memory: Memory in bytes.
-        measuring: Seconds of its measures among them.
+        seconds: Seconds on one CPU core, or on an accelerator, including its measures.
+        memory: Memory of the model, its training and its gradients in bytes.
+        measuring: Part of ``seconds`` that its measures take.
         h100: Seconds on one H100 GPU, from the number of arithmetic operations;
             ``None`` if they were not counted, since the steps are small.
     """
@@ -68,7 +68,8 @@ def facts_of(phase: Phase, world: World) -> dict[str, int]:
 
     Returns:
         Number of facts by role, or by roles joined with ``+`` as in ``Phase.batch``;
-        the key is empty if all facts are drawn together.
+        the only key is empty if all facts are drawn together, from one batch size. A
+        batch is never larger than the number of these facts.
     """
     names = world.facts.role_names
     counts = np.bincount(world.facts.roles, minlength=len(names))
@@ -89,7 +90,7 @@ def facts_of(phase: Phase, world: World) -> dict[str, int]:
 
 
 def part_of(phase: Phase, world: World, share: float) -> Phase:
-    """Return a phase of two steps that uses a share of the facts of each role.
+    """Return a copy of a phase with at most two steps that uses a share of the facts of each role.
 
     Args:
         phase: The phase.
@@ -105,6 +106,9 @@ def part_of(phase: Phase, world: World, share: float) -> Phase:
 
 def is_large(task: LearnTask, numbers: int, world: World) -> bool:
     """Return whether a step of a training is so long that only parts of it are timed.
+
+    It is if the number of parameters times the number of facts of a step exceeds
+    :data:`LARGE`, 4e9, which takes one core about a second.
 
     Args:
         task: The training.
@@ -129,6 +133,8 @@ def facts_of_a_step(task: LearnTask, world: World) -> int:
 def looks_of(task: LearnTask) -> float:
     """Return the total number of times that measures are applied to the runs of a training.
 
+    Measures whose tables are stored already are not counted.
+
     Args:
         task: The training.
     """
@@ -143,11 +149,20 @@ def looks_of(task: LearnTask) -> float:
 def looks_at(measure: Measure, learner: Curriculum) -> int:
     """Return how many times a measure is applied to one run.
 
+    A measure without an interval is applied once, at the end; one with an interval
+    before the first step, after every interval, and after the last step.
+
     Args:
         measure: The measure.
         learner: The curriculum of the run.
+
+    Example:
+        >>> import inweights as iw
+        >>> learner = Curriculum(phases=(Phase(steps=25),))
+        >>> looks_at(Measure(iw.probes.accuracy, every=10), learner)  # steps 0, 10, 20, 25
+        4
     """
-    return 1 + learner.steps // measure.every if measure.every else 1
+    return 1 + ceil(learner.steps / measure.every) if measure.every else 1
 
 
 def try_parts(
@@ -162,11 +177,17 @@ def try_parts(
         model: The model of the block.
         block: The runs.
         numbers: Number of parameters of one run.
-        step: Function that returns the seconds of a step of a phase, and the bytes of
-            memory that its gradient needs.
+        step: Function of the model, the runs and a phase that makes the steps of the
+            phase, and returns the seconds of one and the bytes of memory that its
+            gradient needs; see :func:`~.timed_steps.time_part`.
 
     Returns:
-        The seconds of all steps with their measures, and the memory in bytes.
+        The seconds of all steps with their measures, the memory in bytes, and the
+        seconds on one H100 GPU.
+
+    Raises:
+        ConfigError: A phase does not fit the model.
+        DataError: A phase names facts that the world does not contain.
     """
     from inweights.training.batches.plans import Batches
 
@@ -225,6 +246,9 @@ def count_steps(
         step: Function that performs the steps of a phase, as for :func:`try_parts`.
         times: Factor by which more runs would be trained together on the GPU; by
             default 1.
+
+    Returns:
+        The seconds of all steps of all phases, at least 4 ms per step, without measures.
     """
     from inweights.experiments.engine.attempts.together import first_steps
 

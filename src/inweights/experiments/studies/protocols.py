@@ -18,6 +18,8 @@ from inweights.experiments.studies.narrowed import narrowed
 def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
     """Return how closely each claim of a paper follows the paper's protocol, by the claim's id.
 
+    Claims of ours, which no paper states, are left out.
+
     The measures of a claim are not compared, because a derived table does not say from
     which measure it was derived.
 
@@ -33,6 +35,7 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
 
     Raises:
         ConfigError: The recipe has no such scale.
+        DataError: A file that the settings name cannot be read.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -62,7 +65,9 @@ def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Differ
         :func:`~inweights.experiments.grammar.protocols.compare.compare` returns them.
 
     Raises:
-        ConfigError: The recipe's paper has no protocol file, or there is no such scale.
+        ConfigError: The recipe's paper has no protocol file, the recipe has no such
+            scale, or the claim is not one of the recipe.
+        DataError: A file that the settings name cannot be read.
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     part = narrowed(recipe, [claim.id.rpartition("/")[2]])

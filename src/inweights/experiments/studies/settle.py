@@ -43,11 +43,14 @@ class Settled:
     """Result of adding seeds to the undecided claims of a run.
 
     Attributes:
-        outcome: The run, with the verdict of each claim at its largest number of seeds.
-        seeds: Number of seeds of the last analysis.
+        outcome: The run with the recipe's own seeds (with one seed if results of earlier
+            seeds were given), in which each claim has the verdict at its largest number
+            of seeds.
+        seeds: Number of seeds of the last analysis; 0 if no claim was undecided.
         before: Ids of the claims that were undecided at the beginning.
         left: Ids of the claims that are still undecided.
-        why: Reason why no more seeds were added; empty if no claim is left.
+        why: Reason why no more seeds were added, as part of a sentence; empty if no
+            claim is left.
     """
 
     outcome: Outcome
@@ -69,10 +72,13 @@ def settle(
 ) -> Settled:
     """Double the number of seeds of a run's undecided claims until they are decided or time is up.
 
-    Only new seeds are trained, and only the trials on which open claims depend. An
-    analysis that would take longer than the remaining time, at the speed so far, is not
-    started. If it nevertheless takes longer, it is stopped as by Ctrl-C and continues
-    with the next call.
+    The recipe is first run with its own seeds, or loaded if it was run before; the time
+    limit does not stop this run. Each analysis doubles the smallest number of seeds of
+    an undecided claim, up to 64 times the number of the scale. Only new seeds are
+    trained, and only the trials on which open claims depend. An analysis that would
+    take longer than the remaining time, at the speed so far, is not started. If it
+    nevertheless takes longer, it is stopped as by Ctrl-C and continues with the next
+    call.
 
     Args:
         recipe: The recipe.
@@ -90,12 +96,15 @@ def settle(
             seed, and each analysis with new seeds only. By default ``None``.
 
     Returns:
-        The run with the last verdict of each claim, the number of seeds, what was and
-        is undecided, and why it stopped.
+        The run with the last verdict of each claim, the number of seeds, the claims
+        that were and are undecided, and the reason why no more seeds were added.
 
     Raises:
-        ConfigError: There is no such scale.
-        RunError: A training failed.
+        ConfigError: There is no such scale, or a folder cannot be written.
+        DataError: A file that the settings name cannot be read, or a table lacks a column
+            from which another table is derived.
+        RunError: A training failed, or the folder of a run is damaged.
+        FolderError: The finished run is damaged, or the store cannot be read.
     """
     started = time.monotonic()
     execution = execution or ExecutionOptions()
@@ -203,8 +212,9 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     """Return the finished run of a recipe's own config, with the results of all analyses.
 
     Several runs may have the recipe's own settings and consecutive seeds from its first
-    one. The run with the most seeds is returned, with the verdict of each claim at its
-    largest number of seeds.
+    one, at least as many as its own number. The run with the most seeds is returned,
+    with the verdict of each claim at its largest number of seeds. Damaged runs with
+    only some of the claims are ignored.
 
     Args:
         recipe: The recipe.
@@ -215,9 +225,8 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
         The run; ``None`` if there is none, or if the recipe has no such scale.
 
     Raises:
-        FolderError: The run is damaged.
-        ConfigError: A run has only some of the claims, and its config does not name
-            them.
+        FolderError: The returned run is damaged, or the store cannot be read.
+        DataError: A file that the settings name cannot be read.
     """
     if scale not in recipe.scales:
         return None
@@ -242,13 +251,21 @@ def own_folders(
 ) -> Iterator[RunFolder]:
     """Yield the finished runs of a recipe's own config whose seeds are consecutive from ``first``.
 
+    Runs with fewer seeds than the recipe's own number are left out. The newest run comes
+    first.
+
     Args:
         recipe: The recipe.
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
         store: The folder of all runs.
         first: The first root seed.
-        further: Whether analyses of new seeds only, which double the number of seeds,
-            are also yielded; by default not.
+        further: Whether analyses of new seeds only are also yielded: runs with some of
+            the claims, whose ``n`` seeds begin at ``first + n``. By default they are not.
+
+    Raises:
+        ConfigError: There is no such scale.
+        DataError: A file that the settings name cannot be read.
+        FolderError: The store cannot be read.
     """
     _, own, config = recipe.resolve(scale)
     for folder in store.of(recipe.name):

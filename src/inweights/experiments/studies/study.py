@@ -57,8 +57,8 @@ class StudyFile(Config):
         over: Varied settings: lists of values by path, or a list of points.
         seeds: Number of seeds, counted from 0, or a list of seeds.
         measures: Names of probes, or tables with options
-            (:class:`~.study_entries.MeasureEntry`).
-        title: What the study shows.
+            (:class:`~.study_entries.MeasureEntry`); by default the accuracy.
+        title: What the study shows; by default its name.
         summary: What is done; by default a list of the varied settings.
         figures: Figures (:class:`~.study_entries.FigureEntry`); by default one per
             measure.
@@ -85,7 +85,7 @@ class StudyFile(Config):
 
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
-        """The tables ``world``, ``model`` and ``learner`` that are given; a function needs none."""
+        """The tables ``world``, ``model`` and ``learner`` that are given, by these names."""
         world = None if self.function else self.world
         tables = {"world": world, "model": self.model, "learner": self.learner}
         return {name: table for name, table in tables.items() if table is not None}
@@ -102,7 +102,8 @@ class StudyFile(Config):
         """Return the file without options added after version 0.1.0 that have no effect.
 
         Raises:
-            ConfigError: A part has no ``kind``, or a value does not fit.
+            ConfigError: A part has no ``kind`` or an unknown one, a value does not fit, or
+                a wrapped module's factory is not in an imported module.
         """
         plain = {
             name: named(_part(name, v), newer=True) for name, v in self.parts.items()
@@ -114,7 +115,10 @@ class StudyFile(Config):
         """The sweep that the file describes, as a :class:`~.sweep_object.Study`.
 
         Raises:
-            ConfigError: A part has no ``kind``, or a value does not fit.
+            ConfigError: A part has no ``kind`` or an unknown one, a value does not fit,
+                there is no such probe, or a function or factory is not in an imported
+                module or takes other arguments.
+            DataError: A file on which the function depends cannot be read.
         """
         over: Any = self.over
         if self.function:
@@ -138,11 +142,16 @@ def open_study(path: str | Path) -> Recipe:
     """Read a study from a TOML file and return it as a recipe, which :func:`inweights.run` accepts.
 
     Args:
-        path: The file.
+        path: The file. Modules of its functions must be imported before, as plugins are.
+
+    Returns:
+        The recipe ``study/<name of the file>``, with the single scale ``cpu``.
 
     Raises:
         ConfigError: The file cannot be read or is not a valid study; the message names
             it.
+        DataError: A world that has to be built, to choose the model or for a control,
+            cannot be built, for example since its file of facts is missing.
     """
     path = Path(path)
     values = load_toml(path)
@@ -171,8 +180,12 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         name: Name of the recipe, ``study/<name of the file>``.
         file: The study, as read from a file or stored in a run.
 
+    Returns:
+        The recipe, with the single scale ``cpu``.
+
     Raises:
-        ConfigError: The contents are not a valid study.
+        ConfigError: The contents are not a valid study. World, model, learner, measures
+            and varied settings are only checked when the recipe's plan is made.
     """
     file = (
         file

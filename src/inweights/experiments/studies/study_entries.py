@@ -18,11 +18,11 @@ class MeasureEntry(Config):
 
     Attributes:
         probe: Name of a probe of the library, or ``module:function``.
-        name: Name of the table; by default that of the probe.
+        name: Name of the table; by default that of the probe, without its module.
         options: Keyword arguments of the probe; by default none.
         every: Number of steps between measurements; 0 measures once, at the end.
-        where: Values of labels; only trials with these values are measured. By default
-            all are.
+        where: Values of labels, by name; only trials with these values are measured. By
+            default all are.
     """
 
     probe: str
@@ -36,7 +36,9 @@ class MeasureEntry(Config):
         """The measure with its probe.
 
         Raises:
-            ConfigError: There is no such probe; the message suggests similar names.
+            ConfigError: There is no such probe (the message suggests similar names);
+                ``module:function`` is not a function of an imported module whose first
+                argument is called ``model``; or ``every`` is not from 0 to 10^9.
         """
         about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
         return Measure(**about)
@@ -48,13 +50,15 @@ class MeasureEntry(Config):
 
 
 class FigureEntry(Config):
-    """A :class:`Figure` in a study file; whatever is not given is chosen by the drawing function.
+    """A :class:`Figure` in a study file; the drawing function chooses whatever is not given.
 
     Attributes:
-        table: Name of the table of a measure.
-        title: What the figure shows.
-        caption: How to read the figure.
-        kind: Name of the drawing function.
+        table: Name of the table of a measure, or ``losses``.
+        title: What the figure shows; by default the name of the table.
+        caption: How to read the figure; by default the description of the probe's
+            table.
+        kind: Name of the drawing function; by default ``auto``, whose axis, lines and
+            panels are the varied settings.
         options: Options of the drawing function, such as ``x = "n"`` or ``where = {role
             = "composition"}``.
     """
@@ -74,12 +78,14 @@ class ClaimEntry(Config):
         text: The claim, as a sentence.
         table: Name of the table with the judged numbers.
         column: Column of its numbers.
-        at: Values of columns in the rows that are used.
+        at: Values of columns in the rows that are used; by default all rows are.
         minus: Values that differ in the rows that are subtracted; by default nothing is
             subtracted.
-        each: Columns for all of whose values the claim must hold.
-        least: Smallest value that meets the claim; ``None`` for no lower limit.
-        most: Largest value that meets the claim; ``None`` for no upper limit.
+        each: Columns for each of whose values the claim must hold; by default none.
+        least: Smallest value of the score that meets the claim; ``None`` for no lower
+            limit. ``least``, ``most`` or both must be given.
+        most: Largest value of the score that meets the claim; ``None`` for no upper
+            limit.
         bounds: Smallest and largest possible value of the score; ``None`` for no
             bounds.
     """

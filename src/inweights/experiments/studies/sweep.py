@@ -73,24 +73,35 @@ def sweep(
             :func:`~inweights.experiments.with_controls`. Figures show them as a grey
             band. By default none.
         replicated: Whether a function takes a list of all missing seeds as ``seeds``
-            and returns rows for each seed, with a column ``seed``.
+            and returns rows for each seed, with a column ``seed``; by default not.
         jobs: Number of parallel processes. By default 0: as many as this machine has
             cores, or fewer if the work is too small to start that many.
         runs: Folder of all runs; by default the usual one.
-        store: Store of single runs; empty for a folder below ``runs``.
-        progress: As for :func:`inweights.run`, like the further keyword arguments
-            ``device``, ``plugins``, ``observers`` and ``on``.
+        store: Folder, or address of a bucket, in which the tables of single runs are
+            stored; empty for a folder below ``runs``.
+        progress: Whether a line of progress is shown, or a function that is called with
+            the number of updates done, the total number, and a description of the
+            current work. The further keyword arguments ``device``, ``threads``,
+            ``plugins``, ``observers``, ``on`` and ``fresh`` are those of
+            :func:`inweights.run`.
         keep_models: Whether trained weights are stored too, for :meth:`Study.models`,
             and so that later measures need no training.
 
     Returns:
         One row for each row of a measure: the varied settings, ``control`` if there are
         controls, ``seed``, and the measure's own columns; with several measures also
-        ``measure``, the name of the measure.
+        ``measure``, the name of the measure. A function's rows have the arguments in
+        ``over``, ``seed``, and its own columns.
 
     Raises:
-        ConfigError: A path does not exist, or a value does not fit.
-        RunError: A training failed.
+        ConfigError: A path does not exist, a value does not fit, a part is not a config of
+            its kind, a measure or control does not exist or apply, the seeds or an
+            execution option are not valid, or a function does not take its arguments.
+        DataError: A world cannot be built, or a function returns no table or different
+            columns in different runs.
+        RunError: A training failed. If all failed with the same class of error, that class
+            is raised instead.
+        FolderError: The folder of the store is a symbolic link.
 
     Warns:
         CautionWarning: Facts are not known, the seeds are too few to compare the

@@ -34,8 +34,13 @@ def trials_of(
         learner: Config of the training; ``None`` for the named learner.
         over: Values by path, or a list of points.
 
+    Returns:
+        One trial per condition, in the order of :func:`~.variation.axes.grid`.
+
     Raises:
-        ConfigError: A path does not exist, or a value does not fit.
+        ConfigError: A path does not exist, a value does not fit, or a part is not a config
+            of its kind.
+        DataError: A world that has to be built to choose its learner cannot be built.
     """
     if learner is not None:
         return axes.grid(world, model, learner, over)
@@ -59,17 +64,20 @@ def _usual_learner(world: Any, model: Any) -> Learner:
 def default_model(world: Any, over: axes.Over) -> GPTConfig:
     """Return the GPT of a sweep that specifies no model.
 
-    Its width is at least the number of tokens of the largest world, up to
-    :data:`MAX_WIDTH`, and its context is the longest statement. It has two layers and
-    tied embeddings if a world is a graph, otherwise four layers and untied ones. All
-    conditions use the same model, so that they differ only in what is varied.
+    Its width is the smallest power of two that is at least the number of tokens of the
+    largest world, but from 32 to 256. Its context is the number of tokens of the
+    longest statement, at least 8. It has two layers and tied embeddings if a world is a
+    graph, otherwise four layers and untied ones. All conditions use the same model, so
+    that they differ only in what is varied.
 
     Args:
         world: Config of the world.
         over: Values by path, or a list of points.
 
     Raises:
-        ConfigError: A path of ``over`` does not exist, or a value does not fit.
+        ConfigError: A path of ``over`` does not exist, a value does not fit, or the world
+            is not a config.
+        DataError: A world cannot be built.
     """
     first = trials_of(world, GPTConfig(), None, over)
     configs = {repr(trial.world): trial.world for trial in first}
@@ -88,12 +96,16 @@ def default_model(world: Any, over: axes.Over) -> GPTConfig:
 
 
 def useful_processes(plan: Plan, seeds: int, device: str) -> int:
-    """Return how many parallel processes a plan is worth, at most one per core.
+    """Return how many processes a plan is worth: one per 10,000 updates, at most one per core.
 
     Args:
-        plan: Plan with the trials.
+        plan: Plan with the trials, whose updates are counted; computations do not
+            count.
         seeds: Number of seeds.
         device: Torch device of the models; for an accelerator the result is 1.
+
+    Returns:
+        The number of processes, from 1 to the number of usable cores.
     """
     if device != "cpu":
         return 1

@@ -87,10 +87,14 @@ class Study:
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """One trial per condition; none if a function is varied.
+        """One trial per condition and control; none if a function is varied.
 
         Raises:
-            ConfigError: A path of ``over`` does not exist, or a value does not fit.
+            ConfigError: A path of ``over`` does not exist, a value does not fit, a part is
+                not a config of its kind, the configs of a list would get equal names, or a
+                control is unknown or does not apply.
+            DataError: A world that has to be built, to choose the model or for a control,
+                cannot be built.
         """
         if isfunction(self.world):
             return []
@@ -110,10 +114,15 @@ class Study:
 
     @cached_property
     def plan(self) -> Plan:
-        """The trials and measures, or the computations of a function.
+        """The trials and measures, or the computations of a function (one per condition).
 
         Raises:
-            ConfigError: ``replicated`` is set and the world is not a function.
+            ConfigError: As for :attr:`trials`; there is no measure, or one is not a
+                probe; ``replicated`` is set and the world is not a function; a function
+                is combined with a model, a learner, measures or controls; or a function
+                does not take the arguments of ``over`` and ``seed`` (``seeds`` if
+                ``replicated``).
+            DataError: As for :attr:`trials`.
         """
         if isfunction(self.world):
             others = (self.model, self.learner, self.measures, self.controls or None)
@@ -141,7 +150,7 @@ class Study:
 
     @property
     def store(self) -> Store:
-        """The store of the tables and weights of single runs.
+        """The store of tables and weights of single runs: ``place``, or a folder below ``runs``.
 
         Raises:
             FolderError: The store's folder is a symbolic link.
@@ -164,17 +173,27 @@ class Study:
         Args:
             jobs: Number of parallel processes; 0 chooses as many as the work is worth.
             progress: Whether a line of progress is shown, or a function that is called
-                with the progress.
+                with the number of updates done, the total number, and a description of
+                the current work.
             **how: Further fields of
                 :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
 
         Returns:
-            One row for each row of a measure, as :func:`~.sweep.sweep` returns them.
+            One row for each row of a measure, as :func:`~.sweep.sweep` returns them:
+            the varied settings, ``control``, ``seed``, and the measure's own columns.
 
         Raises:
-            ConfigError: A path of ``over`` does not exist, or a value does not fit.
-            RunError: A training failed.
-            DataError: ``world`` is a function, and its runs return different columns.
+            ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option is
+                not valid.
+            RunError: A training failed. If all failed with the same class of error, that
+                class is raised instead.
+            DataError: A world cannot be built, or ``world`` is a function whose runs
+                return no table or different columns.
+            FolderError: The store's folder is a symbolic link.
+
+        Warns:
+            CautionWarning: The conditions cannot be compared without reserve; see
+                :func:`~.sweep.sweep`.
         """
         with shown(progress) as told:
             execution = replace(
@@ -203,7 +222,13 @@ class Study:
                 :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
 
         Returns:
-            The estimate: runs, steps, minutes and memory.
+            The estimate: numbers of runs and steps, minutes, and memory.
+
+        Raises:
+            ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option is
+                not valid, or not even one run fits in the memory.
+            DataError: A world cannot be built.
+            FolderError: The store's folder is a symbolic link.
         """
         return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
 
@@ -218,12 +243,19 @@ class Study:
         """Return the trained models that the sweep has stored (``keep_models=True``).
 
         Args:
-            **where: Values of varied settings, and of ``seed``, that the models must
-                have; by default all models are returned.
+            **where: Values of varied settings (by the names of their columns), of
+                ``control`` and of ``seed``, that the models
+                must have; by default all models are returned.
+
+        Returns:
+            One model for each condition and seed, in this order, whose weights are read on
+            first use; empty if no run has these values.
 
         Raises:
-            ConfigError: A setting was not varied.
-            FolderError: The weights were not stored, or are damaged.
+            ConfigError: A name is not that of a column with a varied setting, or the
+                sweep is not valid (see :attr:`trials`).
+            FolderError: The weights of one of these models were not stored, or are
+                damaged.
         """
         return saved_models(self.trials, self._seeds, self.store, where=where)
 

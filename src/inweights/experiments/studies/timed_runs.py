@@ -68,9 +68,12 @@ class TimedRuns:
     """Trainings sorted by size, of which some were timed.
 
     Attributes:
-        tasks: The trainings, in ascending order of size.
-        sizes: Numbers of parameters and of facts of each training.
-        tried: Estimated cost of each training that was timed, by its index.
+        tasks: The trainings, in ascending order of size, the product of the two numbers
+            in ``sizes``.
+        sizes: Number of parameters and number of facts of one run of each training, in
+            the order of ``tasks``.
+        tried: Estimated cost of each training that was timed, by its index in
+            ``tasks``.
     """
 
     tasks: Sequence[LearnTask]
@@ -86,6 +89,10 @@ class TimedRuns:
 
         Returns:
             The sorted trainings.
+
+        Raises:
+            ConfigError: A training has no model, or it cannot be built for its world.
+            DataError: A world cannot be built.
         """
         counted: dict[tuple[str, int], int] = {}
         sizes = [_sizes(task, counted) for task in descents]
@@ -105,9 +112,9 @@ class TimedRuns:
 
     @property
     def each(self) -> list[float]:
-        """Estimated seconds of each training, in the order of ``tasks``.
+        """Estimated seconds of each training, in the order of ``tasks``; zeros if none was timed.
 
-        Steps and measurements are interpolated by themselves, since trainings of one
+        Steps and measurements are interpolated separately, since trainings of the same
         size may be measured at every step or only at their end.
         """
         steps = {}
@@ -125,7 +132,7 @@ class TimedRuns:
 
     @property
     def seconds(self) -> float:
-        """Estimated seconds of all trainings together."""
+        """Sum of :attr:`each`: estimated seconds of all trainings, one after another."""
         return sum(self.each)
 
     @property
@@ -143,7 +150,7 @@ class TimedRuns:
 
     @property
     def memory(self) -> int:
-        """Bytes of memory of the largest training that was timed."""
+        """Estimated bytes of memory of the largest training that was timed; 0 if none was."""
         return max((one.memory for one in self.tried.values()), default=0)
 
     def _interpolated(self, known: Mapping[int, float]) -> list[float]:
@@ -166,18 +173,25 @@ def time_runs(
     budget: float = BUDGET,
     progress: Progress | None = None,
 ) -> TimedRuns:
-    """Time a few steps of some trainings, from the largest to the smallest.
+    """Time a few steps of up to six trainings: the largest, the smallest, then others between them.
 
     Args:
-        descents: The trainings; each must have at least one step.
+        descents: The trainings, each by a ``Curriculum`` with at least one step; may be
+            empty.
         device: Torch device of the models.
-        budget: Processor time in seconds after which no further group of trainings is
-            timed; by default 0.4.
-        progress: Called with a description of what is timed; by default nothing is
-            shown.
+        budget: Processor time in seconds after which no further training is timed, once
+            two were; by default 0.4. If all trainings together take long, it is 1/300
+            of their estimated time, up to 6 s.
+        progress: Called with the number of trainings timed, the number of those
+            planned, and a description of the next one; by default nothing is shown.
 
     Returns:
-        The trainings by size, with the costs of those that were timed.
+        The trainings, sorted by size, with the costs of those that were timed.
+
+    Raises:
+        ConfigError: A training has no model, a model cannot be built for its world, or
+            not even one run fits in the memory.
+        DataError: A world cannot be built, or a phase names facts that it does not contain.
     """
     found = TimedRuns.untimed(descents)
     last = len(descents) - 1

@@ -30,16 +30,20 @@ class _EnoughStepsError(Exception):
 
 
 def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]:
-    """Return the seconds of one step of a phase, and the bytes of memory that its gradient needs.
+    """Return the seconds of a step of a phase on the CPU, and the bytes stored for its gradient.
 
     Args:
-        model: The model of the block.
-        block: The runs.
-        phase: A phase of two steps, of which the second is timed; the first also makes
-            the batches.
+        model: The model of the runs, which is trained further.
+        block: The runs that the model has as replicas.
+        phase: The phase, all of whose steps are made. The first one, which also makes
+            the batches, counts only if there is no other.
 
     Returns:
-        Two numbers: the seconds of a step, and the bytes.
+        Two numbers: the median processor time of a step in seconds, and the bytes.
+
+    Raises:
+        ConfigError: The phase does not fit the model.
+        DataError: The phase names facts that a world does not contain.
     """
     taken, most = time_steps(model, block, phase, phase.steps, "cpu")
     return median(taken[1:] or taken or [0.0]), most
@@ -51,14 +55,20 @@ def time_steps(
     """Time the first steps of a phase, and measure the memory that its gradients need.
 
     Args:
-        model: The model of the block.
-        block: The runs.
-        phase: The phase.
-        steps: Largest number of steps.
+        model: The model of the runs, which is trained further.
+        block: The runs that the model has as replicas.
+        phase: The phase. It keeps its number of steps, as kernels of short phases are not
+            recorded.
+        steps: Number of steps to make, or fewer if the phase has fewer.
         device: Torch device of the model.
 
     Returns:
-        The seconds of each step, and the bytes that are stored for gradients.
+        The seconds of each step (processor time on a CPU), and the largest number of
+        bytes that a step stores for its gradients.
+
+    Raises:
+        ConfigError: The phase does not fit the model.
+        DataError: The phase names facts that a world does not contain.
     """
     import torch
 
@@ -98,13 +108,14 @@ def time_steps(
 
 
 def clock_of(device: str) -> Callable[[], float]:
-    """Return the clock that times work on a device: for a CPU, the processor time of the thread.
+    """Return the clock that times work on a device.
 
     Args:
         device: Torch device of the models.
 
     Returns:
-        A function that returns a time in seconds.
+        A function that returns a time in seconds: processor time of the thread for
+        ``cpu``, otherwise the time that passes.
     """
     return time.thread_time if device == "cpu" else time.perf_counter
 
@@ -116,8 +127,11 @@ def of_phase(taken: Sequence[float], steps: int) -> float:
     their kernels are recorded and compared; all later steps take the same time.
 
     Args:
-        taken: Seconds of each timed step.
+        taken: Seconds of each timed step, in order. If empty, a step counts as 0 seconds.
         steps: Number of steps of the phase.
+
+    Returns:
+        The estimated seconds.
 
     Example:
         >>> of_phase([9.0, 2.0, 8.0, 4.0, 4.0, 1.0, 1.0], steps=105)
