@@ -30,6 +30,8 @@ from inweights.training.observers import Observer, Step
 class ExecutionKeywords(TypedDict, total=False):
     """Keyword arguments that become fields of :class:`ExecutionOptions`.
 
+    All may be left out; their defaults are those of :class:`ExecutionOptions`.
+
     Attributes:
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
         threads: Number of threads of each process.
@@ -40,7 +42,8 @@ class ExecutionKeywords(TypedDict, total=False):
             machine.
         fresh: Whether everything is computed again, even if it is stored.
         keep_models: Whether trained weights are stored too.
-        command: Words of the command that repeats the run.
+        command: Words of the command that repeats the run, for its page; empty for
+            ``inweights run``.
     """
 
     device: str
@@ -77,7 +80,7 @@ class ExecutionOptions:
             with more threads on one machine can slow each other down tenfold.
         plugins: Names of modules that the processes import first; by default none.
         progress: Called with the number of updates done, the total number, and a
-            description of the current work; ``None`` shows nothing.
+            description of the current work; ``None``, the default, shows nothing.
         observers: Objects that are notified of the work and of every table that is
             stored.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
@@ -94,7 +97,9 @@ class ExecutionOptions:
             progress display; by default as long as its number of updates, all alike.
 
     Raises:
-        ConfigError: A number is out of range, or the machine does not have the device.
+        ConfigError: ``jobs`` is below 1, ``threads`` is not from 1 to 1024, or the
+            device is unknown or not on this machine. Other options are checked when
+            they are used.
     """
 
     device: str = "cpu"
@@ -120,6 +125,8 @@ class ExecutionOptions:
 
         Raises:
             FolderError: The store's folder is a symbolic link.
+            ConfigError: The address of a bucket is not valid, or its optional package
+                is not installed.
         """
         return Store(self.store or store_below(runs))
 
@@ -156,14 +163,20 @@ def choose_executor(
     Args:
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
             machine.
-        jobs: Number of parallel processes.
-        tasks: The tasks; ``None`` if they are not known yet. A single task, and tasks
-            that other processes cannot import, run in the current process.
-        plugins: Modules that tasks may name; ``None`` allows any.
+        jobs: Number of parallel processes; 1 for the current process alone. On Ray it
+            is the size of a cluster that this process starts.
+        tasks: The tasks; ``None`` if they are not known yet. A single task runs in the
+            current process, and so do all tasks if other processes cannot import one of
+            them.
+        plugins: Modules that tasks may name besides the library; ``None`` allows any.
+
+    Returns:
+        Under ``torchrun``, the executor that trains each task on all ranks; otherwise,
+        Ray, parallel processes or the current process. Nothing is started yet.
 
     Raises:
-        ConfigError: ``on`` is not the address of a cluster or is combined with
-            ``torchrun``, or a task cannot be sent to other machines.
+        ConfigError: ``on`` is neither empty, ``ray`` nor the address of a cluster, it
+            is combined with ``torchrun``, or a task cannot be sent to other machines.
     """
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")

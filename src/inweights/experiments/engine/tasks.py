@@ -249,6 +249,21 @@ class ComputeTask:
 Task = LearnTask | ComputeTask
 
 
+def halves(task: Task) -> list[Task]:
+    """Return a task with several runs as two tasks, or a list with any other task alone.
+
+    The first of the two has the smaller half if the number of runs is odd. The numbers
+    of a run do not depend on the runs with which it is trained.
+
+    Args:
+        task: The task.
+    """
+    if not isinstance(task, LearnTask) or len(task.runs) < 2:
+        return [task]
+    middle = len(task.runs) // 2
+    return [task.part(range(middle)), task.part(range(middle, len(task.runs)))]
+
+
 def _with_seeds(words: str, seeds: Sequence[int]) -> str:
     """Return a description with seeds; of many seeds only the first and the last are named."""
     numbers = sorted({*seeds})

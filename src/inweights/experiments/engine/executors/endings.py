@@ -39,9 +39,11 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         how: ``done``; ``busy``, if another process works on the task; ``killed``, if
             its process died; ``memory``, if memory ran out; or ``failed``.
-        error: Name of the class of the error; empty if there is none.
-        message: Message of the error; empty if there is none.
-        log: Log messages of the task.
+        error: Name of the class of the library's error with which the task failed.
+            ``RunError``, the default, stands for all other errors, and has no meaning
+            if there was none.
+        message: Message of the error, or how the process died; empty if there is none.
+        log: Log messages of the task, if another process ran it.
     """
 
     how: Literal["done", "busy", "killed", "memory", "failed"]
@@ -53,6 +55,9 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
 @contextmanager
 def collected_log(level: int) -> Iterator[list[Line]]:
     """Collect the library's log messages within a block, to be sent to another process.
+
+    Within the block, the level of the logger ``inweights`` is the given one; other
+    handlers still receive the messages.
 
     Args:
         level: Lowest level of the collected messages, as a number of :mod:`logging`.
@@ -93,5 +98,5 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """The failed runs, with their settings and seeds, and the reason."""
+        """The failed runs with their settings and seeds, and the reason, in one line."""
         return f"{self.task.about}: {self.end.message}"

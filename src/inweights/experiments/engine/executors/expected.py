@@ -49,8 +49,8 @@ def by_updates(tasks: Sequence[Task]) -> list[Expected]:
         tasks: The tasks.
 
     Returns:
-        For each task the number of its updates. Tasks have the same kind if they train
-        the same model or compute the same function.
+        For each task the number of its updates, as ``seconds`` that are not measured,
+        and the kind of :func:`kind_of`.
     """
     return [Expected(kind_of(task), float(task.steps)) for task in tasks]
 
@@ -60,6 +60,9 @@ def kind_of(task: Task) -> Hashable:
 
     Args:
         task: The task.
+
+    Returns:
+        The config of the model as text, or the name of a computation's table.
     """
     if isinstance(task, LearnTask):
         return repr(task.runs[0].trial.model)
@@ -124,11 +127,11 @@ class ExpectedTime:
         self._parts[name] = _Part(kind, seconds, measured)
 
     def split(self, name: str, parts: Sequence[str]) -> None:
-        """Replace a task by parts that start from the beginning.
+        """Replace a task by parts that take equally long and start from the beginning.
 
         Args:
             name: Name of the task.
-            parts: Names of the parts, which take equally long.
+            parts: Names of the parts.
         """
         whole = self._parts.pop(name)
         for part in parts:
@@ -139,7 +142,7 @@ class ExpectedTime:
         """Remove a task from the work.
 
         Args:
-            name: Name of the task.
+            name: Name of the task; without effect if there is none of this name.
         """
         self._parts.pop(name, None)
 
@@ -169,13 +172,21 @@ class ExpectedTime:
 
     @property
     def seconds(self) -> float:
-        """Expected seconds of all tasks together, whether done or not, after correction."""
+        """Expected seconds of all tasks together, whether done or not, after correction.
+
+        They are in the unit of :meth:`add` until a task has run for long enough to be
+        measured.
+        """
         by_kind = self._factors()
         return sum(self._whole(part, by_kind) for part in self._parts.values())
 
     @property
     def correction(self) -> float | None:
-        """Factor by which all tasks take longer than expected; ``None`` if it is unknown."""
+        """Factor by which all tasks together take longer than expected.
+
+        It is ``None`` unless there are tasks and the expected seconds of all of them
+        were measured on this machine.
+        """
         parts = self._parts.values()
         if not parts or not all(part.in_seconds for part in parts):
             return None
@@ -186,7 +197,9 @@ class ExpectedTime:
     def left(self) -> float | None:
         """Expected seconds until all tasks are done, with as many parallel tasks as so far.
 
-        It is ``None`` until a task has run for long enough to be measured.
+        It is ``None`` until a task has run for long enough to be measured: half a second
+        (:data:`LEAST`), or 10 (:data:`ENOUGH`) while less than a twentieth of it is
+        done.
         """
         parts = self._parts.values()
         spent = sum(part.spent for part in parts)

@@ -3,12 +3,7 @@
 An :class:`Executor` tries tasks and reports to the schedule how each attempt ended. It
 returns no tables, since every task stores its own, and makes no decisions, which are
 left to the schedule. :mod:`~.ray` and :mod:`~.torchrun` contain the executors for Ray
-and torchrun.
-
-This module is also the program of a worker process: ``python -m
-inweights.experiments.engine.executors.processes``. The program reads one line of JSON
-with the job, then one line per task, and writes lines of JSON: the number of updates
-done, and how the attempt ended. It ends when its input or its parent process ends.
+and torchrun, and :mod:`~.worker` is the program of the processes.
 """
 
 from __future__ import annotations
@@ -19,17 +14,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from inweights.errors import InweightsError
 from inweights.experiments.engine.executors.endings import End
 from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.executors.worker import say
 from inweights.experiments.engine.job import Job
 from inweights.experiments.engine.serialization import to_wire
 from inweights.experiments.engine.tasks import Task
@@ -45,15 +40,10 @@ __all__ = [
     "Leased",
     "Processes",
     "SameProcess",
-    "throttled",
 ]
 
 #: Seconds between two looks for a task where none waits.
 PAUSE = 0.1
-#: Seconds between two reports of a process, and between two looks whether its parent
-#: lives.
-_EVERY = 0.2
-_LOOK = 0.2
 _Process = subprocess.Popen[str]
 
 
@@ -63,10 +53,15 @@ class Executor(Protocol):
     def run(self, job: Job, schedule: Schedule) -> None:
         """Run tasks until none is left, and report to the schedule how each attempt ended.
 
+        A task that fails is reported, and does not raise an error here.
+
         Args:
             job: Data that all tasks share.
             schedule: Source of the tasks, which receives reports of progress and
                 endings.
+
+        Raises:
+            WriteError: A task could not store its tables; nothing more is run.
         """
         ...
 
@@ -89,6 +84,10 @@ class SameProcess:
             job: Data that all tasks share.
             schedule: Source of the tasks, which receives reports of progress and
                 endings.
+
+        Raises:
+            WriteError: A task could not store its tables; nothing more is run.
+            ConfigError: The store of the job cannot be opened.
         """
         from inweights.experiments.engine.attempts.task import attempt
         from inweights.training.steps.machine import use_threads
@@ -122,6 +121,10 @@ class Processes:
             job: Data that all tasks share.
             schedule: Source of the tasks, which receives reports of progress and
                 endings.
+
+        Raises:
+            WriteError: A task could not store its tables; the processes are stopped.
+            OSError: A process cannot be started.
         """
         pool = _WorkerPool(job, schedule)
         try:
@@ -154,6 +157,10 @@ class Leased:
             job: Data that all tasks share.
             schedule: Source of the tasks, which receives reports of progress and
                 endings.
+
+        Raises:
+            WriteError: A task could not store its tables; nothing more is run. Other
+                errors of :attr:`executor` are passed on, too.
         """
         try:
             self.executor.run(job, schedule)
@@ -177,7 +184,7 @@ class _WorkerPool:
         worker = self.idle.pop() if self.idle else self._begin()
         self.busy[worker] = task
         with suppress(OSError):  # a process that is gone says its last line, too
-            _say(worker.stdin, to_wire(task))
+            say(worker.stdin, to_wire(task))
 
     def hear(self, worker: _Process, line: str) -> None:
         """Handle a line from a process; an empty line means that the process has ended."""
@@ -209,7 +216,7 @@ class _WorkerPool:
             sys.executable,
             "-P",
             "-m",
-            "inweights.experiments.engine.executors.processes",
+            "inweights.experiments.engine.executors.worker",
             str(os.getpid()),
         ]
         environment = os.environ | {
@@ -224,7 +231,7 @@ class _WorkerPool:
         )
         threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
         with suppress(OSError):
-            _say(worker.stdin, msgspec.to_builtins(self.job))
+            say(worker.stdin, msgspec.to_builtins(self.job))
         return worker
 
     def _listen(self, worker: _Process) -> None:
@@ -241,56 +248,3 @@ def _end(worker: _Process) -> None:
     for pipe in filter(None, (worker.stdin, worker.stdout)):
         with suppress(OSError):
             pipe.close()
-
-
-def _say(to: IO[str] | None, value: Any) -> None:
-    """Write a value as a line of JSON."""
-    assert to is not None
-    to.write(msgspec.json.encode(value).decode() + "\n")
-    to.flush()
-
-
-def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
-    """Return a function that passes on its calls to another at most once in some seconds.
-
-    Args:
-        report: Function that takes the number of updates done.
-        seconds: Least time between two calls of it, in seconds.
-    """
-    told = time.monotonic()
-
-    def passed(step: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > seconds:
-            told = time.monotonic()
-            report(step)
-
-    return passed
-
-
-def main() -> None:
-    """Run the tasks that arrive on standard input, and answer on standard output."""
-    # Elsewhere a process keeps its parent's number, and may have another.
-    if os.name == "posix":
-        threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
-    from inweights.experiments.engine.attempts.task import attempt_sent
-
-    answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
-    job = msgspec.json.decode(sys.stdin.readline(), type=Job)
-    with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops, or is gone
-        for line in sys.stdin:
-            end = attempt_sent(
-                job, line, throttled(lambda step: _say(answers, step), _EVERY)
-            )
-            _say(answers, end)
-
-
-def _follow(parent: int) -> None:
-    """End this process when its parent has ended, even in the middle of a task."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK)
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    main()

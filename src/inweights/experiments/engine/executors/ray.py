@@ -21,11 +21,9 @@ import msgspec
 from inweights.errors import RunError
 from inweights.experiments.engine.attempts.task import attempt_sent
 from inweights.experiments.engine.executors.endings import End
-from inweights.experiments.engine.executors.processes import (
-    PAUSE,
-    throttled,
-)
+from inweights.experiments.engine.executors.processes import PAUSE
 from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.executors.worker import throttled
 from inweights.experiments.engine.job import Job
 from inweights.experiments.engine.serialization import to_wire
 from inweights.experiments.engine.tasks import Task
@@ -60,11 +58,13 @@ class Ray:
     """Executor that runs tasks on a Ray cluster, as many at a time as fit.
 
     Attributes:
-        address: Address ``HOST:PORT`` of Ray's client server. By default the cluster of
-            ``$RAY_ADDRESS``, or a cluster that this process starts on this machine.
+        address: Address ``HOST:PORT`` of Ray's client server. By default (empty) the
+            cluster of ``$RAY_ADDRESS``, or a cluster that this process starts on this
+            machine.
         jobs: Number of processes of a cluster that this process starts; on other
             clusters the number of their CPUs decides.
-        gpus: Share of a GPU that each task requests, if the models are on a GPU.
+        gpus: Number of GPUs that each task requests, if the models are not on the CPU;
+            by default 1. With 0.5, two tasks share one.
     """
 
     address: str = ""
@@ -80,7 +80,9 @@ class Ray:
                 endings.
 
         Raises:
+            ConfigError: The package ``ray`` is not installed.
             RunError: No cluster responds.
+            WriteError: A task could not store its tables; the running ones are stopped.
         """
         ray = optional("cluster", "running on a cluster")
         address = (
@@ -126,8 +128,9 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 def bare() -> Iterator[None]:
     """Return a context manager within which Ray starts only what tasks need, and may be slow.
 
-    Ray has no settings for this, so some of its methods are replaced. Methods that a
-    version of Ray does not have are skipped.
+    Within the block, Ray waits up to two minutes for its own node to start. It has no
+    settings for this, so some of its methods are replaced. Methods that a version of
+    Ray does not have are skipped.
     """
     from ray._private import node, services
 

@@ -33,7 +33,7 @@ from inweights.experiments.engine.executors.expected import (
     ExpectedTime,
     by_updates,
 )
-from inweights.experiments.engine.tasks import LearnTask, Task
+from inweights.experiments.engine.tasks import Task, halves
 from inweights.support.progress import Activity, Progress, plural
 
 #: How often a task is begun whose process is killed each time at the same place.
@@ -65,9 +65,9 @@ class BusyTasks(NamedTuple):
     """When a task on which another process works is checked again.
 
     Attributes:
-        seconds: Seconds until it is checked.
+        seconds: Seconds until it is checked, by default :data:`BUSY` (0.5).
         free: Function of a task's key that returns whether no other process works on
-            it.
+            it; by default every task is tried again after these seconds.
     """
 
     seconds: float = BUSY
@@ -135,7 +135,11 @@ class Schedule:
         self._add(tasks)
 
     def take(self) -> Task | None:
-        """Return the next task; ``None`` if no task is waiting at this moment."""
+        """Return the next task; ``None`` if no task is waiting at this moment.
+
+        After ``None`` there may still be tasks that run or are tried again later; work
+        ends when :attr:`left` is 0.
+        """
         while (task := self._next()) is None and self._more is not None:
             block = next(self._more, None)
             if block is None:
@@ -173,7 +177,7 @@ class Schedule:
             self._time.add(task.key, **one._asdict())
 
     def report(self, task: Task, step: int) -> None:
-        """Record how many updates of a task are done.
+        """Record how many updates of a task are done, and pass it to the progress display.
 
         Args:
             task: The task.
@@ -188,7 +192,8 @@ class Schedule:
 
         Args:
             task: The task.
-            end: How the attempt ended.
+            end: How the attempt ended, with the log messages of the task, which are
+                logged here.
 
         Raises:
             WriteError: The task could not store its tables.
@@ -232,7 +237,8 @@ class Schedule:
 
         Raises:
             InweightsError: Some tasks failed. The class is that of their errors if all
-                have the same, otherwise ``RunError``.
+                have the same class of the library, otherwise ``RunError``. The message
+                describes at most five of the tasks; if no task is done, only the first.
         """
         if not self.failures:
             return
@@ -282,14 +288,3 @@ class Schedule:
             self._left = self._time.left
             self._correction = self._time.correction
         return Activity(task.title, left=self._left, correction=self._correction)
-
-
-def halves(task: Task) -> list[Task]:
-    """Return a task with several runs as two tasks, or a list with any other task alone.
-
-    The numbers of a run do not depend on the runs with which it is trained.
-    """
-    if not isinstance(task, LearnTask) or len(task.runs) < 2:
-        return [task]
-    middle = len(task.runs) // 2
-    return [task.part(range(middle)), task.part(range(middle, len(task.runs)))]

@@ -44,6 +44,10 @@ class Leader:
 
     Args:
         shards: The ranks among which a training divides its work.
+
+    Attributes:
+        apart: Whether a training is running or ended with an error, so that the ranks
+            may be at different steps.
     """
 
     def __init__(self, shards: Shards) -> None:
@@ -58,6 +62,9 @@ class Leader:
             job: Data that all tasks share.
             schedule: Source of the tasks, which receives reports of progress and
                 endings.
+
+        Raises:
+            WriteError: A task could not store its tables; nothing more is run.
         """
         self._job = job
         SameProcess(self.training).run(job, schedule)
@@ -94,7 +101,10 @@ _leader: Leader | None = None
 
 
 def leader() -> Leader | None:
-    """Return the executor of the first rank, if this process is it; otherwise ``None``."""
+    """Return the executor of the first rank if this process is that rank; otherwise ``None``.
+
+    It is ``None`` also outside the block of :func:`joined`.
+    """
     return _leader
 
 
@@ -104,7 +114,11 @@ def joined() -> Iterator[bool]:
 
     Yields:
         Whether this process is the first rank. In the other ranks the block begins when
-        the first rank has left it.
+        the first rank has left it; until then they take part in its trainings.
+
+    Raises:
+        ValueError: The environment variables that torchrun sets are missing.
+        RuntimeError: The processes cannot be connected.
     """
     global _leader  # noqa: PLW0603  # there is one set of ranks in a process, as in torch
     nccl = torch.cuda.is_available() and dist.is_nccl_available()
