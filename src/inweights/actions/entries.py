@@ -17,7 +17,7 @@ import msgspec
 import polars as pl
 
 from inweights.actions.finished import find
-from inweights.actions.ledger.results import stored_root
+from inweights.actions.ledger.lines import stored_root
 from inweights.actions.making import run
 from inweights.config import apply_overrides, as_overrides, decode, to_plain
 from inweights.errors import ConfigError, DataError

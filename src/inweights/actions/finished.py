@@ -15,8 +15,8 @@ from urllib.parse import unquote
 
 from msgspec.structs import replace
 
-from inweights.actions.ledger.lines import LEDGER
-from inweights.actions.ledger.results import board, stated, stored_root
+from inweights.actions.ledger.lines import LEDGER, stored_root
+from inweights.actions.ledger.results import board, stated
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.verdict import unjudged

@@ -41,8 +41,9 @@ class Board(Carded):
     """Results table: every claim with its verdict, and the scores on which it is based.
 
     Attributes:
-        scale: Scale of the runs.
-        claims: The claims in force, with their verdicts.
+        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
+        claims: The claims in force, with their verdicts, by recipe in the order in
+            which the recipes were first stated.
         withdrawn: The lines of the ledger that withdrew claims.
         ledger_lines: All lines of the ledger.
         scores: Table of scores: one row per claim, version, case and seed, as
@@ -112,8 +113,9 @@ class Board(Carded):
 
     @property
     def false_at_most(self) -> float:
-        """Largest expected number of wrong verdicts among the papers' claims.
+        """Largest expected number of wrong verdicts among the papers' claims on the board.
 
+        Checks, exact scores and undecided claims are not counted.
         An interval misses the true value on each side with half of its error
         probability; each further interim analysis adds half of the first one's.
         """
@@ -137,12 +139,17 @@ def read_board(
     Args:
         results: Folder of the results.
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        only: Names of recipes; ``None`` for all.
-        more: Rows of scores that are used in addition to those in the folder; by
-            default none.
+        only: Full names of recipes; ``None`` for all.
+        more: Rows of scores that are used in addition to those in the folder, as
+            mappings from column to value; by default none.
+
+    Returns:
+        The board. It is empty if the folder has no ledger, or the ledger has no claim
+        at this scale.
 
     Raises:
         DataError: Ledger or scores are damaged.
+        OSError: The ledger cannot be read.
     """
     ledger = read_ledger(results / LEDGER)
     scores = with_rows(read_scores(results), more)
@@ -234,6 +241,10 @@ def called_now(verdict: str, claim: ClaimResult) -> str:
     Args:
         verdict: The verdict in the ledger.
         claim: The claim to which it belongs.
+
+    Returns:
+        ``not seen in a substitute`` for a claim that is tested in a substitute and was
+        called ``not reproduced``; otherwise the same verdict.
     """
     if claim.protocol == "substitute":
         return IN_A_SUBSTITUTE.get(verdict, verdict)
@@ -241,11 +252,15 @@ def called_now(verdict: str, claim: ClaimResult) -> str:
 
 
 def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
-    """Return one line per verdict that the ledger does not contain yet.
+    """Return one line per verdict that the ledger does not contain yet; nothing is written.
 
     Args:
         board: The results table.
         date: Today's date, as ``2026-11-27``.
+
+    Returns:
+        A line for each claim whose verdict, number of seeds or closeness to the
+        published number differs from the last verdict on its version.
     """
     lines = []
     for claim in board.claims:

@@ -87,6 +87,13 @@ def code_hash(recipe: Recipe) -> str:
     recipe's package (:func:`~inweights.support.keys.called_code.hash_of_calls`), which
     for the library's recipes is ``inweights.recipes``. Scores are covered by
     :func:`hashes`.
+
+    Args:
+        recipe: The recipe.
+
+    Returns:
+        16 hexadecimal digits; empty if the recipe has no ``derive``, or its source is
+        not available.
     """
     if recipe.derive is None:
         return ""
@@ -99,7 +106,17 @@ def code_hash(recipe: Recipe) -> str:
 
 
 def judged_values(claim: Claim) -> list[object]:
-    """Return everything that determines the number and verdict of a claim, as plain values."""
+    """Return everything that determines the number and verdict of a claim, as plain values.
+
+    Args:
+        claim: The claim.
+
+    Returns:
+        Of the score: table, column, pairs of the values that select its rows and those
+        that it subtracts, the columns of its cases, bounds, and whether it is exact. Of
+        the target: its lower and upper end. The last value is the rule by which the
+        claim is judged.
+    """
     score = claim.score
     target = claim.target
     rows = [_as_read_back(part) for part in (score.where, score.minus)]

@@ -47,7 +47,7 @@ class Entry:
 
     @property
     def version(self) -> int:
-        """Number of the claim's latest version; 0 if there is none."""
+        """Largest version number in the claim's lines; 0 if no line has a version."""
         return max((getattr(line, "version", 0) for line in self.lines), default=0)
 
     @property
@@ -105,12 +105,13 @@ class Ledger:
     """All lines of a ledger, also grouped by claim.
 
     Args:
-        lines: The lines, the oldest first.
-        last: Hash of the last line in the file; "" without any.
+        lines: The lines, the oldest first; by default none.
+        last: Hash of the last line in the file; empty, the default, if there are no
+            lines.
 
     Attributes:
-        lines: The lines.
-        entries: Entries by the claim's name and scale.
+        lines: The lines, the oldest first.
+        entries: Entries by the claim's id and scale, separated by a space.
         last: Hash of the last line in the file; empty if there are no lines.
     """
 
@@ -126,6 +127,9 @@ class Ledger:
         Args:
             name: Id of the claim.
             scale: Scale at which it is judged: ``smoke``, ``cpu`` or ``paper``.
+
+        Returns:
+            The entry. An empty one is not part of the ledger.
         """
         return self.entries.get(f"{name} {scale}", Entry())
 
@@ -142,7 +146,7 @@ class Ledger:
 
     @property
     def statements(self) -> list[Stated]:
-        """All lines that state a claim."""
+        """All lines that state a claim, at any scale, the oldest first."""
         return [line for line in self.lines if isinstance(line, Stated)]
 
     @property
@@ -154,12 +158,13 @@ class Ledger:
         """Append lines to the ledger and to its file.
 
         Args:
-            path: The file of the ledger.
-            lines: The lines.
+            path: The file of the ledger, from which it was read. It is made if needed.
+            lines: The lines; nothing is written if there are none.
 
         Raises:
-            DataError: The file has changed since it was read.
-            OSError: The file cannot be written.
+            DataError: The last line of the file is not the one that this ledger read or
+                wrote last.
+            OSError: The file cannot be read or written.
         """
         if not lines:
             return
@@ -205,7 +210,9 @@ def read_ledger(path: Path) -> Ledger:
         statement, its present words and its last verdict.
 
     Raises:
-        DataError: The file is not a ledger, or a line was changed or removed.
+        DataError: The file is not a ledger, or a line was changed or removed. If the
+            last line was removed, no error is raised, since no hash depends on it.
+        OSError: The file cannot be read.
     """
     if not path.exists():
         return Ledger()
@@ -217,14 +224,15 @@ def ledger_of(content: bytes, where: str) -> Ledger:
     """Parse the content of a ledger's file and check its chain of hashes.
 
     Args:
-        content: Content of the file.
+        content: Content of the file, as bytes: one JSON object per line.
         where: Name of the file in error messages.
 
     Returns:
         The ledger, as :func:`read_ledger` returns it.
 
     Raises:
-        DataError: The content is not a ledger, or a line was changed or removed.
+        DataError: The content is not a ledger, or a line before the last one was
+            changed or removed.
     """
     lines: list[Line] = []
     last = ""

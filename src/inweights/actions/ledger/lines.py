@@ -1,7 +1,11 @@
 """Define the lines of the ledger: a claim is stated, reworded, corrected, judged or withdrawn.
 
+:func:`results_root` and :func:`stored_root` return the folder of the ledger;
 :mod:`~.ledger` reads and adds lines.
 """
+
+import os
+from pathlib import Path
 
 import msgspec
 
@@ -19,6 +23,31 @@ BY_MEAN = "by the interval of the mean, on other seeds"
 STATED_AS = "stated as"
 
 
+def results_root() -> Path:
+    """Return the folder to which results are written: ``$INWEIGHTS_RESULTS``, or ``results``.
+
+    The latter is in the working folder. The folder need not exist.
+    """
+    return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
+
+
+def stored_root() -> Path:
+    """Return the folder from which results are read, which need not exist.
+
+    Returns:
+        ``$INWEIGHTS_RESULTS``, if that is set. Otherwise the first folder with a ledger
+        among ``results`` in the working folder, the one in the installed package, and
+        the one of the checkout from which the library runs; or else ``results``.
+    """
+    own = results_root()
+    package = Path(__file__).parents[2]
+    if "INWEIGHTS_RESULTS" in os.environ:
+        return own
+    # A wheel has them within the package, a checkout beside its folder src.
+    places = (own, package / "results", package.parents[1] / "results")
+    return next((place for place in places if (place / LEDGER).exists()), own)
+
+
 class _Line(
     msgspec.Struct,
     frozen=True,
@@ -33,7 +62,7 @@ class _Line(
 
     @property
     def key(self) -> str:
-        """The claim's id and scale; empty for a line about all claims."""
+        """The claim's id and scale, separated by a space; empty for a line about all claims."""
         claim = getattr(self, "claim", None)
         name = claim.id if claim else getattr(self, "name", "")
         return f"{name} {self.scale}" if name else ""  # type: ignore[attr-defined]
@@ -154,10 +183,11 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
         version: Version of the claim.
         verdict: The verdict.
         seeds: Number of seeds.
-        measured: Median or mean of the seeds' numbers.
-        low: Lower end of its confidence interval.
+        measured: Median or mean of the seeds' numbers; ``None`` without a number.
+        low: Lower end of its confidence interval; ``None`` without an interval.
         high: Upper end of this interval.
-        hits: Number of seeds that meet the target individually.
+        hits: Number of seeds that meet the target individually; ``None`` if they were
+            not counted.
         size: Whether the measured number is close to the published one, for a one-sided
             target: ``close``, ``not close`` or ``undecided``; otherwise empty.
         rounding: Relative tolerance within which a number counted as equal to an end of

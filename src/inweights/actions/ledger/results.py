@@ -7,7 +7,6 @@ if it was stated in the ledger before its run.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Container, Iterator
 from dataclasses import replace
@@ -17,7 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.actions.ledger.ledger import Ledger, read_ledger
-from inweights.actions.ledger.lines import BLOCK, LEDGER, Line
+from inweights.actions.ledger.lines import (
+    BLOCK,
+    LEDGER,
+    Line,
+    results_root,
+    stored_root,
+)
 from inweights.actions.ledger.run_scores import ledger_at, scores_of_runs
 from inweights.errors import ConfigError, unknown_name
 from inweights.experiments.claims.verdict import is_open
@@ -30,22 +35,6 @@ if TYPE_CHECKING:
     from inweights.experiments.grammar.recipe import Recipe
     from inweights.experiments.studies.settle import Kept
     from inweights.support.progress import Progress
-
-
-def results_root() -> Path:
-    """Return the folder to which results are written: ``$INWEIGHTS_RESULTS``, or ``results``."""
-    return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
-
-
-def stored_root() -> Path:
-    """Return the folder from which results are read: :func:`results_root`, or the library's own."""
-    own = results_root()
-    package = Path(__file__).parents[2]
-    if "INWEIGHTS_RESULTS" in os.environ:
-        return own
-    # A wheel has them within the package, a checkout beside its folder src.
-    places = (own, package / "results", package.parents[1] / "results")
-    return next((place for place in places if (place / LEDGER).exists()), own)
 
 
 def board(
@@ -61,8 +50,12 @@ def board(
         only: Part of the names of the recipes; by default all recipes.
         results: Folder of the results; by default :func:`stored_root`.
 
+    Returns:
+        The table, without claims if the ledger states none at this scale.
+
     Raises:
-        ConfigError: ``results`` has no ledger.
+        ConfigError: ``results`` is given and has no ledger, or no recipe's name
+            contains ``only``.
         DataError: Ledger or scores are damaged.
     """
     from inweights.actions.ledger.board import read_board
@@ -98,9 +91,11 @@ def state(
         The lines that were added to the ledger.
 
     Raises:
-        ConfigError: ``anew`` and ``only`` are both given, or a claim of the ledger is
-            no longer in its recipe.
-        DataError: The ledger is damaged, or was changed by another process.
+        ConfigError: ``anew`` and ``only`` are both given, no recipe's name contains
+            ``only``, or a claim of the ledger is no longer in its recipe.
+        DataError: The ledger is damaged, or was changed by another process, or a file
+            that the settings name cannot be read.
+        OSError: The ledger cannot be written.
     """
     from inweights.actions.ledger.stating import state as lines_of
 
@@ -128,7 +123,7 @@ def withdraw(
     """Withdraw a claim, which remains in the results with its last verdict.
 
     Args:
-        claim: Id of the claim.
+        claim: Full id of the claim.
         why: Reason for the withdrawal.
         scale: Scale at which it was judged: ``smoke``, ``cpu`` or ``paper``.
         results: Folder of the results; by default :func:`results_root`.
@@ -137,8 +132,9 @@ def withdraw(
         The line that was added to the ledger.
 
     Raises:
-        ConfigError: The ledger has no such claim, or no reason is given.
+        ConfigError: The ledger has no such claim in force, or no reason is given.
         DataError: The ledger is damaged, or was changed by another process.
+        OSError: The ledger cannot be written.
     """
     from inweights.actions.ledger.stating import withdraw as line_of
 
@@ -183,14 +179,19 @@ def history(
 
 
 def stated(recipe: Recipe, scale: str) -> Recipe:
-    """Return a recipe with the seeds and the versions of claims from the stored ledger, if any.
+    """Return a recipe with the seeds and the versions of claims from the ledger, if there is one.
+
+    The ledger is that of :func:`results_root` at the last commit, or as it is without
+    git.
 
     Args:
         recipe: The recipe.
         scale: Scale of the recipe; at ``smoke`` the recipe is returned unchanged.
 
     Raises:
-        DataError: The ledger is damaged.
+        ConfigError: An option of a measure cannot be stored exactly.
+        DataError: The ledger is damaged, or a file that the settings name cannot be
+            read.
     """
     path = results_root() / LEDGER
     if scale == "smoke" or not path.exists():
@@ -223,10 +224,11 @@ def record(
         Number of new scores.
 
     Raises:
-        DataError: The ledger or the scores are damaged, or were changed by another
-            process.
-        ConfigError: No recipe's name contains ``only``; the message suggests similar
-            names.
+        DataError: The ledger or the scores are damaged, the ledger was changed by
+            another process, or the tables of a run do not fit a claim's score.
+        ConfigError: The folder of results has no ledger, or no recipe's name contains
+            ``only``; the message suggests similar names.
+        OSError: A file cannot be written.
     """
     from inweights.actions.ledger.board import verdict_lines
     from inweights.actions.ledger.scores import add_scores
@@ -257,8 +259,12 @@ def open_parts(
         runs: Folder of all runs; by default the usual one.
         results: Folder of the results.
 
+    Yields:
+        The recipe, with the first seed of the block, and a function that takes no
+        argument and returns the results of its open claims on this block.
+
     Raises:
-        ConfigError: ``results`` has no ledger.
+        ConfigError: ``results`` has no ledger, or no recipe's name contains ``only``.
         DataError: Ledger or scores are damaged.
     """
     from inweights.actions.ledger.board import read_board

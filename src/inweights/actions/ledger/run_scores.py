@@ -37,8 +37,10 @@ def scores_of_runs(
         :func:`~inweights.actions.ledger.scores.rows_of` makes them.
 
     Raises:
-        DataError: A table of a run lacks a column of a claim's score, or no row has the
-            values that the score selects.
+        DataError: A table of a run lacks a column of a claim's score, no row has the
+            values that the score selects, a file that the settings name cannot be read,
+            or the ledger at the commit of a run is damaged.
+        FolderError: The folder of runs cannot be read.
     """
     from inweights.actions.ledger.scores import rows_of
     from inweights.actions.ledger.stating import on_its_block
@@ -115,9 +117,11 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
 def ledger_at(commit: str, path: Path) -> Ledger | None:
     """Return the ledger as of a commit; ``None`` if the commit does not contain it.
 
+    ``None`` is also returned without git, and outside a repository.
+
     Args:
-        commit: Hash of the commit.
-        path: The file of the ledger.
+        commit: Hash of the commit (7 to 64 hexadecimal digits), or ``HEAD``.
+        path: The file of the ledger, in the working tree.
 
     Raises:
         DataError: The ledger of that commit is damaged.

@@ -39,6 +39,9 @@ _KEY = ["claim", "scale", "version", "case", "seed"]
 def read_scores(results: Path) -> pl.DataFrame:
     """Read all scores of a folder of results; no rows if there are none.
 
+    Args:
+        results: Folder of the results; the files are ``scores/<paper>.parquet`` in it.
+
     Returns:
         One row per ``claim``, ``scale``, ``version``, ``case`` and ``seed``:
         ``number``, or ``why`` there is none, and the ``environment`` (machine and
@@ -67,10 +70,11 @@ def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.Dat
 
     Args:
         scores: A table of scores, as :func:`read_scores` returns it.
-        rows: Further rows, as mappings from column to value.
+        rows: Further rows, as mappings from the columns of :data:`SCHEMA` to values.
 
     Returns:
-        The table with the new rows at its end.
+        The table with the new rows at its end. A row whose claim, scale, version, case
+        and seed are already in the table is left out.
     """
     new = pl.DataFrame(list(rows), schema=SCHEMA)
     return pl.concat([scores, new]).unique(_KEY, keep="first", maintain_order=True)
@@ -88,6 +92,7 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
     Raises:
         DataError: A file is damaged.
+        OSError: A file cannot be written.
     """
     new = pl.DataFrame(list(rows), schema=SCHEMA)
     added = 0
@@ -156,7 +161,9 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
         stated: The line that states the claim.
 
     Returns:
-        Numbers by case and seed. If there are none, its ``why`` gives the reason.
+        Numbers by case and seed. There are none, and ``why`` gives the reason, if a row
+        of this version contains a reason instead of a number, or if there are no rows
+        (``no scores yet``). The seeds of an exact score need not be consecutive.
     """
     rows = scores.filter(
         pl.col("claim") == stated.claim.id,

@@ -25,14 +25,15 @@ AGREEING, AGAINST, BOTH, OPEN = KINDS
 def by_sentence(claims: Iterable[ClaimResult]) -> list[list[ClaimResult]]:
     """Group the claims of papers by the sentence that they quote.
 
-    A quote that is part of another one belongs to the same sentence. Checks and claims
-    without a quote are left out.
+    A quote that is part of another one from the same paper belongs to the same
+    sentence. Left out are claims of this library (whose source is ``ours``), checks,
+    which hold by construction, and claims without a quote.
 
     Args:
         claims: Claims with their verdicts.
 
     Returns:
-        One list of claims per sentence.
+        One list of claims per sentence, in the order of their first claims.
     """
     groups: dict[tuple[str, str], list[ClaimResult]] = {}
     for claim in claims:
@@ -57,13 +58,19 @@ def tally_sentences(claims: Iterable[ClaimResult]) -> Counter[str]:
         claims: Claims with their verdicts.
 
     Returns:
-        Number of sentences by joint result.
+        Number of sentences by joint result: ``agree`` (a claim is ``reproduced`` or
+        ``consistent``, and none is ``not reproduced`` or ``not seen in a substitute``),
+        ``do not`` (the other way round), ``have verdicts of both kinds (⇄)``, or ``have
+        none that is decided``. A result that does not occur is left out.
     """
     return Counter(map(_together, by_sentence(claims)))
 
 
 def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
     """Return for each claim those claims on the same sentence that have the opposite verdict.
+
+    ``reproduced`` and ``consistent`` are opposite to ``not reproduced`` and ``not seen
+    in a substitute``.
 
     Args:
         claims: Claims with their verdicts.

@@ -46,7 +46,16 @@ def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
 
 
 def tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
-    """Return the claims that are tested together: claims of papers that have a verdict."""
+    """Return the claims that are tested together: decided claims of papers.
+
+    Args:
+        claims: Claims with their verdicts.
+
+    Returns:
+        The claims that have a p value and whose source is not ``ours``, without checks,
+        which hold by construction. Undecided claims, and claims whose score does not
+        depend on seeds, have no p value.
+    """
     return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
 
 
@@ -60,10 +69,11 @@ def least_alpha(
 
     Args:
         claim: The claim.
-        numbers: Its numbers.
-        reproduced: True for the verdict ``reproduced``, False for ``not reproduced``.
-        rounding: Tolerance at the edge of the target, as a fraction of the size of a
-            number.
+        numbers: The claim's numbers, with at least one case.
+        reproduced: True for the verdicts ``reproduced`` and ``consistent``, False for
+            ``not reproduced`` and ``not seen in a substitute``.
+        rounding: Tolerance at the ends of the target, as a fraction of the size of a
+            number; by default that of new verdicts.
 
     Returns:
         A p value, from 0 to 1.

@@ -44,6 +44,11 @@ def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> boo
         code: Function that returns the hash of its recipe's code (:func:`code_hash`),
             called only for claims that were stated with such a hash, from 27 November
             2026 on.
+
+    Returns:
+        Whether both hashes, the claim's source and protocol, the published number, the
+        range of numbers close to it, and whether the claim is a check, are those of the
+        ledger. The words of the claim may differ. False for a withdrawn claim.
     """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
         return False
@@ -76,6 +81,9 @@ def corrected_from(
         code: Function that returns the hash of its recipe's code.
         computed: Function that returns the protocols determined from the settings, by
             id.
+
+    Returns:
+        The former protocol: ``exact``, ``scaled`` or ``substitute``.
     """
     before = entry.claim.protocol if entry.claim else None
     if before is None or claim.protocol is None:
@@ -96,7 +104,7 @@ def _once(recipe: Recipe) -> Callable[[], str]:
 def state(
     recipes: Iterable[Recipe], scale: str, ledger: Ledger, date: str, anew: str = ""
 ) -> list[Line]:
-    """Return the lines that the ledger needs for the claims of some recipes.
+    """Return the lines that the ledger needs for the claims of some recipes; none is written.
 
     All claims that are stated together share one block of seeds on which no claim was
     stated before, so that nobody has seen a number of these seeds.
@@ -111,8 +119,15 @@ def state(
             rule are unchanged; by default no claim is. It is for a change of the whole
             library.
 
+    Returns:
+        Lines that state new and changed claims, correct a protocol or reword a claim;
+        first a line with the reason, if ``anew`` is given. Recipes without the scale
+        are skipped.
+
     Raises:
-        ConfigError: A claim of the ledger is no longer in its recipe.
+        ConfigError: A claim of the ledger is no longer in its recipe, or an option of a
+            measure cannot be stored exactly.
+        DataError: A file that the settings name cannot be read.
     """
     block = ledger.next_block
     lines: list[Line] = []
@@ -170,8 +185,13 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
         ledger: The ledger.
         date: Today's date, as ``2026-11-27``.
 
+    Returns:
+        The line, with the version, words and last verdict of the claim (``not judged``
+        if there is none). It is not written.
+
     Raises:
-        ConfigError: The ledger has no such claim, or no reason is given.
+        ConfigError: The ledger has no such claim at this scale, the claim was already
+            withdrawn, or no reason is given.
     """
     standing = {
         one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn
@@ -205,6 +225,10 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
         recipe: The recipe.
         scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
         ledger: The ledger.
+
+    Raises:
+        ConfigError: An option of a measure cannot be stored exactly.
+        DataError: A file that the settings name cannot be read.
     """
     entries = [(claim, ledger.entry(claim.id, scale)) for claim in recipe.claims]
     if scale not in recipe.scales or not any(entry.stated for _, entry in entries):

@@ -29,11 +29,14 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
         says: The claim, as a sentence; by default it is made of column and target.
 
     Returns:
-        The claim with its verdict and numbers.
+        The claim with its verdict and numbers. With fewer than 8 seeds, or without a
+        number, it is ``not judged``, and ``why`` states the reason.
 
     Raises:
-        ConfigError: ``judged`` is not a score with a target.
-        DataError: The table has no such column, or no such rows.
+        ConfigError: ``judged`` is not a score with a target, or the target begins at
+            the largest possible value of the score or ends at the smallest.
+        DataError: The table has no such column, the column contains no numbers, or no
+            row has the values that the score selects.
 
     Example:
         >>> import polars as pl
@@ -60,18 +63,23 @@ def add_seeds_until_decided(
 
     Args:
         sweep: Function that returns the table for a number of ``seeds``, such as
-            ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``.
+            ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``. It
+            is called with the keyword ``seeds``, and its errors are not caught.
         *judged: Scores with their targets, as for :func:`claim`.
-        seeds: Number of seeds of the first analysis; it is increased if a verdict needs
-            more.
-        most: Largest number of seeds, after which a claim is left undecided.
+        seeds: Number of seeds of the first analysis, by default 8; it is increased if a
+            verdict needs more.
+        most: Largest number of seeds, by default 512, after which a claim is left
+            undecided.
 
     Returns:
-        Two values: the table of all seeds, and the result of each claim.
+        Two values: the table of all seeds, and the results of the claims, in the order
+        in which they were given.
 
     Raises:
-        ConfigError: No claim is given, or ``most`` is smaller than the number of seeds
-            that a verdict needs.
+        ConfigError: No claim is given, an argument is not a score with a target, a
+            target begins at the largest possible value of its score or ends at the
+            smallest, or ``most`` is smaller than the number of seeds that a verdict
+            needs.
         DataError: A table, a column or a value that a claim needs is missing.
 
     Example:

@@ -69,19 +69,22 @@ def write_plan(
         seeds: Root seeds.
         place: Folder or address of the plan, which must not contain a plan yet.
         version: The recipe's version, which is part of the key of every run.
-        store: Store of the results; empty for a folder below the plan.
+        store: Folder or address of the store of the results, whose tables are not made
+            again; empty, the default, for the folder ``store`` below the plan.
         plugins: Names of modules that workers import first; by default none.
-        collect: Words of the command that reads the results when they are complete; by
-            default none.
+        collect: Words of the command that reads the results when they are complete, for
+            messages; by default none.
 
     Returns:
-        The written plan, to be passed to :func:`work`.
+        The written plan, to be passed to :func:`work`. It has no tasks if all results
+        are stored already.
 
     Raises:
-        ConfigError: The place already contains a plan, is an address that is not valid
-            or whose optional package is not installed, or a task names an object that
-            workers cannot import.
-        FolderError: The store's folder is a symbolic link.
+        ConfigError: The place already contains a plan; the place or the store is an
+            address that is not valid or whose optional package is not installed; a task
+            names an object that workers cannot import; or an option of a measure cannot
+            be stored exactly.
+        FolderError: A link is below the plan's folder or in the store.
         WriteError: The plan cannot be written.
     """
     place = place.rstrip("/")
@@ -137,7 +140,9 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
         raising an error here; its error is in ``failures``.
 
     Raises:
-        ConfigError: The plan was written with another version of the library.
+        ConfigError: The plan was written with another version of the library, or a task
+            names an object that belongs neither to the library nor to a plugin.
+        FolderError: A file of the plan is missing or damaged.
         WriteError: Results cannot be stored.
     """
     execution = execution or ExecutionOptions()

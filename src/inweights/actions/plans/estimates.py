@@ -67,8 +67,8 @@ def forecast(
         seeds: Number of seeds, or a list of root seeds, as for :func:`run`.
         overrides: Changed settings, as for :func:`run`.
         runs: Folder of all runs, as for :func:`run`.
-        progress: Function that is called with a description of the timed work; ``None``
-            shows nothing.
+        progress: Function that is called with the number of timed parts that are done,
+            their total number, and a description; ``None`` shows nothing.
         **execution: As for :func:`run`; ``fresh`` ignores stored estimates.
 
     Returns:

@@ -41,9 +41,10 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         plugins: Names of modules that workers import first.
         version: Version of the library that wrote the plan, which every worker must
             have.
-        collect: Words of the command that reads the results when they are complete.
+        collect: Words of the command that reads the results when they are complete;
+            empty if there is none.
         parts: Number of files with tasks.
-        labels: Names of the settings in which its trials differ.
+        labels: Names of the settings in which the trials of the plan differ.
     """
 
     store: str
@@ -73,8 +74,8 @@ class Failed(msgspec.Struct, frozen=True):
 
     Attributes:
         title: Description of its task.
-        error: Class of the error.
-        message: Its message.
+        error: Name of the class of the error.
+        message: Message of the error.
     """
 
     title: str
@@ -89,14 +90,15 @@ class Status:
     Attributes:
         tasks: Number of tasks.
         done: Number of tasks whose tables are all stored.
-        held: Number of tasks on which a worker is working, or was until it died less
-            than a lease ago.
+        held: Number of tasks that are neither done nor failed and have a lease: a
+            worker is working on them, or died without another one having taken them
+            over yet.
         failed: Number of tasks whose missing runs have all failed.
         runs: Number of runs and computations with all their tables, and their total
             number.
-        failures: Failed runs and computations, by key.
-        workers: Number of tasks on which each machine is working, by the machine's
-            name.
+        failures: Failed runs and computations without all their tables, by key.
+        workers: Number of leases of each machine, by the machine's name. A worker has
+            one lease for each task on which it is working.
     """
 
     tasks: int
@@ -109,7 +111,7 @@ class Status:
 
     @property
     def waiting(self) -> int:
-        """Number of tasks that are not done and on which no worker is working."""
+        """Number of tasks that are neither done, nor failed, nor held by a worker."""
         return self.tasks - self.done - self.held - self.failed
 
 
@@ -119,7 +121,7 @@ class Planned:
     Args:
         place: Its folder, or its address in an object store.
         lease: Seconds after which a task is taken over if its worker has not renewed
-            the lease.
+            the lease; by default 60.
 
     Attributes:
         place: Folder of the plan, or its address in an object store.
@@ -145,7 +147,13 @@ class Planned:
         self.store = self.job.open_store()
 
     def status(self) -> Status:
-        """Return the progress of the plan, determined from the names of stored results."""
+        """Return the progress of the plan, determined from the names of stored results.
+
+        Raises:
+            FolderError: The index or the record of a failure is damaged, or a link is
+                in the plan or the store.
+            WriteError: An object store denies access or does not respond.
+        """
         index = self.index()
         stored = self.store.listed()
         failures = self.failures()
@@ -175,19 +183,25 @@ class Planned:
         )
 
     def index(self) -> list[Entry]:
-        """Return the index of the plan, with one entry per task."""
+        """Return the index of the plan, with one entry per task, in order of the tasks.
+
+        Raises:
+            FolderError: The index is missing or damaged.
+            WriteError: An object store denies access or does not respond.
+        """
         return self._read(INDEX, list[Entry])
 
     def tasks(self, part: int) -> Iterator[Task]:
         """Read the tasks of one file.
 
         Args:
-            part: Number of the file, from 0.
+            part: Number of the file, from 0 to ``about.parts - 1``.
 
         Raises:
             FolderError: The file is missing or damaged.
             ConfigError: A task names an object that belongs neither to the library nor
                 to a plugin.
+            WriteError: An object store denies access or does not respond.
         """
         name = part_name(part)
         for line in self._content(name).splitlines():
@@ -199,12 +213,22 @@ class Planned:
                 raise self._damaged(name, error) from None
 
     def failures(self) -> dict[str, Failed]:
-        """Return the runs and computations that have failed, by key."""
+        """Return the error of each run and computation that has failed, by its key.
+
+        Raises:
+            FolderError: The record of a failure is damaged, or a link is in the plan.
+            WriteError: An object store denies access or does not respond.
+        """
         owners = sorted(self.failed())
         return {owner: self._read(f"failed/{owner}.json", Failed) for owner in owners}
 
     def failed(self) -> set[str]:
-        """Return the keys of the runs and computations that have failed."""
+        """Return the keys of the runs and computations that have failed.
+
+        Raises:
+            FolderError: A link is in the folder of failures.
+            WriteError: An object store denies access or does not respond.
+        """
         names = self.files.names("failed")
         return {name.rpartition("/")[2].removesuffix(".json") for name in names}
 
@@ -222,7 +246,13 @@ class Planned:
             self.files.write(f"failed/{owner}.json", msgspec.json.encode(about))
 
     def forgive(self) -> None:
-        """Delete the records of failures, so that these tasks are tried again."""
+        """Delete the records of failures, so that these tasks are tried again.
+
+        Raises:
+            FolderError: A link is in the folder of failures.
+            OSError: A record cannot be removed from a folder.
+            WriteError: An object store denies access or does not respond.
+        """
         for name in self.files.names("failed"):
             self.files.remove(name)
 
@@ -250,5 +280,9 @@ class Planned:
 
 
 def part_name(number: int) -> str:
-    """Return the name of the file of tasks with a number."""
+    """Return the name of a file of tasks within the plan, such as ``tasks/00000.jsonl``.
+
+    Args:
+        number: Number of the file, from 0.
+    """
     return f"tasks/{number:05d}.jsonl"

@@ -36,16 +36,17 @@ class Card(Config):
 
     Attributes:
         name: Name of the model, ``<world>/<architecture>``.
-        claim: The sentence that it illustrates.
+        claim: The sentence that the model illustrates.
         world: Config of the world, as :func:`inweights.to_dict` writes it; the world is
             built with seed 0.
         model: Config of the architecture, in the same form.
         learner: Config of the training or of the solver, in the same form.
         seeds: Root seed of each replica.
-        accuracy: Mean accuracy over replicas, by part and role of the statements.
+        accuracy: Mean accuracy over replicas, from 0 to 1, by part (``facts`` or
+            ``queries``) and role of the statements, such as ``facts/first_hop``.
         hop_correlation: For a graph, the rank correlation of cosine and distance in
             hops; otherwise ``None``.
-        bytes: Size of its file in bytes.
+        bytes: Size of the file of weights in bytes.
     """
 
     name: str
@@ -73,14 +74,14 @@ class Stored:
 
     @cached_property
     def world(self) -> World:
-        """The world on which the model was trained."""
+        """The world on which the model was trained, built with seed 0 at first access."""
         built: World = from_dict(self.card.world).build(0)
         return built
 
 
 @cache
 def cards() -> tuple[Card, ...]:
-    """Return the cards of all stored models.
+    """Return the cards of all stored models, one per model, without loading their weights.
 
     Example:
         >>> cards()[0].name
@@ -118,5 +119,10 @@ def load(name: str, device: torch.device | str = "cpu") -> Stored:
 
 
 def weights(name: str) -> Path:
-    """Return the path of a stored model's weights."""
+    """Return the path of a stored model's weights, a safetensors file of the library.
+
+    Args:
+        name: Name of the model, as ``inweights models`` lists it; it is not checked
+            that there is such a model.
+    """
     return WEIGHTS / f"{name.replace('/', '--')}.safetensors"

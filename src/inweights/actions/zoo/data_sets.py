@@ -16,8 +16,8 @@ import msgspec
 import polars as pl
 
 from inweights.actions.configs import from_dict
-from inweights.actions.ledger.lines import LEDGER
-from inweights.actions.ledger.results import board, stored_root
+from inweights.actions.ledger.lines import LEDGER, stored_root
+from inweights.actions.ledger.results import board
 from inweights.actions.zoo import cards, weights
 from inweights.config import load_toml
 from inweights.recipes.papers import papers
@@ -43,10 +43,11 @@ def write_data_sets(out: str | Path) -> list[Path]:
         out: Folder to write, which must not exist yet.
 
     Returns:
-        Paths of the four folders.
+        Paths of the four folders: ``scores``, ``ledger``, ``worlds`` and ``models``.
 
     Raises:
-        DataError: The folder exists or cannot be written.
+        DataError: The folder exists or cannot be written, or the ledger or the scores
+            are damaged.
         ConfigError: There is no ledger, such as in an empty ``$INWEIGHTS_RESULTS``.
     """
     made: dict[str, Callable[[Path], list[DataFile]]] = {

@@ -157,8 +157,7 @@ def export(
             "of them"
         )
     outcome = which.open(run)
-    from inweights.actions.ledger.lines import LEDGER
-    from inweights.actions.ledger.results import stored_root
+    from inweights.actions.ledger.lines import LEDGER, stored_root
     from inweights.report.pages.export import write_export
     from inweights.report.pages.logbook import write_logbook
 
