@@ -16,7 +16,7 @@ WARNED = {
     "experiments/engine/cluster.py": "engine.cluster.Ray",
     "experiments/grammar/differences.py": "grammar.differences",
     "experiments/grammar/figure.py": "films=",
-    "experiments/grammar/recipe.py": "Paper(ours=",
+    "experiments/grammar/paper.py": "Paper(ours=",
 }
 #: Passes warnings on, of names that are in ``renamed``.
 MACHINERY = "support/lazy.py"

@@ -109,7 +109,7 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
         found.append(
             f"Composition varies by seed (standard deviation up to {deviation:.2f} in "
             f"{_conditions(wide, labels)}): {seeds} seeds cannot separate conditions; about "
-            f"{needed} would tell a difference to within {WANTED:g}."
+            f"{needed} would measure a difference to within {WANTED:g}."
         )
     return found
 
@@ -150,8 +150,8 @@ def _of_facts(trials: Sequence[Trial]) -> list[str]:
     own = [trial.world for trial in trials if isinstance(trial.world, Triples)]
     worlds = {world.path: world for world in own if world.kinds == ("composition",)}
     return [
-        f"Of {path} compositions of two facts are asked; its chains of three facts, and other "
-        "kinds, are left out. questions='all' asks them."
+        f"The queries about {path} are compositions of two facts; its chains of three facts, "
+        "and other kinds, are left out. questions='all' includes them."
         for path, world in worlds.items()
         if structs.replace(world, questions="chain").build().queries
     ]

@@ -135,7 +135,7 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
         kind = type(table[held[0]][0]).__name__
         raise DataError(
-            f"{name} returned in '{held[0]}' an object of type {kind}, which no column can hold; "
+            f"{name} returned in '{held[0]}' an object of type {kind}, which a column cannot hold; "
             "return numbers, texts or lists of them"
         )
     if taken := sorted(ours & {*table.columns}):
@@ -174,7 +174,7 @@ def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
     if result is None:
         return table, "nothing"
     if why:
-        return table, f"a {type(result).__name__}, which is no table ({why})"
+        return table, f"a {type(result).__name__}, which is not a table ({why})"
     return table, "" if table.width and table.height else "no row"
 
 

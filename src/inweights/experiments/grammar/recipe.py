@@ -58,16 +58,19 @@ class Recipe:
         whole: The complete recipe, if this one has only some of its claims.
         versions: Version of each claim in the ledger, by id, for claims that the ledger
             states in the same words; ``None`` if no ledger is used.
-        cautions: Function of settings and tables that returns warnings as sentences.
-        results: Function of settings and tables that returns the results as sentences.
+        cautions: Function of settings and tables that returns warnings as sentences;
+            ``None`` for none.
+        results: Function of settings and tables that returns the results as sentences;
+            ``None`` for none.
         meanings: Meaning of settings, by name; those of other settings are in the
             docstring of their config.
         reasons: Reasons for settings that differ from the paper's.
-        protocol: Statements of the paper and its code about the settings, if known.
+        protocol: Statements of the paper and its code about the settings; ``None`` if
+            unknown.
 
     Raises:
-        ConfigError: A scale has settings but no seeds, or seeds but no settings; a
-            scale is unknown; or a claim's id begins with another recipe's name.
+        ConfigError: A scale has settings but no seeds, or seeds but no settings; a scale is
+            unknown; or a claim's id does not begin with the recipe's name and a slash.
     """
 
     name: str

@@ -73,7 +73,10 @@ class Shown(Config):
 
     @property
     def reference(self) -> dict[str, str] | None:
-        """The dashed line of chance, as an option of drawing functions; ``None`` without one."""
+        """The dashed line of chance, as an option of drawing functions; ``None`` without one.
+
+        It has the keys ``column``, the value of :attr:`chance`, and ``label``.
+        """
         return {"column": self.chance, "label": "chance"} if self.chance else None
 
 

@@ -44,7 +44,7 @@ class Trial:
 
     Attributes:
         labels: Values of columns that are added to the rows of every table, by column.
-            world: Config of the facts and queries.
+        world: Config of the facts and queries.
         learner: Config of the training: a curriculum, a descent or an optimum.
         model: Config of the architecture; ``None`` for an optimum, which needs none.
     """
@@ -66,9 +66,9 @@ class Measure:
             the name of the probe.
         options: Keyword arguments of the probe besides model and worlds; by default
             none.
-        every: Number of steps between measurements, the first at step 0 and the last at
-            the end of training; the table gets a column ``step``.
-            By default 0: the probe is applied once, at the end.
+        every: Number of steps between measurements, the first at step 0 and the last
+            at the end of training; the table gets a column ``step``. By default 0: the
+            probe is applied once, at the end.
         where: Values of labels, by name; only trials that have all of these labels with
             these values are measured. By default all trials are.
         first_seed: Whether only the first seed of every trial is measured; by default
@@ -126,7 +126,7 @@ class Measure:
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured: whether it has all labels in :attr:`where`."""
+        """Return whether a trial is measured, since its labels have all values of :attr:`where`."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()

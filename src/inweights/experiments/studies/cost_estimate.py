@@ -57,7 +57,7 @@ class Forecast:
             f"{plural(self.runs, 'run')}, {self.stored} stored"
         ]
         if self.measured:
-            parts.append(f"{self.measured} to measure with kept weights")
+            parts.append(f"{self.measured} to measure with stored weights")
         parts.append(f"{self.trained} to train: {plural(self.steps, 'step')}")
         if self.minutes is not None:
             at_once = f" in {self.jobs} processes" if self.jobs > 1 else ""

@@ -55,7 +55,7 @@ class StudyFile(Config):
             another learner and its settings. By default the usual learner of the
             world's family (:mod:`inweights.training.learners`).
         over: Varied settings: lists of values by path, or a list of points.
-        seeds: Number of seeds, counted from 0, or a list of seeds.
+        seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Names of probes, or tables with options
             (:class:`~.study_entries.MeasureEntry`); by default the accuracy.
         title: What the study shows; by default its name.
@@ -99,7 +99,10 @@ class StudyFile(Config):
         ]
 
     def named(self) -> Self:
-        """Return the file without options added after version 0.1.0 that have no effect.
+        """Return the file without newer options that have no effect, for the key of the run.
+
+        These are options that were added after version 0.1.0, with values that mean the
+        earlier behaviour.
 
         Raises:
             ConfigError: A part has no ``kind`` or an unknown one, a value does not fit, or

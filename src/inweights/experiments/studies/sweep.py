@@ -65,7 +65,7 @@ def sweep(
             {"wide": GPTConfig(width=128)}}``. Or a list of points, ``[{"world.n": 10,
             "model.width": 32}, …]``. The last word of a path is the name of its column.
             By default nothing is varied.
-        seeds: Number of seeds, counted from 0, or a list of seeds.
+        seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Probes, or :class:`~inweights.experiments.Measure` for probes with
             options or at intervals; by default :func:`~inweights.probes.accuracy`.
         controls: Controls with which every condition is compared: ``untrained``,

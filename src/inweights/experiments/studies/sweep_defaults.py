@@ -31,7 +31,8 @@ def trials_of(
     Args:
         world: Config of the world.
         model: Config of the architecture.
-        learner: Config of the training; ``None`` for the named learner.
+        learner: Config of the training; ``None`` for the named learner of the world's
+            family. Trained models are then not trained further.
         over: Values by path, or a list of points.
 
     Returns:

@@ -59,13 +59,14 @@ class Study:
         learner: Config of the training, or several configs; ``None`` for the named
             learner of the world's family.
         over: Varied settings: values by path, or a list of points.
-        seeds: Number of seeds, counted from 0, or a list of seeds.
+        seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Probes or measures; ``None`` for the accuracy.
         runs: Folder of all runs; ``None`` for the usual one.
         place: Store of single runs (the argument ``store`` of :func:`~.sweep.sweep`);
             empty for a folder below ``runs``.
-        controls: Names of controls with which every condition is compared.
-        replicated: Whether a function takes all missing seeds at once.
+        controls: Names of controls with which every condition is compared:
+            ``untrained``, ``shuffled``, ``no-bridge``, ``frozen``; by default none.
+        replicated: Whether a function takes all missing seeds at once, as ``seeds``.
 
     Example:
         >>> import inweights as iw
@@ -192,8 +193,8 @@ class Study:
             FolderError: The store's folder is a symbolic link.
 
         Warns:
-            CautionWarning: The conditions cannot be compared without reserve; see
-                :func:`~.sweep.sweep`.
+            CautionWarning: The conditions must be compared with care, for example since the
+                model does not know its facts; see :func:`~.sweep.sweep`.
         """
         with shown(progress) as told:
             execution = replace(
@@ -244,8 +245,8 @@ class Study:
 
         Args:
             **where: Values of varied settings (by the names of their columns), of
-                ``control`` and of ``seed``, that the models
-                must have; by default all models are returned.
+                ``control`` and of ``seed``, that the models must
+                have; by default all models are returned.
 
         Returns:
             One model for each condition and seed, in this order, whose weights are read on

@@ -137,7 +137,10 @@ class TimedRuns:
 
     @property
     def h100(self) -> float:
-        """Estimated seconds of all trainings on one H100 GPU, from their arithmetic operations."""
+        """Estimated seconds of all trainings on one H100 GPU, from their arithmetic operations.
+
+        Trainings whose operations were not counted take 4 ms per step.
+        """
         per_step = {}
         for at, one in self.tried.items():
             steps = self.tasks[at].steps

@@ -43,7 +43,7 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
 
     Raises:
         ConfigError: The recipe's paper has no protocol file, or there is no such scale.
-            DataError: A file that the settings name cannot be read.
+        DataError: A file that the settings name cannot be read.
 
     Example:
         >>> from inweights.recipes import get_recipe

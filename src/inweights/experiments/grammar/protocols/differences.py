@@ -73,7 +73,10 @@ class Difference:
 
     @property
     def part(self) -> str:
-        """First word of the path, such as ``world``, ``measure`` or ``seeds``."""
+        """First word of the path.
+
+        It is ``world``, ``model``, ``learner``, ``measure``, ``compute`` or ``seeds``.
+        """
         return self.leaf.partition(".")[0]
 
 
@@ -86,7 +89,7 @@ class DifferenceRow:
         value: Value of the setting in this library, as text.
         whose: Origin of the value: ``paper``, ``code``, ``smaller``, ``ours`` or
             ``unclassified``, as :class:`Difference` explains.
-        stated: What the paper and its code state, as text; ``not spoken of`` for
+        stated: What the paper and its code state, as text; ``not mentioned`` for
             nothing.
         why: Reason for a value of ours; otherwise empty.
     """
@@ -107,11 +110,10 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
     Returns:
         ``exact`` if the paper and its code state no other values (what they leave open
-        is our choice). ``scaled`` if
-        world and model are the same but sizes are smaller or missing in the text, or if
-        the training differs. ``substitute`` if the world, the model or a computation
-        differs in more than size. Measures and the number of seeds do not count.
-        Without trials, ``exact``.
+        is our choice), or if there are no trials. ``scaled`` if world and model are the
+        same but sizes are smaller or missing in the text, or if the training differs.
+        ``substitute`` if the world, the model or a computation differs in more than
+        size. Measures and the number of seeds do not count.
     """
     nearest: Protocol = "exact"
     for trial in trials:
@@ -168,6 +170,6 @@ def _row(one: Difference) -> DifferenceRow:
         setting=re.sub(r"\.\d+(?=\.)", "", one.leaf),
         value=in_words(one.value),
         whose=one.whose,
-        stated=one.stated.text if one.stated else "not spoken of",
+        stated=one.stated.text if one.stated else "not mentioned",
         why=" ".join(one.reason.why.split()) if one.reason else "",
     )

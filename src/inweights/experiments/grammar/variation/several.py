@@ -26,8 +26,8 @@ def named(part: str, configs: Any) -> dict[str, Any]:
     Returns:
         The configs, by names that are all different: the given names; or the lower-case
         kind of each config, such as ``gpt`` (``label`` of a wrapped module); or, if
-        kinds repeat, the settings that differ from those of the first config, as text
-        such as ``width=32``.
+        kinds repeat, the settings in which the configs differ, as text such as
+        ``width=32``.
 
     Raises:
         ConfigError: There are no configs, or two configs of a list would get the same
