@@ -13,6 +13,8 @@ from inweights.experiments.engine.attempts import derived
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
+from inweights.experiments.engine.plan import expand_plan
+from inweights.experiments.engine.saved_models import saved_models
 from inweights.experiments.grammar.trial import Measure, Plan, Trial
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes import get_recipe
@@ -68,6 +70,19 @@ def test_what_looks_on_the_way_trains(tmp_path, trained) -> None:
     every = Measure(name="seen", probe=iw.probes.accuracy, every=1)
     iw.sweep(**STUDY, measures=[every], runs=tmp_path, **QUIET)
     assert trained == [4, 4]
+
+
+def test_a_trial_without_the_label_is_left_out(tmp_path) -> None:
+    """Trials of one recipe may have different labels."""
+    parts = {name: STUDY[name] for name in ("world", "model", "learner")}
+    labels: list[dict[str, Any]] = [{"size": "small"}, {"rate": 1e-2}]
+    trials = [Trial(labels=own, **parts) for own in labels]
+    store = Store(tmp_path)
+    (run,) = expand_plan(Plan(trials=trials), [0]).runs.values()
+    store.write_model(run.key, b"weights")
+    (found,) = saved_models(trials, [0], store, where={"rate": 1e-2})
+    assert found.labels == {"rate": 1e-2}
+    assert saved_models(trials, [0], store, where={"rate": 1.0}) == []
 
 
 def test_models_are_opened_with_their_worlds(tmp_path) -> None:

@@ -40,7 +40,9 @@ def collect(
 ) -> dict[str, pl.DataFrame]:
     """Compute what is missing of a plan, and return its tables.
 
-    Stored tables are reused, no matter for which recipe or sweep they were computed.
+    Stored tables are reused, no matter for which recipe or sweep they were computed;
+    with ``execution.fresh`` they are removed from the store and computed again. New
+    tables are stored. A ``UserWarning`` names runs that diverged.
 
     Args:
         plan: The trials, measures and computations.
@@ -51,15 +53,21 @@ def collect(
         version: The recipe's version, which is part of the key of every run.
 
     Returns:
-        The tables by name. Each row has the labels of its trial, its ``seed``, and the
-        columns of the probe or computation.
+        The tables by name, with the rows of all runs in the order of the plan. Each row
+        has the labels of its trial, its ``seed``, and the columns of the probe or
+        computation; labels and columns that a run does not have are null in its rows.
+        ``losses`` is the table of losses during training.
 
     Raises:
         ConfigError: Tasks have to run on other machines, and name objects that do not
-            exist there.
-        DataError: Runs of a function have different columns.
-        RunError: Some tasks failed. If all of them failed with the same class of error,
-            that class is raised instead.
+            exist there; ``execution.on`` is not valid; or a value of the plan has no
+            exact encoding.
+        DataError: A file that the plan names cannot be read, or tables of a computation
+            with ``uniform`` have different columns.
+        RunError: Some tasks failed; the tables of the others are stored. If all of them
+            failed with the same class of the library's errors, that class is raised
+            instead. No cluster responds.
+        WriteError: A table cannot be stored (a ``RunError``).
     """
     execution = execution or ExecutionOptions()
     work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)
@@ -101,10 +109,14 @@ def watched(
         seeds: Root seeds.
         execution: Options that list the observers.
         name: Name of the sweep or recipe.
-        **about: Further settings that are passed to the observers.
+        **about: Further settings that are passed to the observers' ``started``, besides
+            ``name``, ``seeds``, ``steps``, the names of the ``labels`` and the
+            ``trials``.
 
     Yields:
-        An empty dictionary, to be filled with the final tables by name.
+        An empty dictionary, to be filled with the final tables by name, which are
+        passed to the observers' ``finished``. If the block raises an error, ``failed``
+        is called instead, and the error is passed on.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * plan.steps
@@ -134,12 +146,18 @@ def _plain(config: Any) -> Any:
 def report_stored(
     asked: Sequence[TableRequest], store: Store, execution: ExecutionOptions
 ) -> None:
-    """Pass the stored tables of some runs to the observers.
+    """Pass the stored tables of some runs to the observers, without observers do nothing.
+
+    Each observer is called once per table name, with the rows of all given runs, their
+    labels and seeds.
 
     Args:
         asked: The requested tables.
         store: Store of the tables.
         execution: Options that list the observers.
+
+    Raises:
+        FolderError: A table is not stored, or was changed.
     """
     if execution.observers and asked:
         for name, table in _assemble(asked, store).items():
@@ -264,7 +282,15 @@ def _kinds_in_words(kinds: Mapping[str, str]) -> str:
 
 
 def kind_of(dtype: pl.DataType) -> str:
-    """Return a word for the kind of a column's values; all widths of numbers are one kind."""
+    """Return a word for the kind of a column's values; all widths of numbers are one kind.
+
+    Args:
+        dtype: Type of the column.
+
+    Returns:
+        ``number``, ``text``, ``truth value``, ``nothing`` (the column has only nulls),
+        or ``other``, such as for lists and dates.
+    """
     if dtype.is_numeric():
         return "number"
     known = {pl.String: "text", pl.Boolean: "truth value", pl.Null: "nothing"}

@@ -51,27 +51,36 @@ def execute(
 ) -> Outcome:
     """Run a recipe, or load the finished run if the same config has been run before.
 
-    If another process is running the same config, this one waits for it.
+    If another process is running the same config, this one waits for it. A
+    ``UserWarning`` says that the same settings were run before with other files or
+    code, or that runs diverged.
 
     Args:
         recipe: The recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds, or a list of root seeds; by default those of the recipe.
+        seeds: Number of seeds, counted from the recipe's first seed, or a list of root
+            seeds; by default those of the recipe.
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
-        store: The folder of all runs; by default the usual one.
+        store: The folder of all runs; by default that of ``RunStore()``.
         execution: Where and how tasks run; by default one after another in this
             process.
         publish: Called with the outcome and its unfinished folder, to add figures and a
-            page; by default nothing is added.
+            page; by default nothing is added. Its errors are passed on.
 
     Returns:
-        The finished run: its tables, judged claims and folder.
+        The finished run: its tables, judged claims and folder. ``cached`` says whether
+        it was loaded.
 
     Raises:
         ConfigError: A scale, an override or a seed does not fit, the settings leave
-            nothing to do, or a folder cannot be written.
-        DataError: A table lacks a column from which another table is derived.
-        RunError: A training failed, or the folder of the run is damaged.
+            nothing to do, a folder cannot be written, or tasks cannot run where
+            ``execution`` says. With overrides, also if an error of Python or polars
+            occurs in the recipe.
+        DataError: A file that the settings name cannot be read, or a table lacks a
+            column from which another table is derived.
+        RunError: A training failed, the folder of the run is damaged (a
+            ``FolderError``), or a file cannot be written (a ``WriteError``).
+        InweightsError: All tasks failed with another class of the library's errors.
     """
     from inweights.experiments.engine.collect import collect, watched
     from inweights.experiments.engine.execution import ExecutionOptions

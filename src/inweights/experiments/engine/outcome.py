@@ -47,10 +47,10 @@ class About:
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds.
         settings: Settings of the recipe, as plain values.
-        seconds: Wall-clock time taken.
+        seconds: Wall-clock time of making it, in seconds, with interrupted attempts.
         overrides: Changed settings, as texts such as ``n=10``.
         plugins: Names of modules that the processes imported first.
-        command: Words of the command that started the run; empty for ``inweights run``.
+        command: Words of the command that repeats the run; empty for ``inweights run``.
         cautions: Warnings about the run, as sentences.
     """
 
@@ -70,10 +70,10 @@ class Outcome(Carded, About):
 
     Attributes:
         recipe: The recipe.
-        scale: The scale that was run.
+        scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds.
         settings: All settings, as plain values.
-        seconds: Wall-clock time taken.
+        seconds: Wall-clock time of making it, in seconds, with interrupted attempts.
         overrides: Changed settings, as texts such as ``n=10``.
         plugins: Names of modules that the processes imported first.
         command: Words of the command that repeats the run, if it is not ``inweights
@@ -102,7 +102,11 @@ class Outcome(Carded, About):
 
     @property
     def heading(self) -> str:
-        """The recipe's title, marked as in question until all claims that count are reproduced."""
+        """The recipe's title, after ``In question:`` unless all its claims agree.
+
+        Checks, which hold by construction, do not count if there are other claims. A
+        title that ends with a question mark is not changed.
+        """
         title = self.recipe.title
         counted = [claim for claim in self.claims if not claim.check] or self.claims
         shown = all(claim.agrees for claim in counted)
@@ -110,11 +114,23 @@ class Outcome(Carded, About):
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """The recipe's figures, with neutral titles if their claims are not all reproduced."""
+        """The recipe's figures, with neutral titles if their claims do not all agree.
+
+        They are descriptions, see :func:`figures_of`; drawings are files of
+        :attr:`folder`.
+        """
         return figures_of(self.recipe, self.claims)
 
     def with_cautions(self) -> Outcome:
-        """Return the run with the recipe's warnings about its numbers in ``cautions``."""
+        """Return a copy of the run with the warnings about its numbers in ``cautions``.
+
+        They are those of the recipe, if it has a function for them, otherwise those of
+        :func:`~inweights.experiments.grammar.cautions.cautions`.
+
+        Raises:
+            ConfigError: The stored settings do not fit the recipe.
+            DataError: The file of a world of own facts is missing or cannot be read.
+        """
         from inweights.experiments.grammar.cautions import cautions
 
         if self.recipe.cautions:
@@ -129,7 +145,11 @@ class Outcome(Carded, About):
 
     @property
     def results(self) -> Sequence[str]:
-        """The results as sentences, if the recipe writes them; otherwise empty."""
+        """The results as sentences, if the recipe writes them; otherwise empty.
+
+        Raises:
+            ConfigError: The stored settings do not fit the recipe.
+        """
         say = self.recipe.results
         return say(self._settings, dict(self.tables)) if say else ()
 
@@ -147,7 +167,13 @@ class Outcome(Carded, About):
 
     @property
     def other_statements(self) -> dict[str, PaperSetting]:
-        """Statements of the paper or its code to which no setting corresponds, by subject."""
+        """Statements of the paper or its code to which no setting corresponds, by subject.
+
+        It is empty if the recipe's paper has no protocol file.
+
+        Raises:
+            ConfigError: The stored settings do not fit the recipe.
+        """
         if self.recipe.protocol is None:
             return {}
         return other_statements(self.recipe, self.recipe.plan(self._settings))
@@ -181,10 +207,13 @@ class Outcome(Carded, About):
                 default all models are returned.
 
         Returns:
-            The models, in the order of the trials, seed by seed.
+            The models, in the order of the trials, seed by seed; empty if none has
+            these values. Weights are loaded when a model is used.
 
         Raises:
-            ConfigError: A label is unknown.
+            ConfigError: A label is unknown, or the stored settings do not fit the
+                recipe.
+            DataError: A file that the settings name cannot be read.
             FolderError: The weights were not stored, or are damaged.
         """
         from inweights.experiments.engine.saved_models import saved_models
@@ -205,10 +234,11 @@ def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, 
 
     Args:
         recipe: The recipe.
-        results: Its claims with their verdicts.
+        results: Its claims with their verdicts. Checks, and claims of the recipe that
+            are not among them, are not counted.
 
     Returns:
-        The figures, in the recipe's order.
+        Descriptions of the figures, in the recipe's order; nothing is drawn.
     """
     shown = {claim.id: claim.agrees for claim in results}
     tables = {

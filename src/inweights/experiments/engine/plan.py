@@ -54,8 +54,10 @@ class Work:
         requests: Every table that the plan needs, in the order of the plan.
         runs: The runs that make them, by key. Several tables and labels may share one
             run.
-        parts: The parts that are stored of each run, by the key of the run.
-        computations: The computations that make the other tables, by key.
+        parts: The parts that are stored of each run, by the key of the run: for each
+            name of a part the measure that makes it, ``None`` for losses and weights.
+        computations: The computations that make the other tables, by key, one task per
+            seed.
     """
 
     requests: tuple[TableRequest, ...]
@@ -72,15 +74,17 @@ def expand_plan(
     Args:
         plan: Trials, measures and computations.
         seeds: Root seeds.
-        version: The recipe's version, which is part of every key.
+        version: The recipe's version, which is part of every key; by default 1.
         keep_models: Whether trained weights are stored too.
 
     Returns:
         Every requested table, and the runs and computations that make them, by their
-        keys.
+        keys. Nothing is trained, and the store is not read.
 
     Raises:
-        ConfigError: An option of a measure cannot be stored exactly.
+        ConfigError: A config, or an option of a measure or computation, has no exact
+            encoding, from which a key could be computed.
+        DataError: A file that a config or an option names cannot be read.
     """
     asked: list[TableRequest] = []
     runs: dict[str, Run] = {}
@@ -128,14 +132,26 @@ def tasks_of(
 ) -> list[Task]:
     """Return the missing work as tasks, which may be run in any order.
 
-    Runs that share a program train together. Runs whose weights are stored, so that
-    they only have to be measured, are separate tasks.
+    Runs of one world, architecture and curriculum train together, at most
+    :data:`MAX_REPLICAS` of them (:data:`MAX_REPLICAS_ACCELERATED` on an accelerator).
+    They may differ in seed, initial scale, learning rate and weight decay. Runs whose
+    weights are stored, so that they only have to be measured, are separate tasks.
 
     Args:
         work: Runs and computations of a plan.
         missing: Function that returns whether a part of a run or computation, given by
             key and name, is missing in the store.
-        device: Torch device of the models; on an accelerator more runs train together.
+        device: Torch device of the models; on an accelerator, any other than ``cpu``,
+            more runs train together.
+
+    Returns:
+        A task for each group of runs, and one for each computation; with all missing
+        seeds, if it takes seeds together. Empty if nothing is missing.
+
+    Raises:
+        ConfigError: A global of a user's function cannot be hashed, or a module was
+            edited after it was imported.
+        DataError: A file on which the work depends cannot be read.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     planned = remembered(sources_of)
@@ -240,7 +256,7 @@ def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         function: A function of one argument.
 
     Returns:
-        The function with a memory.
+        The function with a memory, in which the objects stay alive.
 
     Example:
         >>> length = remembered(len)

@@ -35,7 +35,7 @@ class SavedModel:
 
     @property
     def labels(self) -> Mapping[str, Value]:
-        """Labels of the trial of the run."""
+        """Labels of the trial of the run, by name."""
         return self.run.trial.labels
 
     @property
@@ -45,7 +45,10 @@ class SavedModel:
 
     @property
     def world(self) -> World:
-        """The world on which the model was trained."""
+        """The world on which the model was trained, built on first use.
+
+        Errors of building it are passed on.
+        """
         return self.run.world
 
     @cached_property
@@ -53,7 +56,9 @@ class SavedModel:
         """The model with one replica, on the CPU.
 
         Raises:
-            FolderError: The stored weights are damaged.
+            FolderError: The weights were removed since, or are damaged.
+            DataError: Another version of the library wrote them in another format.
+            ConfigError: The config of the model cannot build it on this machine.
         """
         from inweights.experiments.engine.attempts.together import open_model
 
@@ -76,20 +81,26 @@ def saved_models(
 ) -> list[SavedModel]:
     """Return the stored models of some trials.
 
+    Only the weights' files are checked; they are loaded when :attr:`SavedModel.model` is
+    used.
+
     Args:
         trials: The trials.
         seeds: Root seeds.
         store: Store with the weights.
         version: Version of the recipe that trained them.
-        where: Values of labels, and of ``seed``, that the models must have; by default
-            all.
+        where: Values of labels, and of ``seed``, that the models must have; a trial
+            without the label is left out. By default all models are returned.
 
     Returns:
-        The models, in the order of the trials, seed by seed.
+        The models, in the order of the trials, seed by seed; empty if none has these
+        values.
 
     Raises:
-        ConfigError: ``where`` names an unknown label.
-        FolderError: Weights were not stored, or are damaged.
+        ConfigError: ``where`` names a label that no trial has, or a trial has a value
+            without an exact encoding.
+        DataError: A file that a trial names cannot be read.
+        FolderError: Weights of one of the models were not stored, or are damaged.
     """
     wanted = where or {}
     names = {"seed"}
@@ -112,4 +123,7 @@ def saved_models(
 def _has_labels(run: Run, wanted: Mapping[str, Value]) -> bool:
     """Return whether labels and seed of a run have the given values."""
     labels = {**run.trial.labels, "seed": run.seed}
-    return all(is_label(labels[name], value) for name, value in wanted.items())
+    return all(
+        name in labels and is_label(labels[name], value)
+        for name, value in wanted.items()
+    )

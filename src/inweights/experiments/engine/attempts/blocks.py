@@ -48,8 +48,10 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
 
     Yields:
-        Tasks with runs whose worlds have the same shape, each with as many runs as the
-        device allows.
+        Tasks with runs whose worlds have the same shape (vocabulary, candidates, and
+        positions and roles of all facts and queries), each with at most
+        :func:`group_size` runs. Together they have all runs of the task, grouped by
+        shape.
 
     Raises:
         ConfigError: Not even one run fits in the memory (on the CPU), or a run has no
@@ -88,13 +90,14 @@ def group_size(block: LearnTask, device: str) -> int:
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
 
     Returns:
-        The number of runs. On a CPU it is :func:`capacity`, which may be larger than
-        the number of given runs; on a CUDA device it is measured (:func:`best_size`)
-        and at most that number.
+        The number of runs. On a CUDA device it is measured (:func:`best_size`), and at
+        most the number of given runs. On other devices, and for a learner that is not a
+        ``Curriculum``, it is :func:`capacity`, which may be larger.
 
     Raises:
-        ConfigError: Not even one run fits in the memory of the CPU, or on a CUDA device
-            a run has no model.
+        ConfigError: Not even one run fits in the memory of the CPU, or, on a CUDA
+            device, a run has no model.
+        torch.OutOfMemoryError: Not even one run fits in the memory of a CUDA device.
     """
     if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
         return capacity(block.runs[0])
@@ -113,13 +116,13 @@ def best_size(
     falls by at least a tenth.
 
     Args:
-        measure: Function of a number of runs that returns the bytes that they need and
-            the seconds that a step takes.
+        measure: Function of a number of runs that returns the bytes that they need
+            together and the seconds that a step of all of them takes.
         most: Largest number of runs, at least 1.
-        room: Available memory in bytes.
+        room: Available memory in bytes. Whether a single run fits is not checked.
 
     Returns:
-        The number of runs, a power of two or ``most``.
+        The number of runs, a power of two or ``most``, at least 1.
 
     Example:
         >>> launches, arithmetic = 1e-3, 1e-5  # seconds: of a step, and of each run
@@ -168,15 +171,15 @@ def capacity(run: Run) -> int:
     """Return how many runs like the given one fit in the memory of a CPU at once.
 
     Args:
-        run: The run. For one without a model, or whose learner is not a ``Curriculum``,
-            the result is 1.
+        run: The run, whose world is built. If it has no model, or its learner is not a
+            ``Curriculum``, the result is 1.
 
     Returns:
         The number of runs, at least 1, for which values, gradients and the state of the
         optimizer take at most :data:`MAX_BYTES` and half of the memory limit.
 
     Raises:
-        ConfigError: Not even one run fits in the memory.
+        ConfigError: Not even one run fits in the memory limit of this process.
     """
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1

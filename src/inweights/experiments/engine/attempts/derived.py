@@ -32,6 +32,7 @@ def measure_derived(task: LearnTask, store: Store) -> None:
     Raises:
         ConfigError: A measure is due at intermediate steps, and the learner returns
             only its final model.
+        DataError: A file that the trial names cannot be read.
         WriteError: A table or the weights cannot be written.
     """
     (run,) = task.runs

@@ -26,7 +26,8 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
 
     Returns:
         The probe's table, in which ``replica`` is the index of the run in the block. If
-        the model cannot be reduced to these runs, it has the rows of all runs.
+        the model cannot be reduced to these runs (:meth:`~inweights.models.Model.select`
+        raises a ``ConfigError``), it has the rows of all runs.
 
     Raises:
         RunError: The probe failed, and weights of the model are not finite. Other
@@ -51,10 +52,11 @@ def measure_model(
     Args:
         measure: The measure, a probe with options.
         worlds: One world per replica.
-        model: The model, with ``R`` replicas.
+        model: The model, with one replica per world.
 
     Returns:
-        The probe's table, with a column ``replica``.
+        The probe's table, with its columns and a column ``replica``, the index of the
+        replica.
 
     Raises:
         RunError: The probe failed, and weights of the model are not finite. Other
@@ -87,7 +89,8 @@ def store_by_run(
         store: Store to which the tables are written.
 
     Raises:
-        WriteError: A table cannot be written.
+        WriteError: A table, or the description of a run, cannot be written.
+        DataError: A file that a trial names cannot be read.
     """
     for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
         for part in parts:
@@ -102,7 +105,7 @@ def store_part(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) ->
     Args:
         store: Store to which the part is written.
         run: The run.
-        part: Name of the part, such as the key of a measure; without effect for
+        part: Name of the part, the key of a measure or ``losses``; without effect for
             weights.
         made: The table, or the encoded weights.
 

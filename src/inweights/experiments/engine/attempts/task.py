@@ -61,8 +61,8 @@ def attempt(
         store: Store to which the task's tables are written.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
         progress: Called with the number of updates done so far in this task.
-        joint: Makes other processes take part in each training, as with ``torchrun``;
-            ``None`` for none.
+        joint: Context manager of a task, within which other processes take part in its
+            training, as with ``torchrun``; ``None`` for none.
 
     Returns:
         An :class:`~.executors.endings.End`: ``done``, also if all tables are already
@@ -105,7 +105,13 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
         progress: Called with the number of updates done so far.
 
     Returns:
-        How the task ended, as in :func:`attempt`, with the log messages of the task.
+        How the task ended, as in :func:`attempt`, with the log messages of the task. It
+        is ``failed`` also if this process cannot import what the task names, or has
+        another version of the library.
+
+    Raises:
+        ConfigError: The store of the job cannot be opened.
+        KeyError: A field of the line is missing.
     """
     try:
         task = task_of(job, line)
@@ -136,8 +142,8 @@ def run_task(
         store: Store to which the task's tables are written.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
         progress: Called with the number of updates done so far.
-        joint: Makes other processes take part in each training, as with ``torchrun``;
-            ``None`` for none.
+        joint: Context manager of a task, within which other processes take part in its
+            training, as with ``torchrun``; ``None`` for none.
 
     Raises:
         InweightsError: Files or code on which the task depends have changed since it

@@ -30,6 +30,9 @@ def build_model(block: LearnTask, device: str) -> Model:
             model is used, with the seed and the initialisation of each run.
         device: Torch device of the model, such as ``cpu`` or ``cuda``.
 
+    Returns:
+        The model, on the device.
+
     Raises:
         ConfigError: The trial has no model, or its config cannot build one for these
             worlds.
@@ -48,10 +51,13 @@ def parameters_of(run: Run) -> list[Parameter]:
     """Return the parameters of one replica of a run's model, without allocating them if possible.
 
     They are on the device ``meta``, without values, unless a user's model needs values
-    while it is built.
+    while it is built. The world of the run is built for its number of tokens.
+
+    Args:
+        run: The run.
 
     Raises:
-        ConfigError: The trial of the run has no model.
+        ConfigError: The trial of the run has no model, or its config cannot build one.
     """
     build = partial(
         _config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0]
@@ -90,9 +96,12 @@ def train_block(
 
     Raises:
         ConfigError: The model does not fit the curriculum, or the runs' curricula
-            differ in more than rates and options; see :func:`inweights.train`.
-        DataError: A phase names or edits facts that the world does not contain.
-        RunError: The checkpoint belongs to another training.
+            differ in more than rates, weight decay and options; see
+            :func:`inweights.train`.
+        DataError: A phase names or edits facts that the world does not contain, or the
+            worlds do not fit the model.
+        RunError: The checkpoint belongs to another training, is damaged or cannot be
+            written.
     """
     own: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
     seeds = [run.seed for run in block.runs]
@@ -107,7 +116,7 @@ def first_steps(phase: Phase, steps: int) -> Phase:
     The shortened phase has a constant rate and no early stop, no observers and no edit.
 
     Args:
-        phase: The phase.
+        phase: The phase, which is not changed.
         steps: Number of updates of the shortened phase.
     """
     none = {"observers": (), "edit": None}
@@ -121,8 +130,13 @@ def open_model(store: Store, run: Run) -> Model:
         store: Store with the weights.
         run: The run that trained the model.
 
+    Returns:
+        The model with one replica, on the CPU.
+
     Raises:
         FolderError: The weights are missing or damaged.
+        DataError: Another version of the library wrote them in another format.
+        ConfigError: The config of the model cannot build it on this machine.
     """
     trial = run.trial
     # A model of one's own need not be registered: the trial has the class of its
