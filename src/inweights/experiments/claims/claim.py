@@ -77,8 +77,8 @@ class Said(Config, kw_only=True):
             ``substitute``, with another model, other data or another measure. ``None``
             for claims of ours.
         close: Smallest and largest number that count as close to the published one;
-            ``None`` for the range by a constant factor of
-            :func:`~.published.published_range`.
+            ``None`` for the numbers within a factor of 1.5
+            (:func:`~.published.published_range`).
     """
 
     id: str
@@ -173,7 +173,8 @@ class Claim(Said, kw_only=True):
     def check_sources(self, file: str) -> None:
         """Check that a claim of a paper has a quote, a published number and a protocol.
 
-        It checks every claim, also one of our own, for which these are not required.
+        It does not look at :attr:`ours`: the caller leaves out our own claims, for which
+        these are not required.
 
         Args:
             file: Name of the recipe's file, for error messages.

@@ -31,8 +31,9 @@ class Numbers:
             of the columns ``each`` of the score, such as ``model = gpt``; a score
             without ``each`` has one case, whose name is empty.
         why: Reason why the numbers cannot be judged; empty if they can.
-        size: Median absolute value of the subtracted numbers, over all seeds, which
-            determines how large rounding errors can be; 0 if nothing is subtracted.
+        size: Of each difference, the larger absolute value of its two numbers, as the
+            median over all cases and seeds. It determines how large rounding errors can
+            be. 0 if nothing is subtracted, or if the numbers are integers.
     """
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)

@@ -42,7 +42,8 @@ def collect(
 
     Stored tables are reused, no matter for which recipe or sweep they were computed;
     with ``execution.fresh`` they are removed from the store and computed again. New
-    tables are stored. A ``UserWarning`` names runs that diverged.
+    tables are stored. A ``UserWarning`` names runs that diverged, and a
+    ``CautionWarning`` those in which a computation with ``uniform`` returned NaN.
 
     Args:
         plan: The trials, measures and computations.
@@ -64,10 +65,11 @@ def collect(
             exact encoding.
         DataError: A file that the plan names cannot be read, or tables of a computation
             with ``uniform`` have different columns.
-        RunError: Some tasks failed; the tables of the others are stored. If all of them
-            failed with the same class of the library's errors, that class is raised
-            instead. No cluster responds.
+        RunError: No Ray cluster responds, or some tasks failed; the tables of the
+            others are stored. If the failed tasks have the same class of the library's
+            errors, that class is raised instead.
         WriteError: A table cannot be stored (a ``RunError``).
+        OSError: With ``execution.fresh``, a stored file cannot be removed.
     """
     execution = execution or ExecutionOptions()
     work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)

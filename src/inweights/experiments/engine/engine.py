@@ -51,6 +51,8 @@ def execute(
 ) -> Outcome:
     """Run a recipe, or load the finished run if the same config has been run before.
 
+    With ``execution.fresh`` it is run again, and with ``execution.keep_models`` only
+    missing weights are trained. An interrupted run continues from its stored tables.
     If another process is running the same config, this one waits for it. A
     ``UserWarning`` says that the same settings were run before with other files or
     code, or that runs diverged.

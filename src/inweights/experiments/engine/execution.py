@@ -59,6 +59,8 @@ class ExecutionKeywords(TypedDict, total=False):
 class RunKeywords(ExecutionKeywords, total=False):
     """Keyword arguments of :func:`inweights.run` and of its cost estimate.
 
+    They are those of :class:`ExecutionKeywords` and two more.
+
     Attributes:
         jobs: Number of parallel processes.
         store: Folder, or address of a bucket, in which the tables of single runs are

@@ -145,7 +145,7 @@ class Outcome(Carded, About):
 
     @property
     def results(self) -> Sequence[str]:
-        """The results as sentences, if the recipe writes them; otherwise empty.
+        """The results as sentences, if the recipe has a function for them; otherwise empty.
 
         Raises:
             ConfigError: The stored settings do not fit the recipe.

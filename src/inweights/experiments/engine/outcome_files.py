@@ -179,6 +179,8 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
         FolderError: The run lacks measured tables from which others are derived, or
             deriving raised an error of Python or polars.
         ConfigError: The stored settings do not fit the recipe.
+        DataError: A file that the settings name cannot be read, or a table lacks a
+            column from which another one is derived.
     """
     own = {**old.tables, **old.replaced}
     plan = old.recipe.plan(old._settings)

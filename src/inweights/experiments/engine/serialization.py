@@ -46,7 +46,7 @@ def to_wire(task: Task) -> dict[str, Any]:
 
     Returns:
         The data that :func:`from_wire` reads. Whether another process can import the
-        names is not checked (:func:`sendable`).
+        names is not checked (:func:`~.job.sendable`).
 
     Raises:
         ConfigError: A value of the task has no exact encoding.
@@ -92,8 +92,9 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
 
     Args:
         values: The JSON data that :func:`to_wire` returned.
-        plugins: Modules, in addition to those of the library, in which names may be
-            looked up.
+        plugins: Names or paths of modules, in addition to those of the library, in
+            whose packages names may be looked up; by default none. They are not
+            imported here unless they are named.
 
     Returns:
         A :class:`LearnTask`, or a :class:`ComputeTask` if the data contains the key

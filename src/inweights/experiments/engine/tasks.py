@@ -109,7 +109,10 @@ class LearnTask:
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """Every table that the task makes, as pairs of the run's key and the name of the part."""
+        """Every part that the task stores, as pairs of the run's key and the name of the part.
+
+        These are tables, and weights if they are to be stored.
+        """
         tables = []
         for run, parts in zip(self.runs, self.parts, strict=True):
             tables += [(run.key, part) for part in parts]
@@ -117,7 +120,10 @@ class LearnTask:
 
     @property
     def requests(self) -> list[TableRequest]:
-        """Every table that the task makes, with the labels and the seed of its run."""
+        """Every table that the task makes, without weights, with labels and seed of its run.
+
+        A run that several trials share has the labels of the first of them.
+        """
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
         found = []
         for run, parts in zip(self.runs, self.parts, strict=True):

@@ -135,6 +135,7 @@ def open_model(store: Store, run: Run) -> Model:
 
     Raises:
         FolderError: The weights are missing or damaged.
+        WriteError: The object store denies access or does not respond.
         DataError: Another version of the library wrote them in another format.
         ConfigError: The config of the model cannot build it on this machine.
     """

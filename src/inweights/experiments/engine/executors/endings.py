@@ -98,5 +98,5 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """The failed runs with their settings and seeds, and the reason, in one line."""
+        """The failed runs with their settings and seeds, and the reason."""
         return f"{self.task.about}: {self.end.message}"

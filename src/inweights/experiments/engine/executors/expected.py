@@ -132,6 +132,9 @@ class ExpectedTime:
         Args:
             name: Name of the task.
             parts: Names of the parts.
+
+        Raises:
+            KeyError: There is no task of this name.
         """
         whole = self._parts.pop(name)
         for part in parts:
@@ -151,6 +154,9 @@ class ExpectedTime:
 
         Args:
             name: Name of the task.
+
+        Raises:
+            KeyError: There is no task of this name.
         """
         part = self._parts[name]
         now = self._clock()
@@ -164,6 +170,9 @@ class ExpectedTime:
         Args:
             name: Name of the task.
             share: Share that is done, from 0 to 1.
+
+        Raises:
+            KeyError: There is no task of this name.
         """
         part = self._parts[name]
         if part.began is not None:
