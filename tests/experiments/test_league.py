@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 
 import inweights as iw
 from inweights.actions import replay
-from inweights.errors import ConfigError, DataError
+from inweights.actions.entries import submit
+from inweights.errors import ConfigError, DataError, WriteError
 from inweights.recipes.beyond.league import STANDING, cost
 
 SHORT = {"steps": 1, "shares": [0.0, 0.75]}
@@ -74,6 +76,19 @@ def test_changed_scores_are_seen_and_a_folder_that_is_no_entry_is_refused(
     assert not scores["accuracy"].equals(scores["now"])
 
 
+def test_an_entry_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    keys = {"model": "m", "identity": True, "trained": 0.5, "hops": "all"}
+    tables = {
+        "league": pl.DataFrame([{**keys, "seed": 0, "accuracy": 1.0}]),
+        "cost": pl.DataFrame([{"model": "m", "parameters": 1, "operations": 1}]),
+    }
+    folder = SimpleNamespace(config={"settings": {}})
+    run: Any = SimpleNamespace(tables=tables, folder=folder, environment={})
+    (tmp_path / "file").touch()
+    with pytest.raises(WriteError, match="cannot write "):
+        submit(run, tmp_path / "file")
+
+
 def test_what_cannot_take_part_says_so() -> None:
     with pytest.raises(
         ConfigError, match="already has a model 'GPT'; choose another name"
@@ -83,6 +98,8 @@ def test_what_cannot_take_part_says_so() -> None:
         ConfigError, match="a 'node2vec' cannot take part: give a factory"
     ):
         iw.league(iw.models.Node2VecConfig())
+    with pytest.raises(ConfigError, match="unknown scale 'cup'; did you mean 'cpu'"):
+        iw.league(scale="cup")
     with pytest.raises(
         ConfigError, match="unknown model of the league 'GTP'; did you mean 'GPT'"
     ):

@@ -35,20 +35,26 @@ def ask(
             into words (:class:`~inweights.worlds.Wording`).
         world: The world on which the model was trained and which names the tokens; one
             world, or one per replica.
-        question: Names of tokens separated by spaces, or a list of names.
-        best: Number of answers that are returned for each replica; by default 3.
+        question: Names of tokens separated by spaces, or a list of names. For a
+            language model: a subject and one or more relations.
+        best: Largest number of answers that are returned for each replica, from 1 to
+            1,000,000; by default 3.
 
     Returns:
-        One row per replica and answer, the most probable first. Columns: ``replica``;
-        ``rank``, from 1; ``answer``; ``probability`` among all candidates (for a
-        language model, among the answers that the world has to the last relation);
-        ``right``, whether a fact or query of the world has this answer, null if the
-        world does not contain the question.
+        One row per replica and answer, the most probable first. Columns: ``replica``,
+        from 0; ``rank``, from 1; ``answer``, the name of its first token;
+        ``probability`` among all candidates (for a language model, among the answers
+        that the facts of the world give to the last relation); ``right``, whether a
+        fact or query of the world has this answer, null if the world does not contain
+        the question.
 
     Raises:
-        DataError: A word is not a token of the world; the message suggests similar
-            ones.
-        ConfigError: The question is empty, or longer than the model's context.
+        DataError: A word is not a token of the world (the message suggests similar
+            ones); the worlds do not fit the model, or there is neither one nor one per
+            replica; or the question to a language model does not end with a relation.
+        ConfigError: The question is empty, longer than the model's context, or of
+            different lengths in different worlds; ``best`` is out of range; or the
+            model has no replica axis.
 
     Example:
         >>> import inweights as iw
@@ -152,11 +158,12 @@ def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
 
     Args:
         world: The world that names the tokens.
-        question: Names separated by spaces, or a list of names. Names may contain
-            spaces themselves: at each position the longest fitting name is used.
+        question: Names separated by spaces, or a list with one name per token. Names in
+            a text may contain spaces themselves: at each position the longest fitting
+            name is used.
 
     Returns:
-        The token ids.
+        The token ids, in order of the question.
 
     Raises:
         DataError: A word is not a token of the world; the message suggests similar
@@ -194,10 +201,11 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
 
     Returns:
         One row per slice of the statements: ``part`` (``facts`` or ``queries``),
-        ``role``, ``distribution``, ``first`` and ``second`` (mean accuracies over
-        replicas), ``difference`` (second minus first) and ``replicas`` (a text with
-        both numbers, such as ``4 and 2``). A slice that the second model does not
-        answer is left out.
+        ``role`` (such as ``composition``), ``distribution`` (as
+        :func:`inweights.probes.accuracy` explains it), ``first`` and ``second`` (mean
+        accuracies of the two models over their replicas, from 0 to 1), ``difference``
+        (second minus first) and ``replicas`` (a text with both numbers of replicas,
+        such as ``4 and 2``).
 
     Raises:
         ConfigError: A model has no replica axis, or the evaluation would need more

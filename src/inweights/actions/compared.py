@@ -18,9 +18,10 @@ class Comparison:
     """Result of comparing two runs.
 
     Attributes:
-        runs: The two runs.
+        runs: The two runs, in the order in which they were given.
         settings: Values of the settings that differ, in pairs, by the path of the
-            setting; ``None`` for a run without the setting.
+            setting, such as ``gpt.layers``; ``None`` for a run without the setting.
+            ``recipe``, ``scale`` and ``seeds`` (as text) count as settings.
         claims: Results of every claim in the two runs, in pairs, by the claim's id;
             ``None`` for a run without the claim.
     """
@@ -34,8 +35,9 @@ def compare(first: Outcome, second: Outcome) -> Comparison:
     """Compare two finished runs: their verdicts, and the settings in which they differ.
 
     Args:
-        first: A finished run.
-        second: Another one.
+        first: A finished run, as :func:`inweights.run` or :func:`inweights.open_run`
+            returns it.
+        second: Another run, of the same or another recipe.
 
     Returns:
         The comparison, with the values of both runs in pairs.

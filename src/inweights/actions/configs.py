@@ -35,11 +35,17 @@ _OTHERS: dict[str, type[Config]] = {
 def to_dict(config: Config) -> dict[str, Any]:
     """Convert a config to a dictionary of JSON values that names its class.
 
+    Args:
+        config: Any config of the library or of a user.
+
     Returns:
-        The fields by name, with ``kind`` or ``type`` for the class.
+        The fields by name, also those with their default, and the class: as ``kind``
+        for a world, a model or a learner, and otherwise as ``type``, its name or, if
+        ``inweights`` does not export it, ``module:name``.
 
     Raises:
-        ConfigError: The value is not a config.
+        ConfigError: The value is not a config, or contains a value that JSON cannot
+            store exactly.
 
     Example:
         >>> from inweights import Optimizer, TwoHop

@@ -20,11 +20,11 @@ from inweights.actions.finished import find
 from inweights.actions.ledger.lines import stored_root
 from inweights.actions.making import run
 from inweights.config import apply_overrides, as_overrides, decode, to_plain
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.outside.module_configs import WrapConfig
 from inweights.models.outside.wrapping import wrap
 from inweights.recipes import get_recipe
-from inweights.runs import read_json, write_json
+from inweights.runs import explained_writes, read_json, write_json
 from inweights.support.keys.changed import differing
 
 if TYPE_CHECKING:
@@ -53,10 +53,11 @@ def league(
     Args:
         model: Function that makes the module, as for :func:`~inweights.wrap`, or config
             of a GPT, Emb-MLP, Mamba or wrapped module; by default none is trained.
-        name: Name of the model in the table; by default its own name.
-        scale: ``smoke`` for a quick test, ``cpu`` for the table.
+        name: Name of the model in the table; by default the ``label`` of its config, or
+            its kind.
+        scale: ``smoke`` for a quick test, ``cpu`` for the table, or ``paper``.
         overrides: Changed settings of the recipe, as ``{"rate": 1e-3}``.
-        runs: Folder of all runs; by default the usual one.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
         into: Parent of the folder in which the entry is written; by default none is.
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
@@ -71,8 +72,8 @@ def league(
         model; and ``own``, whether it is the user's.
 
     Raises:
-        ConfigError: The model cannot take part, its name is already used, or a setting
-            does not fit.
+        ConfigError: The model cannot take part, its name is already used, or the scale
+            or a setting does not fit.
         DataError: A name of the world has no token id, or the ledger is damaged.
         FolderError: A stored run or entry is damaged.
         RunError: The training failed, or a file cannot be written.
@@ -85,12 +86,7 @@ def league(
     if model is None:
         return beside(None, scale, runs)
     outcome = entered(
-        model,
-        name=name,
-        scale=scale,
-        overrides=overrides,
-        runs=runs,
-        **execution,
+        model, name=name, scale=scale, overrides=overrides, runs=runs, **execution
     )
     if into is not None:
         submit(outcome, into)
@@ -105,17 +101,19 @@ def beside(
     Args:
         outcome: A run of the league's recipe; ``None`` for the stored rows only.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs; by default the usual one.
+        runs: Folder of all runs, from which the league's own run is read; by default
+            ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        One row per model and condition (columns: see :func:`league`); of a model with
-        several results only those of the first source.
+        One row per model and condition (columns: see :func:`league`). Of a model with
+        several results only the first counts: the run, the league's own run, entries.
 
     Raises:
         ConfigError: There is no such scale.
         DataError: The ledger of the stored results is damaged.
         FolderError: A stored run or entry is damaged.
     """
+    check_names("scale", [scale], get_recipe(_RECIPE).scales)
     found = [pl.DataFrame(schema=dict.fromkeys((*_ROW, "accuracy", "own"), pl.Null))]
     if outcome is not None:
         found.append(rows_of(scores_of(outcome)).with_columns(own=pl.lit(value=True)))
@@ -149,7 +147,8 @@ def entered(
 
     Args:
         model: A function that makes the module, or a config; see :func:`league`.
-        name: Name of the model in the table; by default its own name.
+        name: Name of the model in the table; by default the ``label`` of its config, or
+            its kind.
         scale: ``smoke``, ``cpu`` or ``paper``.
         overrides: Changed settings of the recipe.
         **execution: Further arguments of :func:`inweights.run`.
@@ -196,6 +195,9 @@ def _with(recipe: Recipe, scale: str, settings: Any) -> Recipe:
 def scores_of(outcome: Outcome) -> pl.DataFrame:
     """Return the accuracy of every seed of a league run, and the cost of the model.
 
+    Args:
+        outcome: A run of the league's recipe.
+
     Returns:
         One row per ``model``, ``identity``, ``trained``, ``hops`` (see :func:`league`)
         and ``seed``, with ``accuracy``, ``parameters`` and ``operations``.
@@ -232,7 +234,7 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
         into: Folder in which these folders are created.
 
     Returns:
-        Paths of the entries' folders.
+        Paths of the entries' folders, one per model. Existing files are replaced.
 
     Raises:
         WriteError: A file cannot be written.
@@ -242,11 +244,12 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
     made = []
     for name in scores["model"].unique(maintain_order=True):
         place = Path(into) / str(name).replace(", ", "-").replace(" ", "-").lower()
-        place.mkdir(parents=True, exist_ok=True)
         own = settings if settings.get("entrant") else {**settings, "models": [name]}
-        write_json(place / _CONFIG, {**outcome.folder.config, "settings": own})
-        write_json(place / _ENVIRONMENT, outcome.environment)
-        scores.filter(model=name).write_csv(place / _SCORES)
+        with explained_writes(place):
+            place.mkdir(parents=True, exist_ok=True)
+            write_json(place / _CONFIG, {**outcome.folder.config, "settings": own})
+            write_json(place / _ENVIRONMENT, outcome.environment)
+            scores.filter(model=name).write_csv(place / _SCORES)
         made.append(place)
     return made
 
@@ -261,11 +264,11 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     Returns:
         One row per model, ``identity``, ``trained``, ``hops`` and ``seed`` (see
         :func:`league`), with ``accuracy`` as stored in the entry and ``now``, the new
-        accuracy.
+        accuracy. A seed that only one of them has is null in the other column.
 
     Raises:
-        ConfigError: The module that makes the model was not imported, or its source has
-            changed.
+        ConfigError: The module that makes the model was not imported, its source has
+            changed, or a setting of the entry does not fit.
         DataError: The folder is not an entry of the league.
         FolderError: The entry's config cannot be read.
         RunError: The training failed, or the run's folder is damaged.
@@ -291,10 +294,4 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     before = pl.read_csv(place / _SCORES, schema_overrides=dict(again.schema))
     keys = [*_ROW, "seed"]
     new = again.select(*keys, now="accuracy")
-    return before.join(
-        new,
-        on=keys,
-        how="full",
-        coalesce=True,
-        nulls_equal=True,
-    )
+    return before.join(new, on=keys, how="full", coalesce=True, nulls_equal=True)

@@ -65,17 +65,18 @@ def find(
     claims, each claim has the verdict with the most seeds.
 
     Args:
-        recipe: Name of the recipe.
+        recipe: Name of the recipe; its last part is enough if it is unique.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs; by default the usual one.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        The run; ``None`` if there is none.
+        The run; ``None`` if there is none, also if the recipe has no such scale.
 
     Raises:
-        ConfigError: There is no such recipe.
-        FolderError: The run is damaged.
-        DataError: The ledger is damaged.
+        ConfigError: There is no such recipe, or several have this last part.
+        FolderError: The run is damaged, or the folder of runs cannot be read.
+        DataError: The ledger is damaged, or a file that the settings name cannot be
+            read.
     """
     from inweights.experiments.studies.settle import standing
 
@@ -94,10 +95,10 @@ def verdicts(
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        runs: Folder of all runs; by default the usual one.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        One result per claim. Its ``verdict`` is ``reproduced``, ``consistent``, ``not
+        One result per claim, by recipe. Its ``verdict`` is ``reproduced``, ``consistent``, ``not
         reproduced``, ``not seen in a substitute``, ``undecided`` or ``not judged``.
 
     Raises:
@@ -150,15 +151,21 @@ def open_run(
             letters of a run's hash, the run's folder or page, or ``last`` for the
             newest finished run.
         scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs; by default the usual one.
-        again: Whether the run is judged and drawn again with this version; nothing is
-            trained.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``. It is not
+            used if ``name`` is a folder or page.
+        again: Whether the run is judged and drawn again with this version, and its
+            files are replaced; nothing is trained. By default they are only read.
+
+    Returns:
+        The run: tables, figures, judged claims, settings, and the folder with its page.
 
     Raises:
-        ConfigError: There is no such run or more than one, it is not finished, or its
-            recipe belongs to a plugin that is not loaded.
-        DataError: The ledger of the stored results is damaged.
-        FolderError: The run is damaged.
+        ConfigError: There is no such run or more than one, it is not finished, its
+            recipe belongs to a plugin that is not loaded, or its settings do not fit
+            the recipe.
+        DataError: The ledger of the stored results is damaged; or with ``again``, a
+            table lacks a column from which another one is derived.
+        FolderError: The run is damaged, or the folder of runs cannot be read.
         WriteError: With ``again``: a file of the run cannot be written.
     """
     from inweights.experiments.engine.outcome_files import refresh

@@ -26,10 +26,11 @@ class Finding(NamedTuple):
     """One line of the report of :func:`doctor`.
 
     Attributes:
-        what: What was looked for, such as ``torch`` or ``GPU``.
+        what: What was looked for, such as ``torch``, ``GPU`` or ``[hf]``, an optional
+            extra.
         state: What was found, such as a version.
-        fine: Whether all is in order; ``None`` if that depends on what the user wants
-            to do.
+        fine: True if all is in order, False if something must be changed, ``None`` if
+            that depends on what the user wants to do.
         hint: What to do; empty if there is nothing to do.
     """
 

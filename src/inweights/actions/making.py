@@ -41,11 +41,12 @@ class Cost:
     """Estimated time of a recipe at scale ``cpu`` on this machine.
 
     Attributes:
-        recipe: Name of the recipe.
+        recipe: Full name of the recipe.
         minutes: Minutes on one CPU core, for all seeds; ``None`` if the recipe was
             never timed.
         most: Whether the estimate is an upper limit, because trainings may stop early.
-        done: Whether a finished run exists, so that nothing is left to do.
+        done: Whether a finished run exists, so that nothing is left to do. The minutes
+            are those of a new run all the same.
         shared: Minutes of trainings that an earlier recipe of the list has, too. They
             are trained once if runs keep their weights (``keep_models``).
     """
@@ -70,10 +71,11 @@ def run(
     """Run a recipe and write its figures and page; a finished run is loaded instead.
 
     Args:
-        recipe: Name of a recipe, or a user's own recipe.
+        recipe: Name of a recipe (its last part is enough if it is unique), or a user's
+            own recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds, or a list of root seeds; by default as many as verdicts
-            on all claims need.
+        seeds: Number of consecutive seeds, which begin at the recipe's first seed, or a
+            list of root seeds; by default as many as verdicts on all claims need.
         overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is
             not set.
@@ -98,9 +100,11 @@ def run(
         The run: tables, figures, judged claims, and the folder with its page.
 
     Raises:
-        ConfigError: A name, a scale or an override does not fit.
-        RunError: The run failed, or its folder is damaged.
-        DataError: A table lacks a column from which another table is derived.
+        ConfigError: A name, a scale, an override, a seed or an option does not fit, or
+            a folder cannot be written.
+        RunError: A training failed, or the folder of the run is damaged.
+        DataError: The ledger is damaged, a file that the settings name cannot be read,
+            or a table lacks a column from which another table is derived.
     """
     from inweights.experiments.engine.engine import execute
     from inweights.experiments.engine.execution import ExecutionOptions
@@ -138,9 +142,15 @@ def recipe_for(
         overrides: Changed settings, with which the recipe is returned unchanged; by
             default none.
 
+    Returns:
+        The recipe. With a number of seeds or none, and without overrides, it has the
+        first seed of the newest block of seeds on which the ledger states its claims.
+        The arguments ``seeds`` and ``overrides`` are not applied.
+
     Raises:
-        ConfigError: There is no such recipe.
-        DataError: The ledger is damaged.
+        ConfigError: There is no such recipe, or several have this last part.
+        DataError: The ledger is damaged, or a file that the settings name cannot be
+            read.
     """
     found = get_recipe(recipe) if isinstance(recipe, str) else recipe
     chosen = overrides or (seeds is not None and not isinstance(seeds, int))
@@ -168,10 +178,11 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
 
     Args:
         only: Part of the names of the recipes; by default all recipes.
-        runs: Folder of all runs; by default the usual one.
+        runs: Folder of all runs, in which finished runs are found; by default
+            ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        One estimate per recipe.
+        One estimate per recipe, also for recipes that were never timed.
 
     Raises:
         ConfigError: No recipe's name contains ``only``; the message suggests similar
@@ -225,13 +236,15 @@ def settle(
         effort: Former name of ``execution``.
 
     Yields:
-        The result of adding seeds, for each recipe with undecided claims.
+        The result of adding seeds, for each recipe with undecided claims. Nothing is
+        run before the first result is requested.
 
     Raises:
-        ConfigError: ``minutes`` is out of range, ``results`` has no ledger, or no
-            recipe's name contains ``only``.
-        DataError: The ledger or the scores are damaged.
-        RunError: A training failed.
+        ConfigError: ``minutes`` is not between 0 and 10,000,000, ``results`` has no
+            ledger, no recipe's name contains ``only``, or a folder cannot be written.
+        DataError: The ledger or the scores are damaged, or a file that the settings
+            name cannot be read.
+        RunError: A training failed, or the folder of a run is damaged.
     """
     from inweights.experiments.studies.settle import settle as settle_one
 

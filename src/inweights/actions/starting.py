@@ -26,10 +26,10 @@ def examples(folder: str | Path = "examples") -> list[Path]:
         folder: Folder in which the files are written; by default ``examples``.
 
     Returns:
-        Paths of the files.
+        Paths of the three files, in alphabetical order.
 
     Raises:
-        ConfigError: One of the files already exists.
+        ConfigError: One of the files already exists; none is written then.
         WriteError: The folder cannot be written.
     """
     texts = {
@@ -43,15 +43,17 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
 
     Args:
         kind: What the file defines: ``recipe``, ``world``, ``probe`` or ``study``.
-        name: Name of the new object: lower-case letters, digits and hyphens.
+        name: Name of the new object: a lower-case letter and up to 60 lower-case
+            letters, digits and hyphens, but no keyword of Python. The name of the file
+            has underscores for hyphens, except for a study (``<name>.toml``).
         folder: Folder in which the files are written; by default the current one.
 
     Returns:
-        Paths of the file and of its test; a study has no test.
+        Paths of the file and of its test, in alphabetical order; a study has no test.
 
     Raises:
-        ConfigError: The kind is unknown, the name is not valid, or a file already
-            exists.
+        ConfigError: The kind is unknown, the name is not valid, or one of the files
+            already exists; none is written then.
         WriteError: The folder cannot be written.
 
     Example:

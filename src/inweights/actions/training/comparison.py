@@ -44,6 +44,10 @@ def training_recipe(
         sizes: Cost of each way, which determines its share of the progress; by default
             all ways have the same share.
 
+    Returns:
+        A recipe with the scale ``cpu``, 3 seeds (one for ways without training) and no
+        claims. Running it raises a ConfigError if an optional package is not installed.
+
     Raises:
         ConfigError: The plain values are not valid settings.
     """

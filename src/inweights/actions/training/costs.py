@@ -15,11 +15,12 @@ class Size(NamedTuple):
     """Cost of one way of teaching, for one seed, on this machine.
 
     Attributes:
-        way: Name of the way.
-        rows: Number of texts.
+        way: Name of the way, a key of ``WAYS``.
+        rows: Number of training texts; 0 for ways without training.
         tokens: Total number of tokens in these texts.
-        updates: Number of updates.
-        preparation: Seconds for writing the model's own texts.
+        updates: Number of updates of the training.
+        preparation: Seconds in which the model writes texts of its own, which are mixed
+            into the training.
         training: Seconds of training.
         asking: Seconds for answering all questions.
     """

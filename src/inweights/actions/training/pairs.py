@@ -43,8 +43,9 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
             :func:`~inweights.actions.training.teach_and_ask` explains them.
 
     Returns:
-        One row per kind of answer (``kind``: among candidates, or in words), kind of
-        question (``name``) and pair of ways (``way`` and ``other``). Further columns:
+        One row per kind of answer (``kind``: ``accuracy``, among candidates, or ``in
+        words``), kind of question (``name``) and pair of ways (``way`` and ``other``,
+        each pair once, in the order of the table). Further columns:
         ``difference``, the share of right answers with ``other`` minus that with
         ``way``; ``low`` and ``high``, its 95% confidence interval; ``gained`` and
         ``lost``, the numbers of questions that only ``other`` or only ``way`` answers;

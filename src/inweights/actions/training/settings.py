@@ -42,8 +42,9 @@ class TrainingSettings(Config):
             ``retrieval``.
         tuning: Settings of the fine-tuning; by default those of ``inweights finetune``,
             but without stopping early, and padded as stored runs were.
-        device: Torch device of the model.
-        dtype: Data type of its weights.
+        device: Torch device of the model, such as ``cpu`` or ``cuda``.
+        dtype: Data type of the model's weights: ``float32``, ``bfloat16`` or another
+            name that torch has.
         chat: Whether the model's chat template is used.
         header: Whether the first row of the facts is a header: ``yes``, ``no``, or
             empty to decide from the rows.
@@ -54,7 +55,9 @@ class TrainingSettings(Config):
             for none.
 
     Raises:
-        ConfigError: A way is unknown, or a number is out of range.
+        ConfigError: A way is unknown, ``tokens`` is not between 0 and 100,000,000,
+            ``questions`` not between 1 and 10,000, or ``retrieved`` not between 2 and
+            1000. The other values are checked when they are used.
     """
 
     later = {
@@ -107,9 +110,13 @@ class TrainingSettings(Config):
         """Load the language model.
 
         Args:
-            seed: Root seed of the adapters, and of a model with random weights.
+            seed: Root seed of the adapters, and of a model with random weights; by
+                default 0.
             download: Whether a model that is not in the local cache is downloaded; by
                 default an error is raised.
+
+        Returns:
+            The model with its tokenizer, on the device of the settings.
 
         Raises:
             ConfigError: The model does not exist, or does not fit the options.

@@ -36,9 +36,9 @@ class Prepared(NamedTuple):
     """The training texts of each way, and the questions.
 
     Attributes:
-        trained: Training texts, by way.
-        questions: The same questions for all ways.
-        facts: The facts as sentences.
+        trained: Training texts, by way; ways without training are missing.
+        questions: The questions, which are the same for all ways.
+        facts: The facts as sentences, one per fact.
     """
 
     trained: dict[str, list[language.Example]]
@@ -68,10 +68,12 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
         lm: The model, whose tokenizer counts the tokens.
 
     Returns:
-        The texts by way, and the questions, which are the same for all ways.
+        The texts of the ways in ``settings.ways`` that train, the questions, which are
+        the same for all ways, and the facts as sentences.
 
     Raises:
-        ConfigError: A strategy or a number does not fit the facts.
+        ConfigError: A strategy or a number does not fit the facts, or the file of
+            wordings cannot be read or does not fit.
         DataError: The facts cannot be read.
     """
     facts = settings.read_facts()
@@ -151,11 +153,13 @@ def teach_and_ask(
 
     Args:
         settings: What is compared.
-        way: Name of the way, one of ``settings.ways``.
-        seed: Root seed of the order of the texts and of the adapters. Texts and
-            questions are the same for all seeds.
+        way: Name of the way, one of ``settings.ways``. With ``untrained`` and
+            ``retrieval``, the model is not trained.
+        seed: Root seed of the order of the texts and of the adapters, by default 0.
+            Texts and questions are the same for all seeds.
         progress: Function that is called with the number of updates or questions done,
-            their total number, and the name of the stage.
+            their total number, and the name of the stage: ``training``, ``asking`` or
+            ``answering in words``.
 
     Returns:
         One row per measured number: ``kind`` and ``name`` of the number, ``value``, and
@@ -169,10 +173,11 @@ def teach_and_ask(
         ``question``.
 
     Raises:
-        ConfigError: The model cannot be loaded, the tuning does not fit, or an optional
-            package (``peft``, ``bm25s``) is not installed.
-        DataError: The facts cannot be read.
+        ConfigError: The model cannot be loaded, the tuning, a strategy or the wordings
+            do not fit, or an optional package (``peft``, ``bm25s``) is not installed.
+        DataError: The facts or the model cannot be read.
         RunError: The loss is not a finite number.
+        KeyboardInterrupt: A signal stopped the training.
     """
     lm = settings.load(seed)
     made = prepare(settings, lm)
