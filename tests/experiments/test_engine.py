@@ -104,6 +104,7 @@ def test_recipes_share_runs(tmp_path) -> None:
 def test_seeds_can_be_chosen(tmp_path) -> None:
     outcome = execute(DEMO, "smoke", seeds=(907, 5), store=RunStore(tmp_path))
     assert set(outcome.tables["accuracy"]["seed"]) == {907, 5}
+    wrong: Any
     for wrong, match in (
         ((), "at least one"),
         ((1, 1), "twice"),

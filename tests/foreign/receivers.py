@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from inweights.config import digest
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import ComputeTask
-from inweights.experiments.grammar.functions import computations_of
 from inweights.experiments.grammar.trial import Plan
+from inweights.experiments.grammar.variation.functions import computations_of
 from inweights.support.keys.plain import plain_call
 
 SEEN: list[Any] = []

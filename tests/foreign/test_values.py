@@ -39,8 +39,8 @@ from inweights.errors import ConfigError
 from inweights.experiments import Measure
 from inweights.experiments.engine.serialization import from_wire, to_wire
 from inweights.experiments.engine.tasks import ComputeTask
-from inweights.experiments.grammar.functions import computations_of
 from inweights.experiments.grammar.trial import Plan
+from inweights.experiments.grammar.variation.functions import computations_of
 from inweights.models.save import decode_model, encode_model
 
 #: Studies of tests are too small to know their facts.

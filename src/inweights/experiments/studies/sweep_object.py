@@ -20,10 +20,10 @@ from inweights.experiments.engine.execution import ExecutionKeywords, ExecutionO
 from inweights.experiments.engine.saved_models import SavedModel, saved_models
 from inweights.experiments.grammar.cautions import cautions
 from inweights.experiments.grammar.controls import with_controls
-from inweights.experiments.grammar.functions import computations_of
 from inweights.experiments.grammar.seed_choice import choose_seeds
 from inweights.experiments.grammar.trial import Computation, Measure, Plan, Probe, Trial
 from inweights.experiments.grammar.variation import axes
+from inweights.experiments.grammar.variation.functions import computations_of
 from inweights.experiments.grammar.variation.parts import config_of
 from inweights.experiments.grammar.variation.several import (
     is_several,

@@ -30,7 +30,7 @@ def computations_of(
     Args:
         function: A function that returns one number, truth value or text, one row (a
             mapping), several rows, or a polars frame.
-        points: The conditions, as :func:`~.variation.axes.points_of` returns them: each
+        points: The conditions, as :func:`~.axes.points_of` returns them: each
             is a list of triples, the name of an argument, its value, and its label in
             the tables.
         replicated: Whether the function takes a list of all seeds as ``seeds`` and
