@@ -30,8 +30,8 @@ class Forecast:
         jobs: Number of processes that would work in parallel, at most one per task of a
             ``Curriculum``.
         h100: Estimated minutes of training on one NVIDIA H100 GPU, from the number of
-            arithmetic operations, with at least 4 ms per step; ``None`` if one CPU core
-            needs less than half an hour.
+            arithmetic operations, with at least 4 ms per step; ``None`` on an
+            accelerator, and if one CPU core needs less than half an hour.
         timed: Day on which the steps were timed, as ``2026-11-28``, if the estimate was
             stored before; empty if they were timed just now.
     """

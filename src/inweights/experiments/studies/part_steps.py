@@ -249,6 +249,10 @@ def count_steps(
 
     Returns:
         The seconds of all steps of all phases, at least 4 ms per step, without measures.
+
+    Raises:
+        ConfigError: A phase does not fit the model.
+        DataError: A phase names facts that the world does not contain.
     """
     from inweights.experiments.engine.attempts.together import first_steps
 
