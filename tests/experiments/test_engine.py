@@ -105,14 +105,15 @@ def test_seeds_can_be_chosen(tmp_path) -> None:
     outcome = execute(DEMO, "smoke", seeds=(907, 5), store=RunStore(tmp_path))
     assert set(outcome.tables["accuracy"]["seed"]) == {907, 5}
     wrong: Any
-    for wrong, match in (
+    refused: list[tuple[Any, str]] = [
         ((), "at least one"),
         ((1, 1), "twice"),
         ((-1,), "from 0"),
         ((0.0,), "whole number, got 0.0"),
         ((False, 1), "whole number, got False"),
         (0, "least"),
-    ):
+    ]
+    for wrong, match in refused:
         with pytest.raises(ConfigError, match=match):
             execute(DEMO, "smoke", seeds=wrong, store=RunStore(tmp_path))
     with pytest.raises(ConfigError, match=r"is a decreasing range; write 7\.\.9"):

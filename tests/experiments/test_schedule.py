@@ -11,10 +11,9 @@ from inweights.experiments.engine.executors.schedule import (
     ATTEMPTS,
     BusyTasks,
     Schedule,
-    halves,
 )
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.tasks import LearnTask
+from inweights.experiments.engine.tasks import LearnTask, halves
 
 
 def tasks(recipe, seeds):
