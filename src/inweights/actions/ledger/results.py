@@ -85,7 +85,7 @@ def state(
             are stated again; by default they are not.
         results: Folder of the results; by default :func:`results_root`.
         progress: Called with the number of recipes done, the total number, and the name
-            of the next recipe; ``None`` for nothing.
+            of the next recipe; ``None`` disables it.
 
     Returns:
         The lines that were added to the ledger.

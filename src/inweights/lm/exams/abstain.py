@@ -170,7 +170,7 @@ def abstention(
         models: Models by their names in the table, such as ``before`` and ``after``.
         questions: Questions that :func:`read_unanswerable` returned.
         progress: Called with the number of answers so far, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Returns:
         One row per question and model, model by model: ``model``; ``kind``,

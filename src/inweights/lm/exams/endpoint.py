@@ -177,7 +177,7 @@ def ask_endpoint(
         kept: JSONL file with one answer per line, which is created if it does not
             exist.
         progress: Called with the number of prompts done, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
         wait: Called with the seconds to wait before another attempt; by default
             :func:`time.sleep`.
 

@@ -34,7 +34,7 @@ def ask(
         lm: The model.
         questions: Questions with candidates.
         progress: Called with the number of questions done, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Returns:
         One row per question: ``id``, ``chain``, ``role``, ``prompt`` and the right
@@ -72,7 +72,7 @@ def ask_with_thought(
         lm: The model.
         questions: Questions; those without ``steps`` are left out.
         progress: Called with the number of questions done, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Returns:
         The columns of :func:`ask`, one row per question with steps, and ``thought``,
@@ -120,7 +120,7 @@ def say(
         questions: Questions.
         tokens: Largest number of tokens of an answer.
         progress: Called with the number of questions done, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Returns:
         One row per question: ``id``; ``said``, the text of the answer; and ``exact``,

@@ -45,7 +45,7 @@ def general_knowledge(
         names: Names in its training facts, to detect answers that wrongly use one of
             them; by default none.
         progress: Called with the number of questions done, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Returns:
         One row per question of :data:`GENERAL` (``kind`` is ``question``), with the

@@ -48,8 +48,8 @@ def evaluation(
         words: Whether the model also answers in its own words; by default it does.
         forecast: Predictions for compositions, the table that :func:`forecast_of`
             returns; ``None`` for none.
-        progress: Called with a count, its total and a description; ``None`` for
-            nothing.
+        progress: Called with a count, its total and a description; ``None`` disables
+            it.
 
     Returns:
         Tables and numbers by name. Always: ``general``, on questions and texts
@@ -195,7 +195,7 @@ def forecast_of(
         seconds: Time limit of the solver in seconds, by default 60; ``None`` for no
             limit.
         progress: Called with the solver's iterations and its certified gap; ``None``
-            for nothing.
+            disables it.
 
     Returns:
         Two values. If a prediction is possible: a table with one row per predicted

@@ -84,9 +84,9 @@ def finetune_to(
         show: Called before training with five values: the first examples as text, with
             brackets around tokens to which the loss applies; the numbers of examples
             and of their tokens; the largest number of updates; and the number of texts
-            that the model wrote. ``None`` for nothing.
+            that the model wrote. ``None`` disables it.
         progress: Called with a count, its total and a description, while the model
-            writes texts and while it is trained; ``None`` for nothing.
+            writes texts and while it is trained; ``None`` disables it.
 
     Returns:
         Losses and sizes, as :func:`inweights.lm.finetune` returns them.

@@ -122,9 +122,9 @@ class Reports:
         total: Largest number of updates of all stages.
         observers: Observers that receive the loss and the learning rate of each update.
         passed: Called after each epoch with its number over all stages, the total
-            number of epochs, and the model with its adapters; ``None`` for nothing.
+            number of epochs, and the model with its adapters; ``None`` disables it.
         progress: Called after each update with its number, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Raises:
         ConfigError: The ``every`` of an observer is not an integer above 0.

@@ -111,9 +111,9 @@ def finetune(
         observers: Observers that receive the loss and the learning rate of each update
             (:class:`inweights.training.Step`); by default none.
         passed: Called after each epoch with its number over all stages, the total
-            number of epochs, and the model with its adapters; ``None`` for nothing.
+            number of epochs, and the model with its adapters; ``None`` disables it.
         progress: Called after each update with its number, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Returns:
         Losses and sizes of the training.

@@ -56,7 +56,7 @@ def own_text(
         begun: File in which texts are stored as they are written, so that an
             interrupted call can be resumed; ``None`` stores nothing.
         progress: Called with the number of texts done, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Returns:
         Examples with ``old`` set, in the order in which they were drawn.
@@ -153,7 +153,7 @@ def replayed(
             texts.
         seed: Root seed of the random draws.
         progress: Called with the number of texts done, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
         begun: File in which texts are stored as they are written, so that an
             interrupted call can be resumed; ``None`` stores nothing.
 
@@ -202,7 +202,7 @@ def paraphraser(
     Args:
         lm: The model.
         progress: Called with the number of sentences done, their total number and a
-            description; ``None`` for nothing.
+            description; ``None`` disables it.
 
     Returns:
         A function from a list of sentences to a list of paraphrases, one for each

@@ -128,10 +128,11 @@ def _recall_row(
 def _recalled(
     logs: Float[NDArray[Any], "n N"], edges: Int[Ids, "E 2"], start: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the recalled share of the outgoing edges of each node from ``start`` on.
+    """Count the outgoing edges of nodes, and how many of them are recalled.
 
-    ``logs`` are the log-probabilities of all nodes after each of these nodes; ``edges``
-    are all edges in ascending order.
+    The nodes are the ``n`` consecutive ones that begin with ``start``. ``logs`` are the
+    log-probabilities of all nodes after each of these nodes; ``edges`` are all edges in
+    ascending order.
     """
     first, last = np.searchsorted(edges[:, 0], [start, start + len(logs)])
     row = edges[first:last, 0] - start

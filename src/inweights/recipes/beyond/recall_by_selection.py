@@ -71,14 +71,14 @@ class Settings(iw.Config):
     Values for other scales are in ``recall_by_selection.toml``.
 
     Attributes:
-        sizes: Numbers of known subjects; there is the same number of attributes.
+        sizes: Numbers of known subjects, and of attributes.
         widths: Widths of the models, at every size.
         relations: Number of relations at every size.
         transferred: Config of the world whose new subjects are trained after the known
             ones.
         width: Width of the models that learn new subjects.
         decay: Weight decay of the models that learn known and new subjects.
-        steps: Number of updates of a phase.
+        steps: Number of updates per phase.
         rate: Peak learning rate.
     """
 

@@ -232,7 +232,7 @@ def fewest_one_sided(share: float, alpha: float) -> int:
 
 @lru_cache(maxsize=4096)  # a board of 900 claims asks for a few dozen of them
 def _most(hits: int, count: int, tail: float) -> float:
-    """Return the share at which at most ``hits`` of ``count`` have the probability ``tail``."""
+    """Return the ``p`` for which at most ``hits`` successes have probability ``tail``."""
     ways = [
         math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
         for k in range(hits + 1)

@@ -1,4 +1,4 @@
-"""Run Node2Vec's descent on large graphs, computing the logits of some nodes at a time.
+"""Train Node2Vec on large graphs, computing the logits of one block of nodes at a time.
 
 :func:`descend_in_blocks` makes the updates of :func:`~.node2vec.descend` for tied
 models. The walk is sparse, and no array of size ``[N, N]`` is allocated. Shapes: ``R``

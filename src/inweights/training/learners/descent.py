@@ -165,7 +165,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
         every: int = 0,
         **options: Any,
     ) -> pl.DataFrame:
-        """Measure the model by a probe, at the end, or at every ``every``-th step and at the end.
+        """Measure the model with a probe at the end, or at every ``every``-th step and at the end.
 
         Args:
             probe: Function ``probe(model, world, **options)`` that returns a table with

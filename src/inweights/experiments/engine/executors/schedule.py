@@ -84,11 +84,11 @@ class Schedule:
     Args:
         tasks: The tasks, which may be run in any order.
         progress: Called with the number of updates done, the total number, and a
-            description of the current work; ``None`` for nothing.
+            description of the current work; ``None`` disables it.
         before: Number of updates that were done before, for the progress display.
         busy: When a task on which another process works is checked again.
         more: Further tasks, in lists; each list is read when no other task is waiting.
-        on_failure: Called with each task that is set aside; ``None`` for nothing.
+        on_failure: Called with each task that is set aside; ``None`` disables it.
         expect: Function that estimates how long each of some tasks takes; by default
             all updates take equally long. The estimate is corrected as tasks run, and
             the remaining time is part of the description of the current work.
@@ -98,7 +98,7 @@ class Schedule:
             ``more`` may have others.
         done: Number of tasks that are done.
         failures: The tasks that were set aside.
-        on_done: Called with each task that is done; ``None`` for nothing.
+        on_done: Called with each task that is done; ``None`` disables it.
     """
 
     def __init__(

@@ -125,7 +125,7 @@ def _by_matrix(
     batch: Batch,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Return the loss by :func:`log_normaliser` and the logits of the labels."""
+    """Compute the loss from :func:`log_normaliser` and the logits of the labels."""
     labels, rows, weights = _spread(batch, state.shape[0])
     mass = torch.zeros(state.shape[:2], device=state.device)
     mass.scatter_add_(1, rows, weights)

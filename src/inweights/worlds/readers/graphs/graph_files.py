@@ -53,8 +53,8 @@ def read_graph(file: Path) -> Any:
         file: The file; its extension, a key of :data:`FORMATS`, decides the format.
 
     Returns:
-        A ``networkx`` graph, whose class depends on the file; of several graphs in a
-        file the first.
+        A ``networkx`` graph, whose class depends on the file. If the file contains
+        several graphs, the first is returned.
 
     Raises:
         DataError: The file is missing, too large, or not of this format, or it is XML
