@@ -227,7 +227,7 @@ def settle(
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
         minutes: Time limit for all recipes together, in minutes.
-        runs: Folder of all runs; by default the usual one.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
         results: Folder of results. If it is given, the recipes with open claims in
             these results are run, without seeds whose numbers are already in them. By
             default the recipes that have been run on this disk are used.

@@ -95,12 +95,12 @@ class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
         version: Version of the claim.
         text: The claim, as a sentence.
         target: The target, as text.
-        verdict: The verdict.
+        verdict: The verdict, such as ``reproduced`` or ``not reproduced``.
         commit: Commit of the results table that contains the verdict.
-        measured: Mean over the seeds.
-        low: Lower end of the mean's confidence interval.
+        measured: Mean over the seeds; ``None`` without a number.
+        low: Lower end of the mean's confidence interval; ``None`` without an interval.
         high: Upper end of this interval.
-        seeds: Number of seeds.
+        seeds: Number of seeds; 0 if unknown.
     """
 
     text: str
@@ -120,10 +120,11 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
         date: Date of the statement.
         claim: The claim.
         scale: Scale at which it is judged.
-        version: Version of the claim.
+        version: Version of the claim, from 1.
         seeds: Number of seeds that its recipe states.
-        block: Number of the block of seeds on which it is judged. No seed of the block
-            had been used when the claim was stated.
+        block: Number of the block of seeds on which it is judged: block ``b`` begins
+            with the root seed 1,000,000 ``b``. No seed of the block had been used when
+            the claim was stated.
         hash: Hash of everything that can change its number or its verdict, except the
             code of ``derive``.
         code: Hash of this code and of what it calls; empty for claims that were stated
@@ -181,7 +182,9 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
         name: Id of the claim.
         scale: Scale of the run.
         version: Version of the claim.
-        verdict: The verdict.
+        verdict: The verdict: ``reproduced``, ``consistent``, ``not reproduced``, ``not
+            seen in a substitute``, ``undecided`` or ``not judged``
+            (:class:`~inweights.experiments.claims.claim_result.ClaimResult`).
         seeds: Number of seeds.
         measured: Median or mean of the seeds' numbers; ``None`` without a number.
         low: Lower end of its confidence interval; ``None`` without an interval.
@@ -215,7 +218,7 @@ class Withdrawn(_OfClaim, frozen=True, kw_only=True, tag="withdrawn"):
         scale: Scale at which it was judged.
         version: Version of the claim.
         text: The claim, as a sentence.
-        verdict: Its last verdict.
+        verdict: Last verdict on the claim; ``not judged`` if there was none.
         why: Reason for the withdrawal.
     """
 

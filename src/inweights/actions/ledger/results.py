@@ -217,7 +217,7 @@ def record(
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        runs: Folder of all runs; by default the usual one.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
         results: Folder of the results; by default :func:`results_root`.
 
     Returns:
@@ -226,8 +226,8 @@ def record(
     Raises:
         DataError: The ledger or the scores are damaged, the ledger was changed by
             another process, or the tables of a run do not fit a claim's score.
-        ConfigError: The folder of results has no ledger, or no recipe's name contains
-            ``only``; the message suggests similar names.
+        ConfigError: There is no ledger, or no recipe's name contains ``only``.
+        FolderError: The folder of runs cannot be read.
         OSError: A file cannot be written.
     """
     from inweights.actions.ledger.board import verdict_lines
@@ -256,7 +256,7 @@ def open_parts(
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        runs: Folder of all runs; by default the usual one.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
         results: Folder of the results.
 
     Yields:

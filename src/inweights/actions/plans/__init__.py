@@ -84,6 +84,7 @@ def write_plan(
             address that is not valid or whose optional package is not installed; a task
             names an object that workers cannot import; or an option of a measure cannot
             be stored exactly.
+        DataError: A file that the settings name cannot be read.
         FolderError: A link is below the plan's folder or in the store.
         WriteError: The plan cannot be written.
     """

@@ -132,6 +132,7 @@ class Planned:
 
     Raises:
         FolderError: There is no plan, or it is damaged.
+        ConfigError: An address is not valid, or its optional package is not installed.
     """
 
     def __init__(self, place: str, lease: float = LEASE) -> None:

@@ -99,7 +99,8 @@ def say_pairs(pairs: pl.DataFrame) -> list[str]:
         pairs: Table that :func:`pairs_of` returned.
 
     Returns:
-        A list of one sentence; empty if there are no held-out questions.
+        A list of one text, which names the pairs with a p value below .05; empty if
+        there are no held-out questions.
     """
     held = pairs.filter(kind="accuracy", name=ALL_HELD_OUT).sort("p")
     if held.is_empty():

@@ -29,9 +29,14 @@ class TrainingSettings(Config):
         model: A folder, a GGUF file, the name of a Hugging Face model in the local
             cache, or ``@smollm2``.
         wording: TOML file with wordings of the relations; empty for the built-in ones.
-        ways: Names of the compared ways, the keys of ``WAYS``.
+        ways: Names of the compared ways, by default all: ``untrained`` (the model as it
+            is), ``retrieval`` (not trained; facts that BM25 finds precede a question),
+            ``facts`` (fine-tuning on the facts alone), ``entities`` (the facts,
+            descriptions of entities, and relations of pairs), and ``mixture`` (the
+            facts and what the strategies add).
         strategy: Names of the strategies of ``inweights augment`` by which the way
-            ``mixture`` adds texts to the facts.
+            ``mixture`` adds texts to the facts; by default ``auto``, those that
+            ``augment`` recommends.
         hold_out: Share of the bridge entities whose two-hop chains are not stated by
             any way, so that they can be tested.
         floor: Smallest share of the tokens of a pass that state single facts.

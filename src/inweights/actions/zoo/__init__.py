@@ -66,7 +66,7 @@ class Stored:
 
     Attributes:
         card: Description of the model.
-        model: The trained model, with one replica per seed.
+        model: The trained model, with one replica per seed of the card.
     """
 
     card: Card
