@@ -71,6 +71,11 @@ def test_a_claim_without_its_source_does_not_load(name: str) -> None:
         ).check_sources("one.toml")
 
 
+def test_a_reversed_range_of_close_numbers_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"toy/one/c: close must begin with the sm"):
+        STATE("c", "Text.", share("t", "x") >= 0.9, published="0.95", close=(1.0, 0.9))
+
+
 def test_a_long_quote_does_not_load() -> None:
     stated(quote="word " * 25).check_sources("one.toml")
     with pytest.raises(ConfigError, match="has 26 words; shorten it to 25"):

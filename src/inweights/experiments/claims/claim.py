@@ -139,13 +139,19 @@ class Claim(Said, kw_only=True):
 
     Raises:
         ConfigError: The target begins at the largest possible value of the score or
-            ends at the smallest, and ``check`` is not set.
+            ends at the smallest, and ``check`` is not set; or the first number of
+            ``close`` is larger than the second.
     """
 
     score: Score
     judged: Rule = "typical"
 
     def __post_init__(self) -> None:
+        if self.close and self.close[0] > self.close[1]:
+            raise ConfigError(
+                f"claim {self.id}: close must begin with the smaller number, got "
+                f"{list(self.close)}"
+            )
         low, high = self.score.bounds or (-math.inf, math.inf)
         least = self.target.least
         most = self.target.most

@@ -72,10 +72,6 @@ def closeness(claim: ClaimResult) -> Closeness | None:
         The comparison; ``None`` if the claim was not judged, the paper prints no single
         number, or the result has no range of close numbers
         (:func:`~.published.published_range`), such as for a target with two ends.
-
-    Raises:
-        ConfigError: The first number of the claim's own range ``close`` is larger than
-            the second.
     """
     printed = printed_number(claim.published)
     measured = claim.measured
@@ -105,8 +101,5 @@ def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
 
     Returns:
         The number of claims by verdict: ``close``, ``not close`` and ``undecided``.
-
-    Raises:
-        ConfigError: As for :func:`closeness`.
     """
     return Counter(size.verdict for size in map(closeness, claims) if size)

@@ -94,7 +94,8 @@ class Stating:
 
         Raises:
             ConfigError: The target begins at the largest possible value of the score or
-                ends at the smallest, and ``check`` is not set.
+                ends at the smallest, and ``check`` is not set; or the first number of
+                ``close`` is larger than the second.
         """
         return Claim(
             id=f"{self.recipe}/{name}",

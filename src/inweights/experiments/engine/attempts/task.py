@@ -112,6 +112,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
     Raises:
         ConfigError: The store of the job cannot be opened.
         KeyError: A field of the line is missing.
+        ValueError: The line is not JSON, or is not complete.
     """
     try:
         task = task_of(job, line)
