@@ -68,8 +68,9 @@ def league(
         (both hops occur in trained two-hop facts); ``first_unseen``, ``second_unseen``,
         ``both_unseen`` (the first, second or both hops do not); or ``facts``, the
         single facts of the role that is known least. Further columns: mean
-        ``accuracy`` and number of ``seeds``; ``parameters`` and ``operations`` of the
-        model; and ``own``, whether it is the user's.
+        ``accuracy``, number of ``seeds``, number of ``parameters`` of one replica,
+        ``operations`` (floating-point operations for one prompt of three tokens), and
+        ``own``, whether the model is the user's.
 
     Raises:
         ConfigError: The model cannot take part, its name is already used, or the scale
@@ -231,7 +232,7 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
     Args:
         outcome: A run of the league's recipe.
-        into: Folder in which these folders are created.
+        into: Folder in which these folders are created; it is made if needed.
 
     Returns:
         Paths of the entries' folders, one per model. Existing files are replaced.

@@ -90,7 +90,7 @@ def verdicts(
 
     A claim without a run has the verdict that is stored with the code, which its
     ``why`` states; if there is none either, it is ``not judged``. The claims of a
-    damaged run are not judged, for a stated reason; other runs are not affected.
+    damaged run are ``not judged``, and their ``why`` says what is wrong with it.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
@@ -98,8 +98,9 @@ def verdicts(
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        One result per claim, by recipe. Its ``verdict`` is ``reproduced``, ``consistent``, ``not
-        reproduced``, ``not seen in a substitute``, ``undecided`` or ``not judged``.
+        One result per claim, by recipe. Its ``verdict`` is ``reproduced``,
+        ``consistent``, ``not reproduced``, ``not seen in a substitute``, ``undecided``
+        or ``not judged``.
 
     Raises:
         ConfigError: No recipe's name contains ``only``; the message suggests similar
@@ -153,8 +154,9 @@ def open_run(
         scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``. It is not
             used if ``name`` is a folder or page.
-        again: Whether the run is judged and drawn again with this version, and its
-            files are replaced; nothing is trained. By default they are only read.
+        again: Whether the run is judged and drawn again with this version of the
+            library, and its files are replaced; nothing is trained. By default the
+            files are only read, and the claims are judged in memory.
 
     Returns:
         The run: tables, figures, judged claims, settings, and the folder with its page.
@@ -163,8 +165,9 @@ def open_run(
         ConfigError: There is no such run or more than one, it is not finished, its
             recipe belongs to a plugin that is not loaded, or its settings do not fit
             the recipe.
-        DataError: The ledger of the stored results is damaged; or with ``again``, a
-            table lacks a column from which another one is derived.
+        DataError: The ledger of the stored results is damaged, or a file that the
+            settings name cannot be read; or with ``again``, a table lacks a column from
+            which another one is derived.
         FolderError: The run is damaged, or the folder of runs cannot be read.
         WriteError: With ``again``: a file of the run cannot be written.
     """

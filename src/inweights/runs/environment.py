@@ -118,7 +118,8 @@ def file_at(commit: str, path: Path) -> bytes | None:
     Returns:
         Its bytes; ``None`` without git, outside a repository, if ``commit`` has another
         form, or if the commit does not contain the file. The file must be text: bytes
-        that are not UTF-8 are replaced.
+        that are not text in the encoding of the system (usually UTF-8) are replaced,
+        and line ends become ``\\n``.
 
     Example:
         >>> file_at("not-a-commit", Path("README.md")) is None

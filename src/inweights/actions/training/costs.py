@@ -45,8 +45,8 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
         The cost of each way, in the order of ``settings.ways``.
 
     Raises:
-        ConfigError: A strategy or a number does not fit the facts, or an optional
-            package (``peft``, ``bm25s``) is not installed.
+        ConfigError: A strategy, a number or the file of wordings does not fit the
+            facts, or an optional package (``peft``, ``bm25s``) is not installed.
         DataError: The facts cannot be read.
         RunError: The loss of a timed update is not a finite number.
     """

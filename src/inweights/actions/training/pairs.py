@@ -48,7 +48,8 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
         each pair once, in the order of the table). Further columns:
         ``difference``, the share of right answers with ``other`` minus that with
         ``way``; ``low`` and ``high``, its 95% confidence interval; ``gained`` and
-        ``lost``, the numbers of questions that only ``other`` or only ``way`` answers;
+        ``lost``, the numbers of questions that only ``other`` or only ``way`` answers
+        right (with several seeds: that ``other`` or ``way`` answers right more often);
         ``p``, the p value of the test; and ``questions``, the number of questions. The
         table is empty if ``measured`` contains no answers to single questions.
 

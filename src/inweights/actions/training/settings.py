@@ -48,8 +48,8 @@ class TrainingSettings(Config):
         tuning: Settings of the fine-tuning; by default those of ``inweights finetune``,
             but without stopping early, and padded as stored runs were.
         device: Torch device of the model, such as ``cpu`` or ``cuda``.
-        dtype: Data type of the model's weights: ``float32``, ``bfloat16`` or another
-            name that torch has.
+        dtype: Data type of the model's weights: ``float32``, ``bfloat16`` or
+            ``float16``.
         chat: Whether the model's chat template is used.
         header: Whether the first row of the facts is a header: ``yes``, ``no``, or
             empty to decide from the rows.

@@ -1,5 +1,6 @@
 """Store tables of single trainings, shared by runs, processes and machines.
 
-:mod:`~.store` is the store, :mod:`~.stored` reads and writes its tables in :mod:`~.files`
-(a folder or an object store), and :mod:`~.lease` decides which process works on a task.
+:mod:`~.store` is the store, :mod:`~.stored` reads and writes its tables in
+:mod:`~.files` (a folder or an object store), and :mod:`~.lease` decides which process
+works on a task.
 """
