@@ -119,7 +119,7 @@ def file_at(commit: str, path: Path) -> bytes | None:
         Its bytes; ``None`` without git, outside a repository, if ``commit`` has another
         form, or if the commit does not contain the file. The file must be text: bytes
         that are not text in the encoding of the system (usually UTF-8) are replaced,
-        and line ends become ``\\n``.
+        and all line ends become line feeds.
 
     Example:
         >>> file_at("not-a-commit", Path("README.md")) is None
