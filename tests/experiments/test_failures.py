@@ -18,9 +18,9 @@ from inweights.cli import main
 from inweights.errors import ConfigError, RunError
 from inweights.experiments.engine.attempts import task
 from inweights.experiments.engine.collect import collect
+from inweights.experiments.engine.executors.serialization import to_wire
 from inweights.experiments.engine.job import Job
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.serialization import to_wire
 from inweights.runs.tables.store import Store
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ from inweights.config import digest
 from inweights.errors import ConfigError, DataError
 from inweights.experiments import Computation, Measure, Outside, Plan, Trial
 from inweights.experiments.engine.attempts.task import run_task
+from inweights.experiments.engine.executors.serialization import from_wire, to_wire
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.serialization import from_wire, to_wire
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.recipes import get_recipe
 from inweights.runs.tables.store import Store

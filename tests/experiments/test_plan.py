@@ -20,9 +20,9 @@ from inweights.errors import ConfigError
 from inweights.experiments import Computation, Measure, Plan, Trial
 from inweights.experiments.engine.attempts import blocks
 from inweights.experiments.engine.attempts.together import build_model
+from inweights.experiments.engine.executors.serialization import from_wire, to_wire
 from inweights.experiments.engine.job import sendable
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.serialization import from_wire, to_wire
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.configs.model_config import Init

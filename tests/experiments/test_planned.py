@@ -24,8 +24,8 @@ from inweights.experiments.engine.attempts import task
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.executors.serialization import to_wire
 from inweights.experiments.engine.job import Job
-from inweights.experiments.engine.serialization import to_wire
 from inweights.runs.tables.files import Folder
 from inweights.runs.tables.store import Store
 

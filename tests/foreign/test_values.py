@@ -37,7 +37,7 @@ from inweights.config.toml_text import parse_toml
 from inweights.config.values import MAX_DEPTH, decode, encode, from_json, to_json
 from inweights.errors import ConfigError
 from inweights.experiments import Measure
-from inweights.experiments.engine.serialization import from_wire, to_wire
+from inweights.experiments.engine.executors.serialization import from_wire, to_wire
 from inweights.experiments.engine.tasks import ComputeTask
 from inweights.experiments.grammar.trial import Plan
 from inweights.experiments.grammar.variation.functions import computations_of

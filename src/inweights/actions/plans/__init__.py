@@ -32,9 +32,9 @@ from inweights.experiments.engine.collect import report_stored
 from inweights.experiments.engine.execution import ExecutionOptions, choose_executor
 from inweights.experiments.engine.executors.processes import Leased
 from inweights.experiments.engine.executors.schedule import BusyTasks, Schedule
+from inweights.experiments.engine.executors.serialization import from_wire, to_wire
 from inweights.experiments.engine.job import check_sendable
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.serialization import from_wire, to_wire
 from inweights.experiments.engine.tasks import LearnTask, Task
 from inweights.experiments.grammar.trial import Plan
 from inweights.runs.environment import version_of

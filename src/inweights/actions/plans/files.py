@@ -13,8 +13,8 @@ import msgspec
 
 from inweights.errors import FolderError, InweightsError
 from inweights.experiments.engine.executors.endings import Failure
+from inweights.experiments.engine.executors.serialization import from_wire
 from inweights.experiments.engine.job import Job
-from inweights.experiments.engine.serialization import from_wire
 from inweights.experiments.engine.tasks import Task
 from inweights.runs.tables.files import open_files
 from inweights.runs.tables.store import LEASE, store_below

@@ -15,7 +15,11 @@ from functools import partial
 import msgspec
 
 from inweights.errors import ConfigError
-from inweights.experiments.engine.serialization import from_wire, package_names, to_wire
+from inweights.experiments.engine.executors.serialization import (
+    from_wire,
+    package_names,
+    to_wire,
+)
 from inweights.experiments.engine.tasks import LearnTask, Run, Task
 from inweights.models.outside.module_configs import TrainedConfig
 from inweights.runs.environment import version_of

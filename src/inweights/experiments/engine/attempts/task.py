@@ -101,7 +101,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
     Args:
         job: Data that all tasks of the run share.
-        line: The task as a line of JSON, from :func:`~..serialization.to_wire`.
+        line: The task as a line of JSON, from :func:`~.serialization.to_wire`.
         progress: Called with the number of updates done so far.
 
     Returns:

@@ -24,9 +24,9 @@ import msgspec
 from inweights.errors import InweightsError
 from inweights.experiments.engine.executors.endings import End
 from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.executors.serialization import to_wire
 from inweights.experiments.engine.executors.worker import say
 from inweights.experiments.engine.job import Job
-from inweights.experiments.engine.serialization import to_wire
 from inweights.experiments.engine.tasks import Task
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from inweights.experiments.engine.attempts.task import attempt_sent
 from inweights.experiments.engine.executors.endings import End
 from inweights.experiments.engine.executors.processes import PAUSE
 from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.executors.serialization import to_wire
 from inweights.experiments.engine.executors.worker import throttled
 from inweights.experiments.engine.job import Job
-from inweights.experiments.engine.serialization import to_wire
 from inweights.experiments.engine.tasks import Task
 from inweights.runs.tables.store import LEASE
 from inweights.support.extras import optional

@@ -22,8 +22,8 @@ from inweights.experiments.engine.executors.processes import (
     SameProcess,
 )
 from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.executors.serialization import to_wire
 from inweights.experiments.engine.job import Job, check_sendable, task_of
-from inweights.experiments.engine.serialization import to_wire
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.training.shards import Shards
 from inweights.training.steps.machine import use_threads
