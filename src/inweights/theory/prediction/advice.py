@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 #: Maximum number of solutions for the search for a smaller set of identities.
 TRIALS = 8
 
-#: Function that solves a world. It returns its solution, the table of its queries, and
-#: the reason if it did not solve program (2).
+#: Solves a world; returns solution, table of queries, and the reason if not program (2).
 Forecast = Callable[[World, str], tuple["Solution | SoftSolution", pl.DataFrame, str]]
 
 

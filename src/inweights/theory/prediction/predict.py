@@ -82,9 +82,7 @@ def predict(
         iterations: Maximum number of iterations of every solution.
         tie: Margins of at most this absolute value are ties. The gap bounds the norm,
             not the margins; at a gap of 1e-3 some margins have a far larger error.
-            :meth:`Prediction.with_intervals
-            <inweights.theory.prediction.prediction.Prediction.with_intervals>` computes
-            an interval for each.
+            :meth:`.Prediction.with_intervals` computes an interval for each.
         advise: Whether to search, in the remaining time, for statements whose addition
             makes failing queries follow.
         state: File in which the state of a large program is stored while it is solved,
