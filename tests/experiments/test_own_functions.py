@@ -139,7 +139,7 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
             lambda seed: {"a": object()},
             {},
             DataError,
-            "returned in 'a' an object of type object, which no column",
+            "returned in 'a' an object of type object, which a column cannot hold",
         ),
         (
             lambda seeds: {"a": 1},
