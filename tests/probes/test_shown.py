@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from functools import partial
 from typing import Any
 
@@ -37,6 +39,17 @@ PROBES = {name: getattr(probes, name) for name in shown.built_in()}
 PROBES["after_edits"] = partial(probes.after_edits, edit=iw.Edit())
 PROBES["steer"] = partial(probes.steer, at="embedding", scale=2.0)
 PROBES["bridge_projection"] = partial(probes.bridge_projection, method="pca")
+
+
+def test_descriptions_are_read_without_torch() -> None:
+    script = (
+        "import sys; from inweights.experiments.grammar.shown import built_in; "
+        "assert 'snapshot' in built_in() and 'torch' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_probe_that_a_study_can_name_declares_what_it_measures() -> None:

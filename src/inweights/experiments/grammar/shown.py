@@ -151,5 +151,6 @@ def shown_by(probe: str) -> Shown | None:
 @cache
 def built_in() -> dict[str, Shown]:
     """Return the descriptions of the library's probes, by name, without importing torch."""
-    file = Path(str(resources.files("inweights.probes").joinpath("shown.toml")))
+    # The files of ``inweights.probes`` would be found by importing it, and torch with it.
+    file = Path(str(resources.files("inweights").joinpath("probes", "shown.toml")))
     return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}
