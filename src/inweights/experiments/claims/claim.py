@@ -108,7 +108,7 @@ class Said(Config, kw_only=True):
     def about(self) -> dict[str, Any]:
         """Return the attributes of :class:`Said` by name, without those that a subclass adds.
 
-        They are the arguments for an object of another subclass for the same claim.
+        They are the arguments that make an object of another subclass for the same claim.
         """
         return {name: getattr(self, name) for name in Said.__struct_fields__}
 

@@ -271,7 +271,7 @@ def halves(task: Task) -> list[Task]:
 
 
 def _with_seeds(words: str, seeds: Sequence[int]) -> str:
-    """Return a description with seeds; of many seeds only the first and the last are named."""
+    """Return a description with the seed, or with the first and the last of several seeds."""
     numbers = sorted({*seeds})
     if not numbers:
         return words

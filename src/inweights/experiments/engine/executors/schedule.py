@@ -255,8 +255,8 @@ class Schedule:
         if count > _SHOWN:
             lines.append(f"and {count - _SHOWN} more")
         raise kind(
-            f"{count} of {count + self.done} tasks failed; the others are stored, and the same "
-            f"command tries only these again. {'; '.join(lines)}"
+            f"{count} of {count + self.done} tasks failed; the results of the others are stored. "
+            f"Run the same command again to retry only the failed ones. {'; '.join(lines)}"
         )
 
     def _set_aside(self, task: Task, end: End) -> None:

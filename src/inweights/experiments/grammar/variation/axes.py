@@ -185,8 +185,8 @@ def _listed_points(over: Any) -> list[list[Change]]:
             )
         if set(point) != set(over[0]):
             raise ConfigError(
-                f"point {place + 1} sets {', '.join(point)}, the first one {', '.join(over[0])}; "
-                "all points must set the same paths"
+                f"point {place + 1} sets {', '.join(point)}, but point 1 sets "
+                f"{', '.join(over[0])}; all points must set the same paths"
             )
     labels = {}
     for path in over[0]:
