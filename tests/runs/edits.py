@@ -18,7 +18,6 @@ import random
 import shutil
 import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +27,7 @@ from typing import Any
 
 import polars as pl
 from tests.experiments.small import Trainings, recipe, trainings
-from tests.forks import end, forked, lives, start
+from tests.forks import end, forked, start
 from tests.runs.kills import folder_of, publish
 from tests.runs.tiny import RECIPE
 
@@ -138,12 +137,21 @@ def kept(here: Path) -> None:
 
 
 def interrupted(here: Path) -> None:
-    """A training that was killed when it had a checkpoint."""
-    child = start(lambda: execute(TRAINED, "smoke", store=RunStore(here)))
-    while lives(child) and not list(here.glob("store/unfinished/*/state")):
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
+    """A training that was killed when it had written its first checkpoint."""
+    child = start(lambda: train_until_a_checkpoint(here))
     assert end(child) == -signal.SIGKILL, "it ended before it had a checkpoint"
+
+
+def train_until_a_checkpoint(here: Path) -> None:
+    """Train, and kill this process as soon as a checkpoint is written."""
+    write = StateFile.write
+
+    def write_and_die(file: StateFile[Any], state: Any) -> None:
+        write(file, state)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    StateFile.write = write_and_die  # type: ignore[method-assign]
+    execute(TRAINED, "smoke", store=RunStore(here))
 
 
 def halted(here: Path) -> None:
