@@ -106,6 +106,17 @@ def test_autograd_is_the_closed_form() -> None:
     )
 
 
+def test_replicas_of_equal_graphs_have_initial_embeddings_of_their_own() -> None:
+    worlds = [Graph(shape="cycle", n=7, shuffled=False).build(seed) for seed in (0, 1)]
+    model = SMALL.build(vocabulary=7, seeds=[0, 1])
+    found = off_descent(model, worlds, rate=0.02, steps=5)
+    assert found["replica"].to_list() == [0, 1]
+    # Untrained: each is where its own descent starts.
+    assert found["distance"].to_list() == pytest.approx(
+        found["travelled"].to_list(), rel=1e-5
+    )
+
+
 def test_the_closed_form_is_compared_where_it_holds() -> None:
     world = STAR.build(0)
     with pytest.raises(DataError, match="if all degrees are equal"):

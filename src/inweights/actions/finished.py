@@ -45,8 +45,10 @@ def add_page(outcome: Outcome, folder: Path) -> None:
         folder: The folder of the run.
 
     Raises:
-        ConfigError: A figure of the recipe names an unknown drawing or option.
-        DataError: A figure of the recipe names a table or column that does not exist.
+        ConfigError: A figure of the recipe names an unknown drawing or option, or the
+            settings of the run do not fit the recipe.
+        DataError: A figure of the recipe names a table or column that does not exist,
+            or a table without rows.
         OSError: A file cannot be written.
     """
     from inweights.recipes.catalogue.citations import citations

@@ -114,7 +114,7 @@ def audit(
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
         forecast: Whether to predict which questions are answered. If there are more
             facts than can be solved in time, the prediction covers a part of them.
-        seconds: Time limit of the prediction, in seconds; at least 0.
+        seconds: Time limit of the prediction, in seconds, from 0 to 10^7.
         wording: Sentence templates and kinds of relations; by default those that the
             file defines, or else generic ones.
         progress: Called during the prediction with a description, the number of
@@ -128,7 +128,7 @@ def audit(
         ``why_no_forecast``.
 
     Raises:
-        ConfigError: ``seconds`` is negative, or the sentence templates of the file do
+        ConfigError: ``seconds`` is out of range, or the sentence templates of the file do
             not fit.
 
     Example:

@@ -48,12 +48,14 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
         value: ``None``, a boolean, number, string, path, date or array, or a list,
             tuple, set or dictionary of these. NumPy numbers are first converted to
             Python numbers.
-        hook: Function that is first called with values that JSON cannot express. It
-            returns JSON data, or ``None`` if it cannot encode the value.
+        hook: Function that is called with each value other than ``None``, a boolean,
+            number, string, list or dictionary (but also with NumPy numbers). It returns
+            JSON data, or ``None`` to have the value encoded as usual.
 
     Returns:
-        Lists, dictionaries, strings, booleans, finite numbers and ``None``. Strings and
-        numbers that JSON cannot express are dictionaries with a key such as ``$float``.
+        Lists, dictionaries, strings, booleans, finite numbers and ``None``. What JSON
+        cannot express is a dictionary with one key: strings, numbers and dictionaries
+        (``$float``), and tuples, sets, paths, dates and arrays (``$tuple``).
 
     Raises:
         ConfigError: A value has no exact encoding (the message names it, and states

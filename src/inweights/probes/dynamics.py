@@ -21,7 +21,7 @@ from inweights.theory.geometric_memory.node2vec import descend
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.learners.descent import Descent
 from inweights.worlds.families.graphs.graph import Graph
-from inweights.worlds.world import Worlds
+from inweights.worlds.world import World, Worlds
 
 
 def along_descent(
@@ -76,12 +76,14 @@ def off_descent(
         model: Model with ``R`` replicas of a tied
             :class:`~inweights.models.node2vec.Node2Vec`, each built with its world's
             seed.
-        worlds: Worlds of regular graphs, one for each replica.
+        worlds: A regular graph for each replica, from whose seed the initial embeddings
+            of the replica are drawn again; with a single one, only the first replica is
+            compared.
         rate: Learning rate ``η`` of the closed form.
         steps: Number of updates of the closed form.
 
     Returns:
-        One row per replica, with the columns ``replica``, ``distance`` (norm of the
+        One row per replica that is compared, with the columns ``replica``, ``distance`` (norm of the
         difference between the trained embeddings and those of the closed form after
         ``steps`` updates, divided by the norm of the latter) and ``travelled`` (the
         same for the initial embeddings).
@@ -94,8 +96,11 @@ def off_descent(
     """
     if not isinstance(model, Node2Vec) or model.head is not None:
         raise ConfigError("the closed form requires a tied Node2Vec")
+    as_worlds(worlds, model)
+    # Equal graphs may have different seeds, and so different initial embeddings.
+    given = [worlds] if isinstance(worlds, World) else worlds
     rows = []
-    for replica, world in enumerate(as_worlds(worlds, model)):
+    for replica, world in enumerate(given):
         a = adjacency(world)
         if len(set(a.sum(1).tolist())) > 1:
             raise DataError(

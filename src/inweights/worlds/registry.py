@@ -192,7 +192,8 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         The world, with its facts and queries.
 
     Raises:
-        ConfigError: The name is none of these, or a setting does not fit.
+        ConfigError: The name is none of these, a setting does not fit, or one is
+            missing (``query`` for a database, ``download`` for a data set).
         DataError: The folder or file is missing or damaged, the first row of a file may
             be a header or a fact (``UnclearHeaderError``), or settings were given for a
             stored world.

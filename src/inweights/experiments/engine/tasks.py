@@ -213,7 +213,7 @@ class ComputeTask:
 
     @property
     def dependencies(self) -> Any:
-        """List of everything that may name a file or user code: the function with its options."""
+        """What may name a file or user code: a list of a ``partial`` of the function."""
         return [self.computation.call]
 
     @property

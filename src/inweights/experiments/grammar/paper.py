@@ -107,7 +107,8 @@ class Paper:
         Raises:
             ConfigError: A scale has settings but no seeds, or seeds but no settings; a
                 scale is not ``smoke``, ``cpu`` or ``paper``; or a claim's id
-                does not begin with the recipe's name and a slash.
+                does not begin with the recipe's full name, ``source/name``, and a
+                slash.
         """
         about: dict[str, Any] = {**code}
         if isinstance(code["seeds"], int):

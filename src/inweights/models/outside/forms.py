@@ -122,13 +122,13 @@ def form_of(
         label: Name of the module in messages.
 
     Returns:
-        The form, with all attributes set. Without a linear layer that computes the
-        logits, ``head``, ``norm``, ``lens`` and ``deepest`` are empty.
+        The form, with the attributes that were found. Without a linear layer that
+        computes the logits, ``head``, ``norm``, ``lens`` and ``deepest`` are empty.
 
     Raises:
         ConfigError: The call fails, draws random numbers other than dropout, or does
             not return finite logits of at least ``vocabulary`` tokens, for all
-            positions or the last.
+            positions or the last. Errors of ``read`` are passed on.
     """
     batch, length = _TRIED
     # The largest ids, so that a table that is too small is noticed at once.

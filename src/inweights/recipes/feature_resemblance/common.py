@@ -50,10 +50,11 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     Args:
         losses: A row per run and recorded step, with ``step`` and ``loss``.
-        by: Columns that name the groups.
+        by: Columns that name the groups, such as those of a run.
 
     Returns:
-        A row per group: the columns ``by`` and ``loss``, that of the largest step.
+        A row per group: the columns ``by`` and ``loss``, that of the largest step; of
+        several rows with this step, the last.
     """
     ordered = losses.sort("step", maintain_order=True)
     return ordered.group_by(list(by), maintain_order=True).agg(pl.col("loss").last())

@@ -47,8 +47,10 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
             ``None`` draws them.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option.
-        DataError: A figure names a table or column that does not exist.
+        ConfigError: A figure names an unknown drawing or option, or the settings of the
+            run do not fit its recipe.
+        DataError: A figure names a table or column that does not exist, or a table
+            without rows.
     """
     run = content.outcome
     drawn = stills or _stills(run.figures, run.tables)
@@ -95,8 +97,10 @@ def write_figures(
         The drawn figures by id.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option.
-        DataError: A figure names a table or column that does not exist.
+        ConfigError: A figure names an unknown drawing or option, or the settings of the
+            run do not fit its recipe.
+        DataError: A figure names a table or column that does not exist, or a table
+            without rows.
         OSError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -116,8 +120,10 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
         cite: BibTeX entries of the paper and of the project; by default none.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option.
-        DataError: A figure names a table or column that does not exist.
+        ConfigError: A figure names an unknown drawing or option, or the settings of the
+            run do not fit its recipe.
+        DataError: A figure names a table or column that does not exist, or a table
+            without rows.
         OSError: A file cannot be written.
     """
     stills = write_figures(outcome.figures, outcome.tables, folder / "figures")

@@ -37,8 +37,8 @@ def with_identity(n: int) -> pl.DataFrame:
           KKT conditions).
         - ``thm 1``: margin of every composition, computed from rows of the matrix.
         - ``excess n``: its difference from ``1/√(2 + √2)``, times ``n``.
-        - ``closed form``: difference between the norm of the closed form and the bound
-          that the central path certifies.
+        - ``closed form``: relative difference between the nuclear norm of the closed
+          form and the lower bound that the central path certifies.
         - ``lemma 1``: relative difference between the optimum and that under (4) and
           (5), which omit the constraint against other objects.
         - ``lemma 3``: relative difference between the optimum and that of problem (8).
@@ -97,12 +97,12 @@ def without(n: int) -> pl.DataFrame:
     Returns:
         Columns ``check`` and ``value``, with the rows:
 
-        - ``gap``: accuracy of the optimum (relative gap).
+        - ``gap``: accuracy of the optimum of (2) (relative gap).
         - ``thm 2``: margin of every composition, computed from rows of the matrix.
         - ``(38)``: own object minus bridge in a subject's row, which is ``b1 + b2 - a1
           - a2`` in the form (34).
-        - ``closed form``: difference between the norm of the closed form and the bound
-          that the central path certifies.
+        - ``closed form``: relative difference between the nuclear norm of the closed
+          form and the lower bound that the central path certifies.
         - ``lemma 4``: relative difference by which the optimum of problem (36) is below
           that of (2).
         - ``step 1``: ``|b1| - a1`` at the optimum of (36).

@@ -33,21 +33,21 @@ Forecast = Callable[[World, str], tuple["Solution | SoftSolution", pl.DataFrame,
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Identities that would make failing queries follow, verified by solving again.
+    """Identities that would make failing queries of a world follow, verified by solving again.
 
     Attributes:
         identities: Names of the tokens ``b`` whose identity ``b → b`` should be added.
         mended: Indices of queries that fail or are tied now, and would follow.
-        open: Indices of queries that fail or are tied now, and would not follow either.
+        open: Indices of queries of the parts with advice that would still not follow.
         broken: Indices of queries that follow now, and would no longer follow.
         status: Status of the solution that verified the advice, ``certified`` or ``not
             certified``.
-        gap: Certified gap of that solution.
+        gap: Certified relative gap of that solution; of parts the largest.
         solutions: Number of programs that were solved to find the advice.
-        why: Why not all identities that could help were considered; empty if all were.
+        why: Why some identities that could help were not considered; empty if all were.
         most: Number of identities that could help, and how many more queries follow
             with all of them than without any.
-        parts: Number of parts of the world for which advice was sought separately.
+        parts: Number of parts of the world that have advice of their own.
     """
 
     identities: tuple[str, ...]

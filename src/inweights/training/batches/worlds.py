@@ -94,10 +94,11 @@ def shape_groups(
     """Return statements as tensors, one group for each pair of prompt length and answer length.
 
     Args:
-        worlds: One world, or one for each replica, with statements of equal lengths and
-            roles.
+        worlds: One world, or one for each replica, as :func:`as_worlds` returns them;
+            that their statements have equal lengths and roles is not checked.
         part: ``facts`` or ``queries``.
-        indices: Indices of the statements in ``part``; by default all.
+        indices: Indices (NumPy) of the statements in ``part`` of each world; by default
+            all.
 
     Returns:
         The groups, shortest prompts first; empty if there are no statements. With one

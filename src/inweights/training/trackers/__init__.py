@@ -43,12 +43,13 @@ class Tracker(Observer):
 
     Args:
         tool: ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``.
-        per: Unit that becomes one run of the tracker: ``run`` (a trial with one seed),
-            ``trial`` (with all of its seeds), or ``sweep``.
+        per: Unit that becomes one run of the tracker: ``run`` (a trial with one seed; the
+            default), ``trial`` (with all of its seeds), or ``sweep``.
         project: Name of the tracker's project.
         name: Name of the tracked work; by default that of the sweep or recipe, or
             ``training``.
-        folder: Folder of local files, made when the work starts.
+        folder: Folder of local files, made when the work starts; that of TensorBoard,
+            MLflow, and Weights & Biases while it is offline.
         every: Number of steps between two records of the loss of a training, at least
             1.
 

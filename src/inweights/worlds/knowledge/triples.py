@@ -228,10 +228,10 @@ def _levels(facts: Knowledge) -> dict[str, Ids]:
 
 
 def identities_of(facts: Knowledge) -> Bools:
-    """Return whether each triple states an identity, ``[M]``.
+    """Return whether each of the ``M`` triples states an identity, ``[M]``.
 
-    A triple states an identity if every triple of its relation has the same entity as
-    subject and object.
+    A triple states an identity if in every triple of its relation subject and object
+    are the same.
     """
     subject, relation, thing = facts.triples.T
     loops = subject == thing

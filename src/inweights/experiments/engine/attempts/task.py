@@ -61,8 +61,9 @@ def attempt(
         store: Store to which the task's tables are written.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
         progress: Called with the number of updates done so far in this task.
-        joint: Context manager of a task, within which other processes take part in its
-            training, as with ``torchrun``; ``None`` for none.
+        joint: Function that returns, for a task, a context manager within which other
+            processes take part in its training, as with ``torchrun``; ``None`` for
+            none.
 
     Returns:
         An :class:`~.executors.endings.End`: ``done``, also if all tables are already
@@ -143,8 +144,9 @@ def run_task(
         store: Store to which the task's tables are written.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
         progress: Called with the number of updates done so far.
-        joint: Context manager of a task, within which other processes take part in its
-            training, as with ``torchrun``; ``None`` for none.
+        joint: Function that returns, for a task, a context manager within which other
+            processes take part in its training, as with ``torchrun``; ``None`` for
+            none.
 
     Raises:
         InweightsError: Files or code on which the task depends have changed since it

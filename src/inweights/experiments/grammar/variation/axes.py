@@ -134,8 +134,9 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     """Return the conditions of a sweep, each as a list of changes.
 
     Args:
-        over: Values by path, for every combination; or a list of points, each of which
-            maps the same paths to one value.
+        over: Values by path, a list or a mapping from name to value, for every
+            combination (the key ``"a, b"`` or ``("a", "b")`` names paths that vary
+            jointly); or a list of points, each of which maps the same paths to a value.
         whole: The parts of the trial that is varied, by name (``world``, ``model``,
             ``learner``), with which nested tables in ``over`` are told from values with
             names; ``None`` if the paths are arguments of a function.
@@ -148,7 +149,8 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
 
     Raises:
         ConfigError: ``over`` is neither a mapping nor a list of mappings, or is an
-            empty list; the values of a path are not a list or are empty; paths that
+            empty list; the values of a path are neither a list nor a mapping, or are
+            empty; paths that
             vary jointly have values by name, or values that are not tuples with one
             entry per path; two axes vary the same path; points set different paths; or
             a value is an object that cannot be stored.
