@@ -83,10 +83,10 @@ def off_descent(
         steps: Number of updates of the closed form.
 
     Returns:
-        One row per replica that is compared, with the columns ``replica``, ``distance`` (norm of the
-        difference between the trained embeddings and those of the closed form after
-        ``steps`` updates, divided by the norm of the latter) and ``travelled`` (the
-        same for the initial embeddings).
+        One row per replica that is compared, with the columns ``replica``, ``distance``
+        (norm of the difference between the trained embeddings and those of the closed
+        form after ``steps`` updates, divided by the norm of the latter) and
+        ``travelled`` (the same for the initial embeddings).
 
     Raises:
         ConfigError: The model is not a tied Node2Vec.
