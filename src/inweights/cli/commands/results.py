@@ -227,13 +227,15 @@ def verify(
         verdicts.full: Show every claim with intervals, seeds and deciding cases.
 
     Returns:
-        1 if ``--strict`` is given and a claim was not reproduced, otherwise 0.
+        1 if ``--strict`` is given and a claim was not reproduced, otherwise 0; always 0
+        with ``--dry-run``.
 
     Raises:
-        ConfigError: The scale is unknown, no recipe's name contains ``only``, an option
-            does not fit, or a folder of results has no ledger.
-        DataError: The ledger or the scores are damaged, or were changed by another
-            process.
+        ConfigError: The scale is unknown, no recipe's name contains ``only``, options
+            exclude each other, or a folder of results has no ledger.
+        DataError: The ledger or the scores are damaged or were changed by another
+            process, or tables of a run do not fit a claim's score.
+        RunError: A training of ``--settle`` failed, or a run's folder is damaged.
     """
     from inweights.experiments.grammar.recipe import SCALES
 

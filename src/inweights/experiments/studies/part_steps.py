@@ -133,10 +133,14 @@ def facts_of_a_step(task: LearnTask, world: World) -> int:
 def looks_of(task: LearnTask) -> float:
     """Return the total number of times that measures are applied to the runs of a training.
 
-    Measures whose tables are stored already are not counted.
+    Measures whose tables are stored already are not counted. It is assumed that no
+    phase stops early.
 
     Args:
-        task: The training.
+        task: The training, whose learner must be a :class:`Curriculum`.
+
+    Returns:
+        The sum of :func:`looks_at` over all runs and measures, as a float.
     """
     assert isinstance(task.learner, Curriculum)
     looks = 0.0

@@ -103,10 +103,13 @@ class LanguageModel:
         """Write weights (safetensors) and tokenizer into an existing folder, file by file.
 
         Args:
-            work: Path of the folder.
+            work: Path of the folder, which is made if it is missing. If it is a file,
+                nothing is written.
 
         Raises:
-            OSError: A file cannot be written.
+            OSError: A configuration file cannot be written. Errors of the libraries are
+                passed on: ``SafetensorError`` for weights, ``Exception`` for the
+                tokenizer.
         """
         self.model.save_pretrained(work)
         self.tokenizer.save_pretrained(work)

@@ -66,7 +66,8 @@ class Stage:
                 (:meth:`~.record.LossTable.add`), one row per update.
 
         Returns:
-            The share, from 0 to 1; :attr:`FineTune.until` explains when an example is
+            The share, from 0 to 1, over the latest updates, as many as an epoch has;
+            NaN if there are none. :attr:`FineTune.until` explains when an example is
             known.
         """
         lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)

@@ -124,7 +124,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             All have the columns ``model, share, seed``.
 
     Returns:
-        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
+        - ``table``: a row per run: ``cosine`` of the two entities of a pair (mean over
+          pairs at the layer that is measured), ``other``
           (cosine with entities of other pairs), ``success`` (accuracy on the
           conclusion), ``attribution`` (accuracy on it), and for the one-layer
           transformer the prediction ``from_facts`` and its absolute ``error``
@@ -134,8 +135,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
         - ``shown``: a row per run and ``column`` (``success``, ``similarity``,
-          ``attribution``), with its ``value``; ``panel`` is model and column. Columns:
-          ``model, share, rehearsed, seed, phase_2, column, value, panel``.
+          which is ``cosine``, ``attribution``), with its ``value``; ``panel`` is model and
+          column. Columns: ``model, share, rehearsed, seed, phase_2, column, value,
+          panel``.
     """
     keys = [*LABELS, "seed"]
     kept = tables["accuracy"].filter(pl.col("role") == "attribution")

@@ -20,7 +20,7 @@ class Settings(iw.Config):
     Values for other scales are in ``partial_identity.toml``.
 
     Attributes:
-        n: Number of chains.
+        n: Number of chains, at least 2.
         rho: Number of copies of first hop and identity for each second hop.
         fractions: Fractions of the bridges that have an identity, drawn at random from
             the seed.
@@ -53,8 +53,9 @@ def plan(settings: Settings) -> Plan:
         without training. Values of labels are those of the default settings.
 
     Raises:
-        ConfigError: ``rho`` is below 1, a fraction is not between 0 and 1, or
-            ``gpt.losses`` lacks a task.
+        ConfigError: ``n`` is below 2, ``rho`` is below 1, a fraction is not between 0
+            and 1, ``gpt.losses`` lacks a task, or a number is out of range for the
+            models or their training.
     """
     one = settings.one_layer
     trials = []

@@ -228,7 +228,9 @@ class GPTTraining(iw.Config):
     Attributes:
         model: Config of the GPT.
         rate: Peak learning rate of AdamW, whose weight decay is 0.01.
-        losses: For each task, the training loss at which each of its phases stops.
+        losses: For each task (a key of :data:`SUCCEEDS`), the training loss at which
+            each of its phases stops. With fewer losses than phases, the later phases
+            are left out.
         steps: Largest number of updates of a phase.
 
     Raises:

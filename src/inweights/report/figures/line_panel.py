@@ -91,7 +91,12 @@ class Panel:
 
     @cached_property
     def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-        """Rows of the conditions (a table), and rows of each control (tables by its name)."""
+        """Rows of the conditions (a table), and rows of each control (tables by its name).
+
+        The column ``control`` names the control of a row, or ``none``. Without this
+        column, or if it is ``x`` or ``series``, all rows are conditions
+        (:func:`.tidy.controls_apart`).
+        """
         return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:

@@ -41,10 +41,10 @@ def sum_of_squares(p: Parameters) -> float:
 
 
 def kept_constant(p: Parameters, n: int) -> Floats:
-    """Return ``M2`` and ``h_1``, ``[2]``, which are constant along the direction (22), (23).
+    """Return ``M2`` and ``h_1``, ``[2]``, which are constant along the direction of (22), (23).
 
-    The direction is that of Proposition 3 of Identity Bridge; ``h_1`` is ``a1 + c1 + n
-    (a2 + c2)``.
+    The direction is that of Proposition 3 of Identity Bridge. ``M2`` is
+    :func:`squares_of_means`, and ``h_1`` is ``a1 + c1 + n (a2 + c2)``.
 
     Args:
         p: The parameters.

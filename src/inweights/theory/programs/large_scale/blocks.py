@@ -270,10 +270,13 @@ def blocks_of(program: Program) -> list[Block]:
 
 
 def prices_of(blocks: Sequence[Block]) -> sparse.csr_array:
-    """Return the multipliers of all prompts, divided by the penalty, sparse ``[M, K]``.
+    """Return the multipliers of ``S = X W``, divided by the penalty, sparse ``[M, K]``.
+
+    The penalty is that of the augmented Lagrangian; there are ``M`` prompts and ``K``
+    outputs.
 
     Args:
-        blocks: All blocks of a program, in order.
+        blocks: All blocks of a program, in the order of their prompts.
     """
     outputs = blocks[0].right.shape[1]
     starts, columns, data = [], [], []

@@ -109,7 +109,11 @@ class Iteration:
         return prices_of(self.blocks)
 
     def state(self) -> State:
-        """Return the state that :meth:`restore` needs to continue from here."""
+        """Return the state that :meth:`restore` needs to continue from here.
+
+        Arrays are not copied, and :meth:`advance` overwrites some of them: store or
+        copy the state before the next call.
+        """
         found = {name: np.asarray(getattr(self, name)) for name in _WHOLE}
         found["coupling"] = np.asarray(self.coupling)
         found["count"] = np.array([len(block.at) for block in self.blocks])
@@ -122,7 +126,7 @@ class Iteration:
         """Continue from a stored state.
 
         Args:
-            state: Result of :meth:`state`.
+            state: Result of :meth:`state`, whose arrays are used and not copied.
         """
         for name in _WHOLE:
             setattr(self, name, state[name])
