@@ -150,7 +150,7 @@ def train_until_a_checkpoint(here: Path) -> None:
         write(file, state)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    StateFile.write = write_and_die  # type: ignore[method-assign]
+    StateFile.write = write_and_die  # type: ignore[assignment, method-assign]
     execute(TRAINED, "smoke", store=RunStore(here))
 
 
