@@ -211,6 +211,10 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="where the growth is drawn")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if given.figure and not (given.ways or given.into):
+        parser.error(
+            "nothing to draw: give --into FILE with stored rows, or some --ways"
+        )
     rows: list[dict[str, Any]] = []
     for way in given.ways:
         if way == "cvxpy" and not find_spec("cvxpy"):

@@ -12,7 +12,7 @@ _PART = re.compile(r"\w+|[^\w\s]")
 
 
 class Mentions:
-    """Finder of names in a text as whole words; of several that begin together, the longest counts.
+    """Finder of names in a text, as whole words. Of names that begin together the longest counts.
 
     Args:
         names: The names; results refer to them by index.
