@@ -34,19 +34,21 @@ def ask(
             pretrained language model with one replica, for which the question is put
             into words (:class:`~inweights.worlds.Wording`).
         world: The world on which the model was trained and which names the tokens; one
-            world, or one per replica.
+            world, or one per replica. For a language model, only the first world is
+            used.
         question: Names of tokens separated by spaces, or a list of names. For a
             language model: a subject and one or more relations.
         best: Largest number of answers that are returned for each replica, from 1 to
             1,000,000; by default 3.
 
     Returns:
-        One row per replica and answer, the most probable first. Columns: ``replica``,
+        One row per replica and answer, the most probable answer first; fewer than
+        ``best`` rows per replica if there are fewer candidates. Columns: ``replica``,
         from 0; ``rank``, from 1; ``answer``, the name of its first token;
-        ``probability`` among all candidates (for a language model, among the answers
-        that the facts of the world give to the last relation); ``right``, whether a
-        fact or query of the world has this answer, null if the world does not contain
-        the question.
+        ``probability`` (from 0 to 1) among all candidates (for a language model, among
+        the answers that the facts of the world give to the last relation); ``right``,
+        whether a fact or query of the world has this answer, null if the world does not
+        contain the question.
 
     Raises:
         DataError: A word is not a token of the world (the message suggests similar
@@ -196,7 +198,7 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
 
     Args:
         first: A model with ``R`` replicas.
-        second: Another model, with the same or another number of replicas.
+        second: Another model, with the same or a different number of replicas.
         world: The world whose facts and queries both models answer.
 
     Returns:
@@ -210,7 +212,8 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
     Raises:
         ConfigError: A model has no replica axis, or the evaluation would need more
             memory than there is.
-        DataError: The world does not fit a model.
+        DataError: The world does not fit a model, or the head of a model does not
+            cover an answer.
 
     Example:
         >>> import inweights as iw

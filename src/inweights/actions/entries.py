@@ -52,25 +52,28 @@ def league(
 
     Args:
         model: Function that makes the module, as for :func:`~inweights.wrap`, or config
-            of a GPT, Emb-MLP, Mamba or wrapped module; by default none is trained.
+            of a GPT, Emb-MLP, Mamba or wrapped module; by default no model is trained.
         name: Name of the model in the table; by default the ``label`` of its config, or
             its kind.
         scale: ``smoke`` for a quick test, ``cpu`` for the table, or ``paper``.
-        overrides: Changed settings of the recipe, as ``{"rate": 1e-3}``.
+        overrides: Changed settings of the recipe, as ``{"rate": 1e-3}`` or
+            ``["rate=1e-3"]``; by default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
-        into: Parent of the folder in which the entry is written; by default none is.
+        into: Folder below which the entry is written, in a folder with the model's
+            name; by default no entry is written.
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
         One row per model, ``identity`` (whether identity facts are trained),
         ``trained`` (share of the two-hop facts that are trained) and ``hops``. The
-        latter names the evaluated statements: ``all`` two-hop queries; ``composition``
-        (both hops occur in trained two-hop facts); ``first_unseen``, ``second_unseen``,
-        ``both_unseen`` (the first, second or both hops do not); or ``facts``, the
-        single facts of the role that is known least. Further columns: mean
-        ``accuracy``, number of ``seeds``, number of ``parameters`` of one replica,
-        ``operations`` (floating-point operations for one prompt of three tokens), and
-        ``own``, whether the model is the user's.
+        column ``hops`` names the evaluated statements: ``all`` two-hop queries;
+        ``composition`` (both hops occur in trained two-hop facts); ``first_unseen``,
+        ``second_unseen``, ``both_unseen`` (the first, second or both hops do not); or
+        ``facts``, the single facts of the role with the lowest accuracy. Further
+        columns: mean ``accuracy``, number of ``seeds``, number of ``parameters`` of one
+        replica, ``operations`` (floating-point operations for one prompt of three
+        tokens), and ``own``, whether the model is the user's. The user's model comes
+        first.
 
     Raises:
         ConfigError: The model cannot take part, its name is already used, or the scale
@@ -100,14 +103,16 @@ def beside(
     """Return the league's rows of a run, followed by the stored rows and those of entries.
 
     Args:
-        outcome: A run of the league's recipe; ``None`` for the stored rows only.
+        outcome: A run of the league's recipe; with ``None``, only stored rows are
+            returned.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs, from which the league's own run is read; by default
             ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        One row per model and condition (columns: see :func:`league`). Of a model with
-        several results only the first counts: the run, the league's own run, entries.
+        One row per model and condition, with the columns that :func:`league` explains.
+        The rows of ``outcome`` come first, then those of the league's own run and of
+        the entries. If a model has several results, only the first of these is used.
 
     Raises:
         ConfigError: There is no such scale.
@@ -155,13 +160,14 @@ def entered(
         **execution: Further arguments of :func:`inweights.run`.
 
     Returns:
-        The finished run, without claims.
+        The finished run of this model alone. No claims are judged.
 
     Raises:
-        ConfigError: The model cannot take part, its name is already used, or a setting
-            does not fit.
+        ConfigError: The model cannot take part, its name is already used, or the scale
+            or a setting does not fit.
         DataError: The model has no token id for a name of the world.
-        RunError: The training failed, or the run's folder is damaged.
+        RunError: The training failed, the run's folder is damaged, or a file cannot
+            be written.
     """
     config = model if isinstance(model, msgspec.Struct) else wrap(model)
     kind = config.__struct_config__.tag
@@ -201,7 +207,9 @@ def scores_of(outcome: Outcome) -> pl.DataFrame:
 
     Returns:
         One row per ``model``, ``identity``, ``trained``, ``hops`` (see :func:`league`)
-        and ``seed``, with ``accuracy``, ``parameters`` and ``operations``.
+        and ``seed``, sorted by these columns, with ``accuracy`` (from 0 to 1),
+        ``parameters`` (their number in one replica) and ``operations`` (floating-point
+        operations for one prompt of three tokens).
     """
     cost = (
         outcome.tables["cost"]
@@ -219,8 +227,9 @@ def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
         scores: A table as :func:`scores_of` returns it.
 
     Returns:
-        One row per ``model``, ``identity``, ``trained`` and ``hops``, with the mean
-        ``accuracy``, the number of ``seeds``, ``parameters`` and ``operations``.
+        One row per ``model``, ``identity``, ``trained`` and ``hops``, in order of first
+        appearance, with the mean ``accuracy``, the number of ``seeds``, ``parameters``
+        and ``operations``.
     """
     means = [pl.col("accuracy").mean(), pl.col("seed").n_unique().alias("seeds")]
     costs = pl.col("parameters", "operations").first()
@@ -232,10 +241,13 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
     Args:
         outcome: A run of the league's recipe.
-        into: Folder in which these folders are created; it is made if needed.
+        into: Folder in which these folders are created. It is created if it does not
+            exist.
 
     Returns:
-        Paths of the entries' folders, one per model. Existing files are replaced.
+        Paths of the entries' folders, one per model. The name of a folder is the
+        model's name in lower case, with hyphens for spaces. Existing files are
+        replaced.
 
     Raises:
         WriteError: A file cannot be written.
@@ -265,14 +277,15 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     Returns:
         One row per model, ``identity``, ``trained``, ``hops`` and ``seed`` (see
         :func:`league`), with ``accuracy`` as stored in the entry and ``now``, the new
-        accuracy. A seed that only one of them has is null in the other column.
+        accuracy. If only one of them contains a seed, the other column is null.
 
     Raises:
         ConfigError: The module that makes the model was not imported, its source has
             changed, or a setting of the entry does not fit.
         DataError: The folder is not an entry of the league.
         FolderError: The entry's config cannot be read.
-        RunError: The training failed, or the run's folder is damaged.
+        RunError: The training failed, the run's folder is damaged, or a file cannot be
+            written.
     """
     place = Path(entry)
     if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:

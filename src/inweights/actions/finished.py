@@ -1,8 +1,7 @@
-"""Find and open finished runs, compare two of them, and collect the verdicts of all.
+"""Find and open finished runs, and collect the verdicts on all claims.
 
-:func:`find` and :func:`open_run` return a run, :func:`compare` compares two runs, and
-:func:`verdicts` returns every claim with its verdict according to the runs on this
-disk.
+:func:`find` and :func:`open_run` return a run, and :func:`verdicts` returns every claim
+with its verdict according to the runs on this disk.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from inweights.runs.folder import CONFIG
 if TYPE_CHECKING:
     from inweights.experiments.engine.outcome import Outcome
 
-#: Why a claim has a verdict without a run on this disk.
+#: Reason why a claim has a verdict although there is no run on this disk.
 STORED = "from the stored board"
 #: First parts of the names of recipes that are read from their runs.
 _STUDY = "study/"
@@ -45,8 +44,9 @@ def add_page(outcome: Outcome, folder: Path) -> None:
         folder: The folder of the run.
 
     Raises:
-        ConfigError: A figure of the recipe names an unknown drawing or option, or the
-            settings of the run do not fit the recipe.
+        ConfigError: A figure of the recipe names an unknown drawing or option, or
+            another number of tables than the drawing takes; or the settings of the run
+            do not fit the recipe.
         DataError: A figure of the recipe names a table or column that does not exist,
             or a table without rows.
         OSError: A file cannot be written.
@@ -72,10 +72,11 @@ def find(
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        The run; ``None`` if there is none, also if the recipe has no such scale.
+        The run; ``None`` if there is no such run, or the recipe has no such scale.
 
     Raises:
-        ConfigError: There is no such recipe, or several have this last part.
+        ConfigError: There is no such recipe, several have this last part, or the
+            settings of the run do not fit the recipe.
         FolderError: The run is damaged, or the folder of runs cannot be read.
         DataError: The ledger is damaged, or a file that the settings name cannot be
             read.
@@ -100,14 +101,16 @@ def verdicts(
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        One result per claim, by recipe. Its ``verdict`` is ``reproduced``,
-        ``consistent``, ``not reproduced``, ``not seen in a substitute``, ``undecided``
-        or ``not judged``.
+        One result per claim, in the order of the recipes. Its ``verdict`` is
+        ``reproduced``, ``not reproduced``, ``undecided`` or ``not judged``. If the
+        claim is judged by a substitute for the paper's protocol, the first two are
+        called ``consistent`` and ``not seen in a substitute``.
 
     Raises:
         ConfigError: No recipe's name contains ``only``; the message suggests similar
             names.
         DataError: The stored ledger or its scores are damaged.
+        OSError: The stored ledger cannot be read.
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []
@@ -170,8 +173,10 @@ def open_run(
         DataError: The ledger of the stored results is damaged, or a file that the
             settings name cannot be read; or with ``again``, a table lacks a column from
             which another one is derived.
-        FolderError: The run is damaged, or the folder of runs cannot be read.
-        WriteError: With ``again``: a file of the run cannot be written.
+        FolderError: The run is damaged, or the folder of runs cannot be read; or with
+            ``again``, the run lacks tables from which others are derived.
+        RunError: With ``again``, the folder of the run was removed or replaced in the
+            meantime, or a file of it cannot be written (a ``WriteError``).
     """
     from inweights.experiments.engine.outcome_files import refresh
 

@@ -1,4 +1,4 @@
-"""Report on the installation, and which packages to install for each feature (:func:`doctor`)."""
+"""Report on the installation and the packages that each feature needs (:func:`doctor`)."""
 
 import os
 import re
@@ -26,12 +26,12 @@ class Finding(NamedTuple):
     """One line of the report of :func:`doctor`.
 
     Attributes:
-        what: What was looked for, such as ``torch``, ``GPU`` or ``[hf]``, an optional
+        what: Subject of the line, such as ``torch``, ``GPU`` or ``[hf]``, an optional
             extra.
         state: What was found, such as a version.
-        fine: True if all is in order, False if something must be changed, ``None`` if
-            that depends on what the user wants to do.
-        hint: What to do; empty if there is nothing to do.
+        fine: True if nothing has to be changed, False if something must be changed, and
+            ``None`` if that depends on what the user wants to do.
+        hint: What to do, as a sentence; empty if there is nothing to do.
     """
 
     what: str

@@ -1,8 +1,7 @@
-"""Run a recipe, judge a table, and add seeds to undecided claims.
+"""Run a recipe, estimate the time of recipes, and add seeds to undecided claims.
 
-:func:`run` is about one recipe, :func:`costs` and :func:`settle` about all of them.
-:func:`claim` and :func:`add_seeds_until_decided` judge the table of a sweep. The engine
-does the work.
+:func:`run` runs one recipe. :func:`costs` and :func:`settle` are about all recipes, or
+those with a given part of a name. :mod:`inweights.experiments.engine` does the work.
 """
 
 from __future__ import annotations
@@ -45,10 +44,11 @@ class Cost:
         minutes: Minutes on one CPU core, for all seeds; ``None`` if the recipe was
             never timed.
         most: Whether the estimate is an upper limit, because trainings may stop early.
-        done: Whether a finished run exists, so that nothing is left to do. The minutes
-            are those of a new run all the same.
-        shared: Minutes of trainings that an earlier recipe of the list has, too. They
-            are trained once if runs keep their weights (``keep_models``).
+        done: Whether a finished run exists, so that nothing is left to do. Even then,
+            ``minutes`` is the time of a new run.
+        shared: The part of ``minutes`` for trainings that an earlier recipe of the list
+            contains, too. They are trained only once if runs store their weights
+            (``keep_models``).
     """
 
     recipe: str
@@ -75,8 +75,10 @@ def run(
             own recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of consecutive seeds, which begin at the recipe's first seed, or a
-            list of root seeds; by default as many as verdicts on all claims need.
-        overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
+            list of root seeds; by default the number that verdicts on all claims
+            require, or the seeds that the recipe itself lists.
+        overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``; by
+            default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is
             not set.
         progress: Function that is called with the number of updates done, the total
@@ -102,9 +104,11 @@ def run(
     Raises:
         ConfigError: A name, a scale, an override, a seed or an option does not fit, or
             a folder cannot be written.
-        RunError: A training failed, or the folder of the run is damaged.
+        RunError: A training failed, the folder of the run is damaged, or a file cannot
+            be written.
         DataError: The ledger is damaged, a file that the settings name cannot be read,
             or a table lacks a column from which another table is derived.
+        InweightsError: All tasks failed with another error of the library.
     """
     from inweights.experiments.engine.engine import execute
     from inweights.experiments.engine.execution import ExecutionOptions
@@ -132,23 +136,25 @@ def recipe_for(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> Recipe:
-    """Return a recipe, with the seeds of the ledger unless seeds or settings are chosen.
+    """Return a recipe, with its first seed from the ledger unless seeds or settings are chosen.
 
     Args:
-        recipe: Name of a recipe, or a user's own recipe.
+        recipe: Name of a recipe (its last part is enough if it is unique), or a user's
+            own recipe.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds, or a list of root seeds, with which the recipe is
+        seeds: Number of seeds; ``None`` (by default) has the same effect. With a list
+            of root seeds, the recipe is returned unchanged.
+        overrides: Changed settings, by default none. If there are any, the recipe is
             returned unchanged.
-        overrides: Changed settings, with which the recipe is returned unchanged; by
-            default none.
 
     Returns:
-        The recipe. With a number of seeds or none, and without overrides, it has the
-        first seed of the newest block of seeds on which the ledger states its claims.
-        The arguments ``seeds`` and ``overrides`` are not applied.
+        The recipe. Unless it is unchanged, its seeds begin with the newest block (a
+        range of 1,000,000 root seeds) on which the ledger states its claims. The
+        arguments ``seeds`` and ``overrides`` are not applied.
 
     Raises:
-        ConfigError: There is no such recipe, or several have this last part.
+        ConfigError: There is no such recipe, several have this last part, or an option
+            of a measure cannot be stored exactly.
         DataError: The ledger is damaged, or a file that the settings name cannot be
             read.
     """
@@ -158,11 +164,15 @@ def recipe_for(
 
 
 def enough_seeds(recipe: Recipe, scale: str) -> int | None:
-    """Return how many seeds verdicts on all claims need; ``None`` if the recipe lists its seeds.
+    """Return the number of seeds that verdicts on all claims of a recipe require.
 
     Args:
         recipe: The recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
+
+    Returns:
+        The number, at least that of the recipe; ``None`` if the recipe lists its root
+        seeds or has no number of seeds for this scale.
     """
     from inweights.experiments.engine.judging import seeds_to_judge
 
@@ -182,7 +192,8 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
             ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        One estimate per recipe, also for recipes that were never timed.
+        One estimate per recipe, also for recipes that were never timed, in the order of
+        the results table.
 
     Raises:
         ConfigError: No recipe's name contains ``only``; the message suggests similar
@@ -221,12 +232,14 @@ def settle(
 ) -> Iterator[Settled]:
     """Add seeds to undecided claims, recipe by recipe, until they are decided or time is up.
 
-    Fast recipes come first, so that as many claims as possible are decided.
+    Fast recipes come first, so that as many claims as possible are decided. Recipes
+    with a damaged run are skipped.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        minutes: Time limit for all recipes together, in minutes.
+        minutes: Time limit for all recipes together, in minutes, from 0 to 10,000,000;
+            by default 60.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
         results: Folder of results. If it is given, the recipes with open claims in
             these results are run, without seeds whose numbers are already in them. By
@@ -236,15 +249,17 @@ def settle(
         effort: Former name of ``execution``.
 
     Yields:
-        The result of adding seeds, for each recipe with undecided claims. Nothing is
-        run before the first result is requested.
+        One result of adding seeds for each recipe with undecided claims (with
+        ``results``, for each recipe and block of seeds). Nothing is run before the
+        first result is requested.
 
     Raises:
         ConfigError: ``minutes`` is not between 0 and 10,000,000, ``results`` has no
             ledger, no recipe's name contains ``only``, or a folder cannot be written.
         DataError: The ledger or the scores are damaged, or a file that the settings
             name cannot be read.
-        RunError: A training failed, or the folder of a run is damaged.
+        RunError: A training failed, the folder of a run is damaged, or a file cannot be
+            written.
     """
     from inweights.experiments.studies.settle import settle as settle_one
 
@@ -254,7 +269,7 @@ def settle(
         execution = effort
     check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
-    # Each with the time that it takes, by which they are put in order.
+    # Each recipe with the time that it takes, by which the recipes are sorted.
     found: list[tuple[float, Recipe, Kept | None]] = []
     if results:
         parts = open_parts(scale, only=only, runs=runs, results=results)

@@ -29,7 +29,7 @@ def examples(folder: str | Path = "examples") -> list[Path]:
         Paths of the three files, in alphabetical order.
 
     Raises:
-        ConfigError: One of the files already exists; none is written then.
+        ConfigError: One of the files already exists; in this case no file is written.
         WriteError: The folder cannot be written.
     """
     texts = {
@@ -44,8 +44,9 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
     Args:
         kind: What the file defines: ``recipe``, ``world``, ``probe`` or ``study``.
         name: Name of the new object: a lower-case letter and up to 60 lower-case
-            letters, digits and hyphens, but no keyword of Python. The name of the file
-            has underscores for hyphens, except for a study (``<name>.toml``).
+            letters, digits and hyphens. It must not be a keyword of Python. In the
+            names of the files, hyphens are replaced by underscores, except for a study
+            (``<name>.toml``).
         folder: Folder in which the files are written; by default the current one.
 
     Returns:
@@ -53,7 +54,7 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
 
     Raises:
         ConfigError: The kind is unknown, the name is not valid, or one of the files
-            already exists; none is written then.
+            already exists; in this case no file is written.
         WriteError: The folder cannot be written.
 
     Example:

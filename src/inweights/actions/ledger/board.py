@@ -78,17 +78,19 @@ class Board(Carded):
             row = structs.asdict(claim) | {"target": claim.target.text}
             del row["earlier"]
             rows.append(row)
-        # Most claims have no numbers in some columns: all rows say what is in them.
+        # Some columns are empty for most claims, so that all rows determine their types.
         return pl.DataFrame(rows, infer_schema_length=None)
 
     @property
     def ledger(self) -> pl.DataFrame:
         """The ledger as a polars frame, one row per line about a claim.
 
-        Columns: ``kind`` of the line (such as ``stated`` or ``judged``), ``claim``,
-        ``date``, ``scale``, ``version``, ``verdict``, number of ``seeds``, ``why`` (the
-        reason of a withdrawal), ``commit``, ``hash`` and ``block`` of seeds; null if a
-        kind of line has no such field. :mod:`~.lines` explains the fields.
+        Columns: ``kind`` of the line (such as ``stated`` or ``judged``), ``claim`` (its
+        id), ``date``, ``scale``, ``version`` of the claim, ``verdict``, number of
+        ``seeds``, ``why`` (the reason for a withdrawal), ``commit`` (of a verdict from
+        before the ledger), ``hash`` (of everything that can change the claim's number
+        or verdict) and ``block`` of seeds. A column is null if a kind of line has no
+        such field. :mod:`~.lines` explains the fields.
         """
         names = (
             "date",
@@ -113,11 +115,11 @@ class Board(Carded):
 
     @property
     def false_at_most(self) -> float:
-        """Largest expected number of wrong verdicts among the papers' claims on the board.
+        """Upper bound on the expected number of wrong verdicts on the papers' claims in the table.
 
-        Checks, exact scores and undecided claims are not counted.
-        An interval misses the true value on each side with half of its error
-        probability; each further interim analysis adds half of the first one's.
+        Checks, exact scores and undecided claims are not counted. An interval misses
+        the true value on each side with half of its error probability. All further
+        interim analyses together add half of the error probability of the first one.
         """
         return sum(
             # A target with two edges can be missed on either side.
@@ -164,12 +166,13 @@ def read_board(
     first: dict[str, int] = {}
     for name, n in place.items():
         first.setdefault(name.rpartition("/")[0], n)
-    # A claim that is added or stated anew stays with its recipe, and a recipe where its
-    # first claim put it.
+    # Claims are sorted by the first statement of any claim of their recipe, so that a
+    # claim that is added or stated again stays with its recipe.
     claims.sort(key=lambda claim: (first[claim.id.rpartition("/")[0]], place[claim.id]))
     withdrawn = [e.withdrawn for _, e in ledger.of_scale(scale) if e.withdrawn]
     shown = [
-        # Corrected over all claims, then chosen: a selection must not change a verdict.
+        # All claims are corrected together before some are selected, because a
+        # selection must not change a verdict.
         c
         for c in holm(claims)
         if homes is None or c.id.rpartition("/")[0] in homes
@@ -193,8 +196,8 @@ def _result(
         result = decide(claim, numbers, alpha=alpha, minimum=first, rounding=share)
         decided = result.verdict not in ("undecided", "not judged")
         if decided and not claim.score.exact:
-            # Relative to what its version may spend: claims of all versions are
-            # compared.
+            # Relative to the error probability of its version, since claims of all
+            # versions are compared.
             spent = least_alpha(claim, numbers, result.agrees, share) / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
     earlier = _earlier(entry, result, stated.version)
@@ -204,8 +207,8 @@ def _result(
 def _rounding(entry: Entry, seeds: int) -> float:
     """Return the relative tolerance with which numbers are compared with the target's ends.
 
-    Older verdicts compared exactly, with numbers in single precision. A tolerance would
-    change the counts of some of them on the same seeds.
+    Older verdicts compared numbers exactly, in single precision. With a tolerance, some
+    of their counts would change on the same seeds.
     """
     given = entry.judged_anew
     return given.rounding if given and given.seeds >= seeds else ROUNDING
@@ -231,7 +234,7 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
 
 
 def called_now(verdict: str, claim: ClaimResult) -> str:
-    """Return today's name of a verdict in the ledger, which has a separate name for substitutes.
+    """Return the present name of a verdict in the ledger, which differs for substitutes.
 
     Until 27 November 2026, a claim that missed its target in a substitute was called
     *not reproduced* like others, and some claims were stated as closer to the paper's
@@ -259,12 +262,13 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
         date: Today's date, as ``2026-11-27``.
 
     Returns:
-        A line for each claim whose verdict, number of seeds or closeness to the
-        published number differs from the last verdict on its version.
+        One line for each claim whose verdict, number of seeds or closeness to the
+        published number differs from the last verdict on its version. Claims that were
+        never run have none.
     """
     lines = []
     for claim in board.claims:
-        # Nothing was run: there is no verdict to write down.
+        # Nothing was run, so that there is no verdict to record.
         if claim.verdict == "not judged" and not claim.replicates:
             continue
         known = board.ledger_lines.entry(claim.id, board.scale).judged_anew

@@ -24,8 +24,8 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     The hash covers its score, target and rule, the stated number of seeds, the recipe's
     version, and the keys of everything that the recipe trains and measures at the
     scale: settings, and raised versions of world, model, learner and probe. It covers
-    neither words nor source, protocol and printed number, which :func:`stands`
-    compares.
+    neither the words of a claim nor its source, protocol and printed number, which
+    :func:`~.stating.stands` compares.
 
     Args:
         recipe: The recipe.
@@ -51,7 +51,7 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 
 def remembered_hashes(recipe: Recipe, scale: str) -> dict[str, str]:
-    """Return the result of :func:`hashes`, from this machine's cache if it was computed before.
+    """Return, by claim id, the hashes of :func:`hashes`, from this machine's cache if possible.
 
     The computation plans the recipe, which imports PyTorch. The cache is used only for
     the library's own recipes, as long as its files do not change.
@@ -112,10 +112,10 @@ def judged_values(claim: Claim) -> list[object]:
         claim: The claim.
 
     Returns:
-        Of the score: table, column, pairs of the values that select its rows and those
-        that it subtracts, the columns of its cases, bounds, and whether it is exact. Of
-        the target: its lower and upper end. The last value is the rule by which the
-        claim is judged.
+        First, the properties of the score: table, column, the values that select its
+        rows and those that it subtracts (each as sorted pairs of column and value), the
+        columns of its cases, bounds, and whether it is exact. Then the lower and the
+        upper end of the target, and the rule by which the claim is judged.
     """
     score = claim.score
     target = claim.target
@@ -125,7 +125,7 @@ def judged_values(claim: Claim) -> list[object]:
 
 
 def _as_read_back(row: Mapping[str, Value]) -> list[tuple[str, Value]]:
-    """Return values by name as they are read from a ledger, in which the number 1 is 1.0."""
+    """Return sorted pairs of name and value; numbers are floats, as if read from a ledger."""
     return sorted(
         (name, value if isinstance(value, bool | str) else float(value))
         for name, value in row.items()

@@ -30,7 +30,7 @@ from inweights.support.publish import publish_file
 
 @dataclass
 class Entry:
-    """The ledger's lines on one claim at one scale.
+    """The ledger's lines about one claim at one scale.
 
     Attributes:
         lines: All lines about the claim, the oldest first.
@@ -52,13 +52,13 @@ class Entry:
 
     @property
     def verdict(self) -> JudgedLine | Earlier | None:
-        """The last verdict on the latest version that was judged; ``None`` if none was."""
+        """Line with the last verdict on any version of the claim; ``None`` if there is none."""
         judged = [line for line in self.lines if isinstance(line, JudgedLine | Earlier)]
         return judged[-1] if judged else None
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """The last verdict, if it is about the version in force; otherwise ``None``."""
+        """Line with the last verdict, if it is about the version in force; otherwise ``None``."""
         last = self.verdict
         own = (
             isinstance(last, JudgedLine)
@@ -151,14 +151,19 @@ class Ledger:
 
     @property
     def next_block(self) -> int:
-        """Number of the first block of seeds on which no claim was ever stated."""
+        """Number of the first block of seeds after all those on which a claim was stated.
+
+        Block ``b`` consists of the 1,000,000 root seeds from 1,000,000 ``b`` on; the
+        first block has the number 1.
+        """
         return 1 + max((line.block for line in self.statements), default=0)
 
     def add(self, path: Path, lines: Sequence[Line]) -> None:
         """Append lines to the ledger and to its file.
 
         Args:
-            path: The file of the ledger, from which it was read. It is made if needed.
+            path: The file of the ledger, from which it was read. It is created if it
+                does not exist.
             lines: The lines; nothing is written if there are none.
 
         Raises:
@@ -182,7 +187,7 @@ class Ledger:
             last = hashlib.sha256(text).hexdigest()
             added.append(text + b"\n")
         path.parent.mkdir(parents=True, exist_ok=True)
-        # At once or not at all: half a line would break the chain of hashes.
+        # Written completely or not at all: half a line would break the chain of hashes.
         publish_file(path, before + b"".join(added))
         self.last = last
         self._take(lines)
@@ -210,8 +215,9 @@ def read_ledger(path: Path) -> Ledger:
         statement, its present words and its last verdict.
 
     Raises:
-        DataError: The file is not a ledger, or a line was changed or removed. If the
-            last line was removed, no error is raised, since no hash depends on it.
+        DataError: The file is not a ledger or is too large for the memory, or a line
+            was changed or removed. A removed last line is not noticed, since no hash
+            depends on it.
         OSError: The file cannot be read.
     """
     if not path.exists():
@@ -259,8 +265,8 @@ def _lean(line: Line) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(line)
     if "claim" in fields:
         claim = fields["claim"]
-        # What is empty is not written, so that a field that claims are given later
-        # leaves the lines of today, and their hashes, as they are.
+        # Empty values are not written, so that a field that is added to claims later
+        # does not change existing lines and their hashes.
         claim["score"] = {
             name: value for name, value in claim["score"].items() if value
         }

@@ -13,20 +13,19 @@ from inweights.experiments.claims.claim import Claim, Protocol
 
 #: Name of the ledger in the folder of results.
 LEDGER = "ledger.jsonl"
-#: Root seeds of a block: block ``b`` has the seeds from ``b * BLOCK`` on, and no
-#: other's.
+#: Number of root seeds in a block. The first seed of block ``b`` is ``b * BLOCK``.
 BLOCK = 1_000_000
-#: How a verdict of before the ledger is called, where its claim's version still stands.
+#: Name of a verdict from before the ledger, if the version of its claim is still in force.
 BY_MEAN = "by the interval of the mean, on other seeds"
 
-#: How the protocol is called that a claim was stated with, where it was corrected.
+#: Words before the original protocol of a claim whose protocol was corrected.
 STATED_AS = "stated as"
 
 
 def results_root() -> Path:
     """Return the folder to which results are written: ``$INWEIGHTS_RESULTS``, or ``results``.
 
-    The latter is in the working folder. The folder need not exist.
+    ``results`` is in the working folder. The folder need not exist.
     """
     return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
 
@@ -165,7 +164,8 @@ class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
         claim: The claim with the protocol that was determined from its settings.
         scale: Scale at which it is judged.
         version: Version of the claim, which does not change.
-        before: The protocol as stated before: ``exact``, ``scaled`` or ``substitute``.
+        before: The protocol that was stated before: ``exact``, ``scaled`` or
+            ``substitute``.
     """
 
     claim: Claim
@@ -194,8 +194,9 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
         size: Whether the measured number is close to the published one, for a one-sided
             target: ``close``, ``not close`` or ``undecided``; otherwise empty.
         rounding: Relative tolerance within which a number counted as equal to an end of
-            the target. Verdicts until 27 November 2026 were compared exactly.
-        environment: Machine and versions with which the last seeds were run.
+            the target; 0 for verdicts until 27 November 2026.
+        environment: Processor, version of torch and commit with which the last seeds
+            were run, as text.
     """
 
     verdict: str

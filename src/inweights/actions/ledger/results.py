@@ -57,6 +57,7 @@ def board(
         ConfigError: ``results`` is given and has no ledger, or no recipe's name
             contains ``only``.
         DataError: Ledger or scores are damaged.
+        OSError: The ledger cannot be read.
     """
     from inweights.actions.ledger.board import read_board
 
@@ -88,14 +89,15 @@ def state(
             of the next recipe; ``None`` disables it.
 
     Returns:
-        The lines that were added to the ledger.
+        The lines that were added to the ledger's file; an empty list if no claim is new
+        or changed.
 
     Raises:
         ConfigError: ``anew`` and ``only`` are both given, no recipe's name contains
             ``only``, or a claim of the ledger is no longer in its recipe.
         DataError: The ledger is damaged, or was changed by another process, or a file
             that the settings name cannot be read.
-        OSError: The ledger cannot be written.
+        OSError: The ledger cannot be read or written.
     """
     from inweights.actions.ledger.stating import state as lines_of
 
@@ -129,12 +131,12 @@ def withdraw(
         results: Folder of the results; by default :func:`results_root`.
 
     Returns:
-        The line that was added to the ledger.
+        The line that was added to the ledger's file.
 
     Raises:
         ConfigError: The ledger has no such claim in force, or no reason is given.
         DataError: The ledger is damaged, or was changed by another process.
-        OSError: The ledger cannot be written.
+        OSError: The ledger cannot be read or written.
     """
     from inweights.actions.ledger.stating import withdraw as line_of
 
@@ -161,6 +163,7 @@ def history(
         ConfigError: The ledger has no such claim, or several claims have this last
             part.
         DataError: The ledger is damaged.
+        OSError: The ledger cannot be read.
     """
     _, ledger = _open(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
@@ -181,12 +184,17 @@ def history(
 def stated(recipe: Recipe, scale: str) -> Recipe:
     """Return a recipe with the seeds and the versions of claims from the ledger, if there is one.
 
-    The ledger is that of :func:`results_root` at the last commit, or as it is without
-    git.
+    The ledger is that of :func:`results_root` at the last commit, or, without git, in
+    its present state.
 
     Args:
         recipe: The recipe.
-        scale: Scale of the recipe; at ``smoke`` the recipe is returned unchanged.
+        scale: ``smoke``, ``cpu`` or ``paper``; at ``smoke`` the recipe is returned
+            unchanged.
+
+    Returns:
+        The recipe. Its first seed is that of the newest block on which the ledger
+        states one of its claims.
 
     Raises:
         ConfigError: An option of a measure cannot be stored exactly.
@@ -221,12 +229,13 @@ def record(
         results: Folder of the results; by default :func:`results_root`.
 
     Returns:
-        Number of new scores.
+        Number of new scores (one per claim, case and seed).
 
     Raises:
         DataError: The ledger or the scores are damaged, the ledger was changed by
             another process, or the tables of a run do not fit a claim's score.
-        ConfigError: There is no ledger, or no recipe's name contains ``only``.
+        ConfigError: There is no ledger, no recipe's name contains ``only``, or an
+            option of a measure cannot be stored exactly.
         FolderError: The folder of runs cannot be read.
         OSError: A file cannot be written.
     """
@@ -261,11 +270,13 @@ def open_parts(
 
     Yields:
         The recipe, with the first seed of the block, and a function that takes no
-        argument and returns the results of its open claims on this block.
+        argument and returns the list of results of its open claims on this block.
 
     Raises:
         ConfigError: ``results`` has no ledger, or no recipe's name contains ``only``.
-        DataError: Ledger or scores are damaged.
+        DataError: Ledger or scores are damaged, or a file that the settings name cannot
+            be read.
+        OSError: The ledger cannot be read.
     """
     from inweights.actions.ledger.board import read_board
 

@@ -65,7 +65,7 @@ def scores_of_runs(
                 warnings.warn(f"{folder.path} is left out: {error}", stacklevel=3)
                 continue
             before, why, where = _ledger_of_run(folder, path)
-            # A run that cannot be judged is no reason not to judge the others.
+            # If a run cannot be judged, the other runs are judged all the same.
             if why:
                 warnings.warn(f"{folder.path} is left out: {why}", stacklevel=3)
                 continue
@@ -78,8 +78,8 @@ def scores_of_runs(
                 ):
                     continue
                 known = before.entry(claim.id, scale).stated if before else None
-                # The commit of the run must hold the claim as it is judged: what was
-                # stated after a run may have been chosen by its result.
+                # The commit of the run must contain the claim as it is judged, because a
+                # claim that is stated after a run may have been chosen by its result.
                 if known and (known.hash, known.block) == (line.hash, line.block):
                     found = numbers_of(claim.score, tables, claim.id)
                     yield from rows_of(line, found, folder.seeds, where)
@@ -91,7 +91,7 @@ def scores_of_runs(
 
 
 def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, str]:
-    """Return the ledger at a run's commit, or the reason why there is none; and the environment."""
+    """Return the ledger at a run's commit (or ``None`` and the reason), and the environment."""
     try:
         about = read_json(folder.path / "environment.json", dict[str, Any])
     except FolderError as error:
@@ -115,7 +115,7 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
 
 
 def ledger_at(commit: str, path: Path) -> Ledger | None:
-    """Return the ledger as of a commit; ``None`` if the commit does not contain it.
+    """Return the ledger at a commit; ``None`` if the commit does not contain it.
 
     ``None`` is also returned without git, and outside a repository.
 

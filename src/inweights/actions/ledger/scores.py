@@ -20,7 +20,7 @@ from inweights.support.publish import publish_file
 
 #: Folder of the scores, in the folder of results.
 SCORES = "scores"
-#: ``number`` is null, and ``why`` says the reason, where a run gave none.
+#: If a run has no number for a claim, ``number`` is null and ``why`` is the reason.
 SCHEMA = pl.Schema(
     {
         "claim": pl.String,
@@ -37,15 +37,17 @@ _KEY = ["claim", "scale", "version", "case", "seed"]
 
 
 def read_scores(results: Path) -> pl.DataFrame:
-    """Read all scores of a folder of results; no rows if there are none.
+    """Read all scores in a folder of results.
 
     Args:
         results: Folder of the results; the files are ``scores/<paper>.parquet`` in it.
 
     Returns:
-        One row per ``claim``, ``scale``, ``version``, ``case`` and ``seed``:
-        ``number``, or ``why`` there is none, and the ``environment`` (machine and
-        versions) of the run.
+        One row per ``claim`` (its id), ``scale``, ``version``, ``case`` (the values of
+        the score's columns of cases, as text) and ``seed``. Further columns:
+        ``number``; ``why``, the reason if there is no number; and ``environment``, the
+        processor, version of torch and commit of the run. There are no rows if the
+        folder has no scores.
 
     Raises:
         DataError: A file is damaged.
@@ -58,7 +60,7 @@ def _read(file: Path) -> pl.DataFrame:
     """Return the scores of one file."""
     check_file(file)
     try:
-        # A folder may have brackets in its name, which are no pattern.
+        # Brackets in the name of a folder must not be read as a pattern.
         return pl.read_parquet(file, glob=False).select(SCHEMA.names()).cast(SCHEMA)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = str(error).partition("\n")[0]
@@ -81,7 +83,7 @@ def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.Dat
 
 
 def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Add scores to the files; existing scores are not changed, so that no seed is tried twice.
+    """Add new scores to the files of a folder of results; existing scores are not changed.
 
     Args:
         results: Folder of the results.
@@ -106,7 +108,7 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
         if fresh:
             content = io.BytesIO()
             ordered = every.sort(_KEY)
-            # Without statistics a file has the same bytes whoever writes it.
+            # Without statistics, a file has the same bytes on every machine.
             ordered.write_parquet(content, compression="zstd", statistics=False)
             publish_file(file, content.getvalue())
     return added
@@ -124,8 +126,9 @@ def rows_of(
         environment: Machine and versions of the run, as text.
 
     Returns:
-        Mappings from the columns ``claim``, ``scale``, ``version``, ``environment``,
-        ``case``, ``seed``, ``number`` and ``why`` to values.
+        One mapping per case and seed, from the columns that :func:`read_scores`
+        explains to values. Without numbers, there is one mapping per seed, with an
+        empty case.
     """
     about = {
         "claim": stated.claim.id,
@@ -177,7 +180,7 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     ordered = rows.sort("seed").select("case", "seed", "number")
     for case, seed, number in ordered.iter_rows():
         of_seeds = cases.setdefault(case, {})
-        # An exact score has no chance in it, and so no order of seeds.
+        # An exact score does not depend on the seed, so that the order of seeds is irrelevant.
         if stated.claim.score.exact or seed == first + len(of_seeds):
             of_seeds[seed] = number
     cases = {case: of_seeds for case, of_seeds in cases.items() if of_seeds}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS
 from inweights.experiments.claims.claim_result import ClaimResult
 
-#: What the verdicts on the claims of a sentence say together.
+#: Joint results of the verdicts on the claims about one sentence.
 KINDS = (
     "agree",
     "do not",
@@ -60,14 +60,15 @@ def tally_sentences(claims: Iterable[ClaimResult]) -> Counter[str]:
     Returns:
         Number of sentences by joint result: ``agree`` (a claim is ``reproduced`` or
         ``consistent``, and none is ``not reproduced`` or ``not seen in a substitute``),
-        ``do not`` (the other way round), ``have verdicts of both kinds (⇄)``, or ``have
-        none that is decided``. A result that does not occur is left out.
+        ``do not`` (one of the latter, and none of the former), ``have verdicts of both
+        kinds (⇄)``, or ``have none that is decided``. A result that does not occur is
+        left out.
     """
     return Counter(map(_together, by_sentence(claims)))
 
 
 def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
-    """Return for each claim those claims on the same sentence that have the opposite verdict.
+    """Return, for each claim, the claims about the same sentence with the opposite verdict.
 
     ``reproduced`` and ``consistent`` are opposite to ``not reproduced`` and ``not seen
     in a substitute``.
@@ -76,7 +77,8 @@ def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
         claims: Claims with their verdicts.
 
     Returns:
-        The opposite claims by the id of the claim; claims without any are left out.
+        Lists of opposite claims, by the id of the claim. A claim without opposite
+        claims is left out.
     """
     found: dict[str, list[ClaimResult]] = {}
     for group in by_sentence(claims):

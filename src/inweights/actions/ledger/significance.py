@@ -102,7 +102,7 @@ def _least(
         else:
             tail = 1 - _at_most(missed - 1, count, share)
     else:
-        # A median lies where half of the values do.
+        # Half of the values are on each side of the median.
         most = max(below, above)
         tail = _at_most(most if reproduced else count - most, count, 0.5)
     # The interval has two ends.

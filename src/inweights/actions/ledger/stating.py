@@ -46,9 +46,9 @@ def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> boo
             2026 on.
 
     Returns:
-        Whether both hashes, the claim's source and protocol, the published number, the
-        range of numbers close to it, and whether the claim is a check, are those of the
-        ledger. The words of the claim may differ. False for a withdrawn claim.
+        True if both hashes, the claim's source and protocol, the published number, the
+        range of numbers close to it, and whether the claim is a check, are the same as
+        in the ledger. The words of the claim may differ. False for a withdrawn claim.
     """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
         return False
@@ -68,7 +68,7 @@ def corrected_from(
     code: Callable[[], str],
     computed: Callable[[], Mapping[str, Protocol]],
 ) -> Protocol | None:
-    """Return the protocol with which a claim was stated if it has to be corrected, or ``None``.
+    """Return the protocol with which a claim was stated, if it has to be corrected.
 
     A claim is corrected if nothing else has changed, and if its present protocol is the
     one determined from its settings and is farther from the paper than the stated one.
@@ -83,7 +83,8 @@ def corrected_from(
             id.
 
     Returns:
-        The former protocol: ``exact``, ``scaled`` or ``substitute``.
+        The former protocol: ``exact``, ``scaled`` or ``substitute``; ``None`` if
+        nothing has to be corrected.
     """
     before = entry.claim.protocol if entry.claim else None
     if before is None or claim.protocol is None:
@@ -104,7 +105,7 @@ def _once(recipe: Recipe) -> Callable[[], str]:
 def state(
     recipes: Iterable[Recipe], scale: str, ledger: Ledger, date: str, anew: str = ""
 ) -> list[Line]:
-    """Return the lines that the ledger needs for the claims of some recipes; none is written.
+    """Return the lines that the ledger needs for the claims of some recipes; no file is written.
 
     All claims that are stated together share one block of seeds on which no claim was
     stated before, so that nobody has seen a number of these seeds.
@@ -120,9 +121,9 @@ def state(
             library.
 
     Returns:
-        Lines that state new and changed claims, correct a protocol or reword a claim;
-        first a line with the reason, if ``anew`` is given. Recipes without the scale
-        are skipped.
+        Lines that state new and changed claims, correct a protocol or reword a claim,
+        by recipe. If ``anew`` is given, a line with the reason comes first. Recipes
+        without the scale are skipped.
 
     Raises:
         ConfigError: A claim of the ledger is no longer in its recipe, or an option of a
@@ -170,13 +171,13 @@ def state(
                 lines.append(
                     Stated(**about, block=block, hash=now[claim.id], code=code())
                 )
-            elif known and known != claim:  # in words alone
+            elif known and known != claim:  # only the words differ
                 lines.append(Reworded(**about, before=known.text))
     return lines
 
 
 def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:
-    """Return the line that withdraws a claim, which remains in the results.
+    """Return the line that withdraws a claim; no file is written.
 
     Args:
         name: Id of the claim.
@@ -187,7 +188,7 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 
     Returns:
         The line, with the version, words and last verdict of the claim (``not judged``
-        if there is none). It is not written.
+        if there is none).
 
     Raises:
         ConfigError: The ledger has no such claim at this scale, the claim was already
@@ -225,6 +226,9 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
         recipe: The recipe.
         scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
         ledger: The ledger.
+
+    Returns:
+        A copy of the recipe with other ``first_seed`` and ``versions``.
 
     Raises:
         ConfigError: An option of a measure cannot be stored exactly.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
-    """Judge a claim about a table with one row or more per seed, such as that of a sweep.
+    """Judge a claim about a table with one or more rows per seed, such as that of a sweep.
 
     Args:
         table: The table, with a column ``seed``.
@@ -29,8 +29,9 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
         says: The claim, as a sentence; by default it is made of column and target.
 
     Returns:
-        The claim with its verdict and numbers. With fewer than 8 seeds, or without a
-        number, it is ``not judged``, and ``why`` states the reason.
+        The claim with its numbers and its ``verdict``: ``reproduced``, ``not
+        reproduced``, ``undecided`` or ``not judged``. With fewer than 8 seeds, or
+        without a number, it is ``not judged``, and ``why`` states the reason.
 
     Raises:
         ConfigError: ``judged`` is not a score with a target, or the target begins at
@@ -56,20 +57,20 @@ def add_seeds_until_decided(
 ) -> tuple[pl.DataFrame, list[ClaimResult]]:
     """Double the seeds of a sweep until each claim about its table is decided.
 
-    Only new seeds are computed. Each further analysis of the data has a wider interval,
-    so that the error probability of all of them together is that of a single one
-    (:mod:`inweights.experiments.studies.settle`). A claim that is decided keeps its
-    verdict.
+    A sweep stores its runs, so that only new seeds are computed. Each further analysis
+    of the data has a wider interval, so that the error probability of all of them
+    together is that of a single one (:mod:`inweights.experiments.studies.settle`). A
+    claim that is decided keeps its verdict.
 
     Args:
         sweep: Function that returns the table for a number of ``seeds``, such as
             ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``. It
             is called with the keyword ``seeds``, and its errors are not caught.
         *judged: Scores with their targets, as for :func:`claim`.
-        seeds: Number of seeds of the first analysis, by default 8; it is increased if a
-            verdict needs more.
-        most: Largest number of seeds, by default 512, after which a claim is left
-            undecided.
+        seeds: Number of seeds of the first analysis, by default 8. A larger number is
+            used if a verdict requires it.
+        most: Largest number of seeds, by default 512. A claim that is not decided by
+            then is left undecided.
 
     Returns:
         Two values: the table of all seeds, and the results of the claims, in the order

@@ -1,14 +1,14 @@
 """Write a plan once, and let workers on any machine run its tasks until none is left.
 
-:func:`write_plan` writes it, :func:`work` does tasks of it, :meth:`Planned.status` says
-how far it is. Any number of workers, started by whatever scheduler there is, take tasks
-from a plan on disk or in an object store under leases
-(:mod:`inweights.runs.tables.lease`). They share only its files::
+:func:`write_plan` writes the plan, :func:`work` runs its tasks, and
+:meth:`Planned.status` returns its progress. Any number of workers, started by any
+scheduler, take tasks from a plan on disk or in an object store under leases
+(:mod:`inweights.runs.tables.lease`). They share only the files of the plan::
 
-    PLAN/plan.json          what all tasks have in common
+    PLAN/plan.json          data that all tasks share
     PLAN/index.json         key, title and results of every task
-    PLAN/tasks/00000.jsonl  the tasks, some hundred a file
-    PLAN/failed/<run>.json  runs that failed and would fail again, with the message
+    PLAN/tasks/00000.jsonl  the tasks, up to 200 per file
+    PLAN/failed/<run>.json  failed runs, which are not tried again, with the message
     PLAN/store/             the tables of single runs, unless another store was named
 """
 
@@ -44,11 +44,11 @@ from inweights.training.observers import telling
 
 __all__ = ["work", "write_plan"]
 
-#: Tasks in one file: a worker reads one such file after another.
+#: Largest number of tasks in one file. A worker reads one such file after another.
 PART = 200
-#: Files that a worker lists for each task at most: what is stored is listed again once
-#: so many tasks were read that the cost of a task does not grow with the plan. Whoever
-#: tries a task looks whether it was done in the meantime.
+#: Largest number of stored tables that a worker lists per task that it reads. The tables
+#: are listed again only after enough tasks, so that the cost of a task does not grow with
+#: the plan. Before a worker runs a task, it checks whether the task is already done.
 LISTED = 20
 
 
@@ -62,15 +62,16 @@ def write_plan(
     plugins: Sequence[str] = (),
     collect: Sequence[str] = (),
 ) -> Planned:
-    """Write the missing work of a plan, so that workers on any machine can do it.
+    """Write the tasks of a plan whose results are missing, so that any machine can run them.
 
     Args:
         plan: The trials, measures and computations.
         seeds: Root seeds.
         place: Folder or address of the plan, which must not contain a plan yet.
-        version: The recipe's version, which is part of the key of every run.
-        store: Folder or address of the store of the results, whose tables are not made
-            again; empty, the default, for the folder ``store`` below the plan.
+        version: The recipe's version, which is part of the key of every run; by
+            default 1.
+        store: Folder or address of the store of the results. Tables in it are not made
+            again. By default (empty) the folder ``store`` below the plan.
         plugins: Names of modules that workers import first; by default none.
         collect: Words of the command that reads the results when they are complete, for
             messages; by default none.
@@ -104,7 +105,7 @@ def write_plan(
         lines = [
             msgspec.json.encode(to_wire(task)) for task in tasks[start : start + PART]
         ]
-        # What no worker finds is refused now.
+        # An object that no worker would find is refused now.
         from_wire(msgspec.json.decode(lines[0]), plugins)
         files.write(part_name(number), b"\n".join(lines))
     index = [Entry(task.key, task.title, tuple(task.wanted)) for task in tasks]
@@ -120,7 +121,7 @@ def write_plan(
         parts=len(parts),
         labels=tuple(labels),
     )
-    files.write(ABOUT, msgspec.json.encode(about))  # last: a plan without it is none
+    files.write(ABOUT, msgspec.json.encode(about))  # last: without it there is no plan
     return Planned(place)
 
 
@@ -141,8 +142,9 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
         raising an error here; its error is in ``failures``.
 
     Raises:
-        ConfigError: The plan was written with another version of the library, or a task
-            names an object that belongs neither to the library nor to a plugin.
+        ConfigError: The plan was written with another version of the library, a task
+            names an object that belongs neither to the library nor to a plugin, or this
+            machine does not have the device.
         FolderError: A file of the plan is missing or damaged.
         WriteError: Results cannot be stored.
     """
@@ -192,7 +194,7 @@ def _blocks(planned: Planned) -> Iterator[list[Task]]:
 def _left(
     tasks: Sequence[Task], stored: Set[tuple[str, str]], failed: Set[str]
 ) -> Iterator[Task]:
-    """Yield those of some tasks that have neither been stored nor failed."""
+    """Yield the tasks, or the parts of them, that have neither been stored nor failed."""
     for task in tasks:
         lacking = {owner for owner, part in task.wanted if (owner, part) not in stored}
         if not lacking - failed:

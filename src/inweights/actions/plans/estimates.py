@@ -1,9 +1,9 @@
 """Estimate the cost of a recipe by timing a few steps, and remember the estimate.
 
 :func:`forecast` is what ``inweights run RECIPE --dry-run`` shows. An estimate of one of
-the library's own recipes is remembered (:mod:`inweights.support.keys.remembered`), so that
-the next dry run does not load PyTorch. It counts as long as the library, the settings
-and the stored runs stay as they are.
+the library's own recipes is remembered (:mod:`inweights.support.keys.remembered`), so
+that the next dry run does not load PyTorch. It is valid until the library, the settings
+or the stored runs change.
 """
 
 from __future__ import annotations
@@ -75,16 +75,16 @@ def forecast(
         The estimate: numbers of runs and of stored runs, steps, minutes and memory.
 
     Raises:
-        ConfigError: A name, a scale or an override does not fit, or this machine does
-            not have the device.
-        DataError: A file that the settings name cannot be read, or the ledger is
-            damaged.
+        ConfigError: A name, a scale, an override or an option does not fit, this
+            machine does not have the device, or not even one run fits in the memory.
+        DataError: A file that the settings name cannot be read, a world cannot be
+            built, or the ledger is damaged.
     """
     from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.experiments.engine.plan import expand_plan
     from inweights.experiments.studies.cost import forecast as look_ahead
 
-    # First of all, as it refuses what this machine lacks.
+    # First, because it raises an error if this machine lacks what an option requires.
     options = ExecutionOptions(progress=progress, **execution)
     chosen = recipe_for(recipe, scale, seeds, overrides)
     changes = chosen.changes(scale, overrides)

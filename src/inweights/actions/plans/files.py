@@ -22,7 +22,7 @@ from inweights.runs.tables.store import LEASE, store_below
 ABOUT = "plan.json"
 INDEX = "index.json"
 T = TypeVar("T")
-#: What reading a file that somebody damaged, or wrote by hand, may raise.
+#: Errors that reading a damaged or hand-written file may raise.
 _DAMAGE = (
     ArithmeticError,
     AttributeError,
@@ -119,7 +119,7 @@ class Planned:
     """A plan that was written for workers on any machine.
 
     Args:
-        place: Its folder, or its address in an object store.
+        place: Folder of the plan, or its address in an object store.
         lease: Seconds after which a task is taken over if its worker has not renewed
             the lease; by default 60.
 
@@ -133,6 +133,7 @@ class Planned:
     Raises:
         FolderError: There is no plan, or it is damaged.
         ConfigError: An address is not valid, or its optional package is not installed.
+        WriteError: An object store denies access or does not respond.
     """
 
     def __init__(self, place: str, lease: float = LEASE) -> None:
@@ -234,10 +235,10 @@ class Planned:
         return {name.rpartition("/")[2].removesuffix(".json") for name in names}
 
     def set_aside(self, failure: Failure) -> None:
-        """Record that the runs of a task have failed and are not tried again.
+        """Write a record for each run of a failed task, so that it is not tried again.
 
         Args:
-            failure: The task, and how its last attempt ended.
+            failure: The task, and the error with which its last attempt ended.
 
         Raises:
             WriteError: The record cannot be written.
@@ -247,7 +248,7 @@ class Planned:
             self.files.write(f"failed/{owner}.json", msgspec.json.encode(about))
 
     def forgive(self) -> None:
-        """Delete the records of failures, so that these tasks are tried again.
+        """Delete the records of failures, so that workers try these tasks again.
 
         Raises:
             FolderError: A link is in the folder of failures.

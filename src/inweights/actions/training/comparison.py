@@ -21,11 +21,11 @@ from inweights.lm.model.load import TINY
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
 
-#: Groups of questions in their order, and after what is stated all that is held out.
+#: Groups of questions in order. All held-out questions follow the stated ones.
 _ORDER = (*GROUPS[:3], ALL_HELD_OUT, *GROUPS[3:])
 _FIXED = ("untrained", "retrieval")
-#: Share of the facts below which they are not learnt; growth of perplexity that is
-#: damage.
+#: Share of known facts below which the facts count as not learnt, and factor by which
+#: perplexity grows if earlier knowledge is damaged.
 _KNOWN = 0.9
 _GROWN = 1.5
 
@@ -136,11 +136,11 @@ def _expected(size: Size | None) -> dict[str, Any]:
 def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the tables for figures, and means over seeds with one column per way."""
     pairs = pairs_of(tables["measured"])
-    # Answers one by one are in ``pairs``; what is no group comes last.
+    # Single answers are in ``pairs``. Names that are not a group come last.
     order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)
     shares = tables["measured"].filter(~pl.col("kind").str.starts_with("answered"))
     measured = shares.sort(order, nulls_last=True, maintain_order=True)
-    # What is known, and so how many questions a group has, differs by way.
+    # The number of questions in a group differs by way, as it depends on what is known.
     n = pl.col("n")
     one = pl.col("kind").is_in(["accuracy", "in words"]) & (
         n.n_unique().over("kind", "name") == 1

@@ -66,7 +66,7 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
             encoded = language.encode(lm, rows, end=tuning.end)
             tokens = sum(len(row.ids) for row in encoded)
             updates = steps_of(encoded, tuning)
-            # Measured once: a token takes as long in every way.
+            # Measured once, since a token takes the same time in every way.
             each = each or language.cost_of(lm, rows, tuning).each
         asked = made.asked(way, settings.retrieved)
         question = plain if asked is made.questions else _seconds_each(lm, asked)
@@ -86,7 +86,7 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
 def _seconds_each(
     lm: language.LanguageModel, questions: Sequence[language.Question]
 ) -> float:
-    """Return the seconds of one question, scored and answered in words, from a few of them."""
+    """Return the seconds for scoring and answering one question, timed on a few questions."""
     few = questions[:: max(1, len(questions) // 8)]
     began = time.perf_counter()
     language.ask(lm, few)

@@ -11,7 +11,7 @@ import polars as pl
 
 from inweights.lm.exams.compare import ALL_HELD_OUT, paired
 
-#: Kinds of rows with the answers, and the name of what they are in the table.
+#: Kinds of rows with answers to single questions, and their names in the table of pairs.
 _ANSWERS = {"answered": "accuracy", "answered in words": "in words"}
 #: Error probability below which two ways are said to differ.
 _ALPHA = 0.05
@@ -94,7 +94,7 @@ def _hits(group: pl.DataFrame, way: str) -> pl.DataFrame:
 
 
 def say_pairs(pairs: pl.DataFrame) -> list[str]:
-    """Describe which two ways differ on held-out questions, with the interval and the test.
+    """Describe which pairs of ways differ on held-out questions, with the interval and the test.
 
     Args:
         pairs: Table that :func:`pairs_of` returned.

@@ -17,7 +17,7 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import Triples
 
 WORDS = load_toml(Path(__file__).with_name("words.toml"))
-#: Ways to give a model facts, by name, in words.
+#: Descriptions of the ways to give a model facts, by the name of the way.
 WAYS: dict[str, str] = WORDS["ways"]
 
 
@@ -98,9 +98,13 @@ class TrainingSettings(Config):
         check_size("retrieved", self.retrieved, least=2, most=1000)
 
     def read_facts(self) -> Knowledge:
-        """Return the facts of the file that the settings name.
+        """Read the facts of the file that the settings name.
+
+        Returns:
+            The triples of subject, relation and object.
 
         Raises:
+            ConfigError: The columns of the settings do not fit the file.
             DataError: The facts cannot be read; the message names the line.
         """
         return Triples(

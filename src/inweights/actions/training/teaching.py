@@ -24,11 +24,11 @@ from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: Wordings of a fact that are trained; the last of its templates is asked.
+#: Number of wordings of a fact that are trained. Questions use its last template.
 _WORDINGS = 3
 #: Questions and texts that measure earlier knowledge.
 GENERAL = 28
-#: Kind, name, value, and of how many the value is a mean.
+#: Kind, name, value, and the number of questions or texts of which the value is a mean.
 Row = tuple[str, str, float, int]
 
 
@@ -49,8 +49,8 @@ class Prepared(NamedTuple):
         """Return the questions for a way; for ``retrieval`` each is preceded by relevant facts.
 
         Args:
-            way: Name of the way.
-            most: Largest number of facts that precede a question.
+            way: Name of the way, which is not checked.
+            most: Largest number of facts that precede a question, with ``retrieval``.
 
         Raises:
             ConfigError: The way is ``retrieval`` and ``bm25s`` is not installed.
@@ -116,11 +116,11 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
 
 
 def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return some questions of each kind, without compositions that one of the ways states."""
+    """Draw questions of each kind, leaving out compositions that one of the ways states."""
     told = pl.col("told").list.len() > 0
     prompt = pl.col("prompt")
     composed = pl.col("role") == "composition"
-    # What the texts about entities state is no composition for that way.
+    # What the texts about entities state is not a composition for that way.
     related = entities.filter(told & composed)["prompt"].to_list()
     fair = told | pl.col("stated") | ~prompt.is_in(related)
     asked = mixture.filter(prompt.is_in(entities["prompt"].to_list()) & fair)
@@ -163,13 +163,14 @@ def teach_and_ask(
 
     Returns:
         One row per measured number: ``kind`` and ``name`` of the number, ``value``, and
-        ``n``, how many questions it is based on. The kinds are ``accuracy`` (among
-        candidates) and ``in words`` (of generated answers), by group of questions;
-        ``answered`` and ``answered in words``, 1 or 0 for each question (the name is
-        its kind, a colon and its id); ``kept``, the share of plain questions that are
-        still answered and the share answered with a ``new name``; ``language``, the
-        ``perplexity`` of plain text; ``minutes`` of ``training`` and of ``asking``; and
-        ``cost``: ``tokens`` read, number of ``updates`` and mean number of tokens of a
+        ``n``, the number of questions or texts of which it is a mean (1 for times and
+        for the other costs of training). The kinds are ``accuracy`` (among candidates)
+        and ``in words`` (of generated answers), by group of questions; ``answered`` and
+        ``answered in words``, 1 or 0 for each question (the name is its kind, a colon
+        and its id); ``kept``, the share of plain questions that are still answered and
+        the share answered with a ``new name``; ``language``, the ``perplexity`` of
+        plain text; ``minutes`` of ``training`` and of ``asking``; and ``cost``:
+        ``tokens`` read, number of ``updates`` and mean number of tokens of a
         ``question``.
 
     Raises:
@@ -177,7 +178,6 @@ def teach_and_ask(
             do not fit, or an optional package (``peft``, ``bm25s``) is not installed.
         DataError: The facts or the model cannot be read.
         RunError: The loss is not a finite number.
-        KeyboardInterrupt: A signal stopped the training.
     """
     lm = settings.load(seed)
     made = prepare(settings, lm)
@@ -218,7 +218,7 @@ def _accuracies(
     same: Sequence[language.Question],
     progress: Progress,
 ) -> list[Row]:
-    """Return the accuracy by kind of question, and which of the same questions are right."""
+    """Return the accuracy by kind of question, and whether each question is right."""
     answers = language.ask(lm, questions, progress=progress)
     exact = language.say(lm, questions, progress=progress)["exact"]
     said = answers.with_columns(hit=exact)
@@ -262,7 +262,7 @@ def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
 def _answered(
     what: str, table: pl.DataFrame, questions: Sequence[language.Question]
 ) -> list[Row]:
-    """Return which questions are answered right, to compare two ways on the same questions."""
+    """Return whether each question is answered right, to compare two ways question by question."""
     hits = dict(table.select("id", "hit").iter_rows())
     # A fact may be a hop of several chains, and is counted once.
     once = {question.prompt: question for question in questions}

@@ -114,7 +114,7 @@ def _ledger(folder: Path) -> list[DataFile]:
 
 
 def _worlds(folder: Path) -> list[DataFile]:
-    """Write each world on which a stored model was trained."""
+    """Write each world on which a stored model was trained, and return its files."""
     files = []
     for name, world in _distinct_worlds():
         save_world(world, folder / name)
