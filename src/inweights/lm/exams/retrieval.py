@@ -10,8 +10,8 @@ from dataclasses import replace
 from inweights.lm.exams.questions import Question
 from inweights.support.extras import optional
 
-#: Rounds of retrieval: the second looks for what the first one found, since the second
-#: fact of a chain shares no word with the question.
+#: Number of rounds of retrieval. The second round also searches for the facts of the first
+#: one, since the second fact of a chain shares no word with the question.
 _ROUNDS = 2
 
 
@@ -21,8 +21,8 @@ def with_retrieved(
     """Return questions whose prompts begin with facts that BM25 retrieves.
 
     Half of the facts are retrieved by the question alone, the other half by the
-    question together with the first half. Facts that share no word with it are not
-    used. The questions lose their ``steps``.
+    question together with the first half. Facts that share no word with these texts are
+    not used. The field ``steps`` of the questions is emptied.
 
     Args:
         questions: The questions.
@@ -44,7 +44,7 @@ def with_retrieved(
         texts = []
         for question, own in zip(questions, found, strict=True):
             texts.append(" ".join([question.prompt, *_chosen(facts, own)]))
-        # Its own search orders equal scores as the libraries that are installed do.
+        # The search of bm25s orders equal scores differently on different machines.
         for own, words in zip(found, _words(bm25s, texts), strict=True):
             scores = index.get_scores(words)
             ranks = (-scores).argsort(kind="stable").tolist()
@@ -54,7 +54,7 @@ def with_retrieved(
     asked = []
     for question, own in zip(questions, found, strict=True):
         prompt = "\n".join([*_chosen(facts, own), question.prompt])
-        # The steps of a chain would not have the facts in front of them.
+        # The prompts of the steps of a chain would lack the retrieved facts.
         asked.append(replace(question, prompt=prompt, steps=()))
     return asked
 

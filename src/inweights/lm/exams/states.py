@@ -17,8 +17,8 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import Floats
 from inweights.probes.geometry.embedding import Embedding
 
-#: What stands before a name: at the first place of a sequence most models keep one
-#: state for all.
+#: Text before a name. At the first position of a sequence, most models have nearly the
+#: same state for every token.
 NAMED = "This is {name}"
 
 
@@ -53,7 +53,7 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
             for at in range(0, len(group), 32):
                 block = group[at : at + 32]
                 table = torch.tensor([encoded[i] for i in block], device=lm.device)
-                # The stack below the head; logits are not wanted.
+                # The layers below the head, since logits are not needed.
                 out = lm.model.base_model(
                     input_ids=table, output_hidden_states=True, use_cache=False
                 )
@@ -111,7 +111,7 @@ def resemblance_by_layer(
     Args:
         lm: The model.
         one: ``N`` texts, at least 2.
-        other: The paired text of each of them.
+        other: ``N`` texts; the text at each index is paired with that of ``one``.
 
     Returns:
         One row per layer: ``layer``, from 0; ``cosine``, its mean over pairs ``(i,

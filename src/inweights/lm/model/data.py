@@ -29,8 +29,8 @@ class Example:
         completion: Text to which the loss applies, with the space before it.
         stage: Number of the stage; stages are trained one after the other in ascending
             order.
-        old: Whether the model itself wrote the text before training, and is trained to
-            keep its predictions on it.
+        old: Whether the text was written by the model itself before training. On such a
+            text, the model is trained to keep its predictions.
     """
 
     prompt: str
@@ -47,8 +47,8 @@ class Encoded:
         ids: All ``T`` tokens, ``[T]``.
         start: Index of the first token to which the loss applies.
         stage: Stage of the example.
-        old: Whether the model itself wrote the text before training, and is trained to
-            keep its predictions on it.
+        old: Whether the text was written by the model itself before training. On such a
+            text, the model is trained to keep its predictions.
         likely: For such a text, after
             :func:`~inweights.lm.tuning.updates.objective.remembered`: the ``K`` most likely
             next tokens at each position from ``start`` on, and their log-probabilities,
@@ -100,7 +100,7 @@ def encode(
             raise DataError(
                 f"example {number + 1} ('{example.completion}') has only one token"
             )
-        # The first token of a text is predicted from nothing.
+        # The first token of a text cannot be predicted.
         start = max(1, len(before))
         rows.append(Encoded((*before, *learnt), start, example.stage, example.old))
     if not rows:
@@ -109,7 +109,7 @@ def encode(
 
 
 def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> str:
-    """Return examples as text, with brackets around each token to which the loss applies.
+    """Format examples as text, with brackets around each token to which the loss applies.
 
     Args:
         lm: The model whose tokenizer is used.
@@ -117,7 +117,7 @@ def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> 
         rows: Largest number of examples; by default 5.
 
     Returns:
-        One line per example.
+        A text with one line per example, unless a token contains a line break.
 
     Example:
         >>> from inweights.lm import load_model
@@ -144,7 +144,7 @@ def batches(
     come in random order.
 
     Args:
-        encoded: Tokenised examples.
+        encoded: Tokenised examples, at least one.
         tokens: Largest number of tokens of a batch, padding included; a longer example
             is a batch by itself.
         seed: Root seed of the order.
@@ -167,7 +167,8 @@ def batches(
     drawn.sort(key=lambda i: len(encoded[i].ids))
     cut: list[list[int]] = [[]]
     for i in drawn:
-        # Sorted: the newest is the longest, and the others would be padded to it.
+        # The examples are sorted by length, so that the newest one in a batch is the
+        # longest, to which the others would be padded.
         if cut[-1] and (len(cut[-1]) + 1) * len(encoded[i].ids) > tokens:
             cut.append([])
         cut[-1].append(i)
@@ -189,9 +190,9 @@ def read_examples(
     Args:
         path: A JSONL, JSON or Parquet file, or a folder with a file of the name
             ``part``.
-        part: ``train`` (by default) or ``control``; without effect for a file.
-        chat: Whether to read the prompts for a user's turn in a chat, if the folder has
-            them.
+        part: ``train`` (by default) or ``control``; it has no effect for a file.
+        chat: Whether prompts are the user's turns in the file ``<part>_chat``, if the
+            folder contains it; by default not.
 
     Returns:
         One :class:`Example` per row.
@@ -232,7 +233,8 @@ def read_examples(
         stage = given or 0
         if not isinstance(stage, int) or not 0 <= stage < 10_000:
             raise DataError(
-                f"{place}, row {number}: the stage must be a whole number, got '{stage}'"
+                f"{place}, row {number}: the stage must be a whole number from 0 to 9,999, "
+                f"got '{stage}'"
             )
         examples.append(Example(*pair, stage))
     return examples
@@ -246,8 +248,8 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
         pad: Token id of the padding.
 
     Returns:
-        Two tensors ``[B, T]``, for a largest length ``T``: the token ids, and a mask
-        that is 1 for tokens and 0 for padding.
+        Two NumPy arrays of 64-bit integers, ``[B, T]``, for a largest length ``T``: the
+        token ids, and a mask that is 1 for tokens and 0 for padding.
 
     Example:
         >>> ids, real = padded([[5, 6], [7]], pad=0)

@@ -2,7 +2,7 @@
 
 ``inweights gguf`` calls :func:`write_gguf`. Names and order of the weights and the
 rules of the tokenizer are those of llama.cpp's own converter. A model that would need
-other rules is rejected, so that a file never gives other answers than the model.
+other rules is rejected, so that a file never answers differently from the model.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from inweights.support.extras import optional
 if TYPE_CHECKING:
     import torch
 
-#: Types of GGUF by the bits of a weight. Matrices alone are rounded.
+#: Types of GGUF by the number of bits per weight. Only matrices are rounded.
 _TYPES = {"32": "F32", "16": "F16", "8": "Q8_0", "4": "Q4_1"}
 _OWN_SCRIPT = "use convert_hf_to_gguf.py of llama.cpp, which knows more of them"
 
@@ -47,7 +47,7 @@ class _Family:
     positions: tuple[str, ...] = ("default",)
 
 
-#: By ``model_type`` of ``transformers``, which is the name in GGUF, too.
+#: Families by ``model_type`` of ``transformers``, which is also their name in GGUF.
 _FAMILIES = {
     "llama": _Family(rotated=True, positions=("default", "llama3")),
     "qwen2": _Family(),
@@ -59,9 +59,9 @@ _FAMILIES = {
 def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
     """Write a language model with its tokenizer to a GGUF file.
 
-    Supported are Llama, Qwen2, Qwen3 and GPT-2 with a byte-level BPE tokenizer.
-    :func:`inweights.lm.load_model` reads the file, so that ``inweights evaluate`` shows
-    the effect of rounding.
+    The supported models are Llama, Qwen2, Qwen3 and GPT-2 with a byte-level BPE
+    tokenizer. :func:`inweights.lm.load_model` reads the file, so that ``inweights
+    evaluate`` shows the effect of rounding.
 
     Args:
         lm: The model.
@@ -195,7 +195,7 @@ def _weights(model: Any, family: _Family) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _slowed(rotation: Any, config: Any) -> np.ndarray:
-    """Return by what Llama 3 divides the frequency of each pair of numbers, ``[D/2]``."""
+    """Return the divisor of the frequency of each pair of numbers in Llama 3, ``[D/2]``."""
     used = rotation.inv_freq.float().cpu().numpy()
     pairs = np.arange(len(used)) / len(used)
     plain = config.rope_parameters["rope_theta"] ** -pairs
@@ -216,7 +216,7 @@ def _as_stored(
 
 
 def _neighbours(weight: torch.Tensor, heads: int) -> torch.Tensor:
-    """Return the rows of each head, with those that rotate together next to each other."""
+    """Reorder the rows of each head so that rows that rotate together are neighbours."""
     halves = weight.unflatten(0, (heads, 2, -1))  # [H, 2, D/2, ...]
     return halves.transpose(1, 2).flatten(0, 2)
 
@@ -233,5 +233,5 @@ def _type_of(name: str, weight: np.ndarray, wanted: str) -> str:
 
 
 def _file_type(kind: str) -> str:
-    """Return the name of a file whose weights mostly have a certain type."""
+    """Return the name of GGUF for a file whose weights mostly have a certain type."""
     return "ALL_F32" if kind == "F32" else f"MOSTLY_{kind}"

@@ -16,7 +16,7 @@ from inweights.errors import DataError
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+"
 _REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-#: Names in GGUF of two expressions, which differ in how many digits stay together.
+#: Names in GGUF of two expressions, which differ in how many digits are kept together.
 _EXPRESSIONS = {
     rf"{_CONTRACTIONS}|{_WORDS}|\p{{N}}{{1,3}}|{_REST}": "llama-bpe",
     rf"{_CONTRACTIONS}|{_WORDS}|\p{{N}}|{_REST}": "qwen2",
@@ -125,8 +125,9 @@ def splitting(rules: dict[str, Any]) -> str:
         elif len(before) == 1 and not last["use_regex"]:
             found = before[0]
     if found == "llama-bpe" and not rules["model"].get("ignore_merges"):
-        found = "dbrx"  # the same expression, where whole words are merged, too
-    # llama.cpp normalizes no text; that of Qwen joins letters and accents alone.
+        found = "dbrx"  # the same expression, but whole words are merged, too
+    # llama.cpp does not normalise text. Qwen's normalisation only joins letters and
+    # accents.
     normalizes = normal is not None and (normal, found) != ("NFC", "qwen2")
     if found is None or normalizes:
         raise DataError(

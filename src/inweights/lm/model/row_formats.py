@@ -17,7 +17,7 @@ import polars as pl
 
 from inweights.errors import DataError, unknown_name
 
-#: Names of who speaks in a turn, by what they are here.
+#: Roles of the speakers of a turn, by the names that formats use for them.
 _SPEAKERS = {
     "system": "system",
     "developer": "system",
@@ -38,7 +38,8 @@ class RowFormat:
     Attributes:
         name: Usual name of the format.
         columns: Columns that a table in this format has.
-        reads: What is used as prompt and as completion, as text.
+        reads: Sentence that says what is used as prompt and as completion, for
+            messages.
         read: Function that returns prompt and completion of a row, or raises an error
             that says what is wrong with it.
     """
@@ -115,13 +116,13 @@ def _text(row: Mapping[str, Any], column: str, *, filled: bool = True) -> str:
 
 
 def _answer(text: str) -> str:
-    """Return an answer as it continues a prompt: with a space before it."""
+    """Return an answer with a space before it, so that it continues a prompt."""
     return text if text[:1].isspace() else f" {text}"
 
 
 def _prompt_and_completion(row: Mapping[str, Any]) -> tuple[str, str]:
     turns = row["prompt"], row["completion"]
-    # TRL has conversations in these columns, too.
+    # TRL also stores conversations in these columns.
     if all(isinstance(part, list) for part in turns):
         return _of_turns([*turns[0], *turns[1]], "role", "content")
     if not all(isinstance(part, str) for part in turns) or not turns[1].strip():
@@ -168,7 +169,7 @@ def _of_turns(turns: Any, who: str, what: str) -> tuple[str, str]:
     )
 
 
-#: In the order in which they are tried.
+#: All known formats, in the order in which they are tried.
 FORMATS: tuple[RowFormat, ...] = (
     RowFormat(
         "prompt/completion",
@@ -204,5 +205,5 @@ FORMATS: tuple[RowFormat, ...] = (
         "text", ("text",), "all of text is learnt", lambda row: ("", _text(row, "text"))
     ),
 )
-#: Formats that are the library's own, of which nothing needs to be said.
+#: Names of the library's own formats, which are read without a warning.
 USUAL = ("prompt/completion", "text")

@@ -22,11 +22,11 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.unfinished import BegunPart
 
 Floats = NDArray[np.float64]
-#: Called with questions done and all of them.
+#: Function that is called with the number of finished prompts and their total number.
 Tell = Callable[[int, int], None]
-#: Rows (a candidate each) that are scored at the same time.
+#: Number of rows (one per candidate) that are scored at the same time.
 _ROWS = 256
-#: Prompts that are continued at the same time.
+#: Number of prompts that are continued at the same time.
 _TOGETHER = 32
 
 
@@ -35,8 +35,9 @@ class Ending:
     """Conditions at which the continuation of a prompt ends.
 
     Attributes:
-        tokens: Largest number of tokens.
-        stop: Characters at which the text is cut, except at its start; empty for none.
+        tokens: Largest number of tokens of the continuation.
+        stop: Characters at which the text is cut, except at its start. If empty, the
+            text is not cut.
         names: Names in which a stop does not end the text, such as ``Dr. Lee``.
     """
 
@@ -57,15 +58,18 @@ def log_likelihoods(
     Args:
         lm: The model.
         prompts: ``Q`` prompts.
-        candidates: Candidates of each prompt, at least one, with the space before them.
-        progress: Called with the numbers of prompts done and in total.
+        candidates: ``Q`` lists, one per prompt, each with at least one candidate. A
+            candidate includes the space before it, such as ``" Italy"``.
+        progress: Called with the number of prompts done and their total number;
+            ``None`` disables it.
 
     Returns:
-        One array per prompt, with the natural logarithm of each candidate's
-        probability, summed over its tokens.
+        One array per prompt, in double precision, with the natural logarithm of each
+        candidate's probability, summed over its tokens.
 
     Raises:
         DataError: A prompt or a candidate has no tokens, or a prompt has no candidates.
+        ValueError: The numbers of prompts and of lists of candidates differ.
 
     Example:
         >>> from inweights.lm import load_model
@@ -112,17 +116,19 @@ def generate(
     generator: torch.Generator | None = None,
     progress: Tell | None = None,
 ) -> list[str]:
-    """Continue each prompt with the most likely tokens, one by one, until a stop.
+    """Continue each prompt with the most likely tokens, until the text ends.
 
     Args:
         lm: The model.
         prompts: The prompts.
         tokens: Largest number of tokens of a continuation; by default 12.
-        stop: Characters at which the text is cut; by default a full stop or a line end.
+        stop: Characters at which the text is cut; by default a full stop or a line
+            end. If empty, only the end-of-text token or ``tokens`` ends it.
         names: Names in which a stop does not end the text, such as ``Dr. Lee``.
         generator: CPU generator with which each token is drawn at temperature 1;
             ``None`` (by default) takes the most likely token.
-        progress: Called with the numbers of prompts done and in total.
+        progress: Called with the number of prompts done and their total number;
+            ``None`` disables it.
 
     Returns:
         One text per prompt, without the prompt, the stop and surrounding spaces.
@@ -153,9 +159,11 @@ def generate_stored(
         lm: The model.
         prompts: The prompts.
         ending: Conditions at which a text ends.
-        begun: Part of a file that stores the texts for the next call, or ``None``.
+        begun: Part of a file that stores the texts for the next call; with ``None``,
+            they are not stored.
         generator: CPU generator of the tokens; ``None`` takes the most likely ones.
-        progress: Called with the numbers of prompts done and in total.
+        progress: Called with the number of prompts done and their total number;
+            ``None`` disables it.
 
     Returns:
         One text per prompt, without the prompt, the stop and surrounding spaces.
@@ -171,7 +179,8 @@ def generate_stored(
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
             block = order[at : at + _TOGETHER]
-            # Texts are stored by blocks: the last one is there where all others are.
+            # Texts are stored block by block, so that the last text of a block is
+            # stored only together with all others.
             if block[-1] in completions:
                 continue
             given = [starts[q] for q in block]
@@ -231,7 +240,7 @@ def _continue(
 
 
 def _read(out: Any) -> dict[str, Any]:
-    """Return keys and values under the name of the option that takes them in this version."""
+    """Return the cache of keys and values, by the option that takes it in this version."""
     name = "cache" if "cache" in out else "past_key_values"
     return {name: out[name]}
 
@@ -249,7 +258,7 @@ def _cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
     """Return the text before its first stop outside of a name, and whether there was one."""
     said = text.lstrip()
     if any(name.startswith(said) for name in names):
-        return said, False  # may become a name yet
+        return said, False  # may still become a name
     begun = max((len(name) for name in names if said.startswith(name)), default=0)
     ends = [said.index(mark, begun) for mark in stop if mark in said[begun:]]
     end = min(ends, default=0)
@@ -274,7 +283,7 @@ def _score(
     first = next_token.repeat_interleave(number, 0)
     total = first.gather(1, ids[:, :1])[:, 0].double()
     if longer:
-        # Only candidates of several tokens are read; the others are scored by now.
+        # Only candidates of several tokens are read; the others are already scored.
         more = [i for i, candidate in enumerate(flat) if len(candidate) > 1]
         read = _read(out)
         # The prompt was read once; its keys and values serve all candidates.

@@ -12,13 +12,14 @@ from torch import Tensor
 
 
 def fingerprint(model: torch.nn.Module) -> list[list[float]]:
-    """Return the first four numbers of each weight, by which the state of a model is recognised.
+    """Return the first four numbers of each parameter, which identify the state of a model.
 
     Args:
         model: The model.
 
     Returns:
-        One list of numbers per parameter of the model.
+        One list per parameter, in the order of ``model.parameters()``, with up to four
+        numbers.
 
     Example:
         >>> fingerprint(torch.nn.LayerNorm(1))
@@ -28,7 +29,7 @@ def fingerprint(model: torch.nn.Module) -> list[list[float]]:
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
-    """Return all tensors concatenated to one vector, without gradients.
+    """Concatenate tensors to one vector, without gradients.
 
     Args:
         tensors: Tensors of any shapes, at least one.
@@ -71,8 +72,8 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
 
     Returns:
         Tensors by name: ``exp_avg`` and ``exp_avg_sq`` (means of gradients and of
-        squared gradients), each one vector over all weights, and ``step``, the number
-        of updates, ``[1]``.
+        squared gradients), each as one vector over all weights, and ``step``, the
+        number of updates, ``[1]``.
     """
     inner = getattr(optimizer, "optimizer", optimizer)
     states = [inner.state[p] for p in trained]

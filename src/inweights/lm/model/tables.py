@@ -55,13 +55,13 @@ def read_table(path: str | Path) -> pl.DataFrame:
 
 
 def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
-    """Read a part of a data set as a table, for chat with prompts that are a user's turn.
+    """Read a part of a data set as a table, optionally with the user's turns as prompts.
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
         part: Name of the file without its suffix, such as ``train``.
-        chat: Whether ``prompt`` is replaced by the user's turn in ``<part>_chat``, if
-            there is such a file.
+        chat: Whether ``prompt`` is replaced by the user's turn of the same ``id`` in
+            the file ``<part>_chat``, if it exists; by default not.
 
     Returns:
         One row per line or record of the part, with its columns.
@@ -93,6 +93,9 @@ def found_in(folder: Path, part: str) -> Path:
     Args:
         folder: The data set.
         part: Name of the file without its suffix.
+
+    Returns:
+        Path of the existing file.
 
     Raises:
         DataError: Neither file exists, or both exist and one cannot be read or they

@@ -45,7 +45,7 @@ def byte_tokenizer() -> Any:
 
 
 def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
-    """Build a Llama with random weights ``N(0, .02²)`` and a byte tokenizer.
+    """Build a Llama with random matrices, drawn from ``N(0, .02²)``, and a byte tokenizer.
 
     Args:
         seed: Root seed of the weights.
@@ -77,7 +77,7 @@ def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=None,
     )
-    # It draws weights of its own, that are not kept.
+    # The constructor draws weights from the global stream; they are replaced below.
     with torch.random.fork_rng(devices=[]):
         model = LlamaForCausalLM(config)
     generator = Streams(seed).torch(INITIALISATION)

@@ -56,7 +56,7 @@ def check_finished(target: Path) -> None:
     """Raise an error if a folder does not exist because its fine-tuning is not finished.
 
     Args:
-        target: Folder of the model. If it exists, nothing is raised.
+        target: Folder of the model. If it exists, no error is raised.
 
     Raises:
         DataError: A fine-tuning that writes this folder was begun; the message says how
@@ -90,7 +90,7 @@ class BegunTexts:
         if path.is_file():
             try:
                 found = msgspec.json.decode(read_text(path), type=dict[str, Any])
-            # A damaged file costs time alone: its texts are written again.
+            # A damaged file only costs time, since its texts are written again.
             except (msgspec.DecodeError, DataError):
                 found = {}
             if found.get("key") == key:
@@ -100,7 +100,7 @@ class BegunTexts:
         """Return the part of the file with the texts of one stage and kind.
 
         Args:
-            name: Name of the part.
+            name: Name of the part, such as ``prose`` or ``questions/0``.
 
         Returns:
             The part, which reads and writes this file.
@@ -108,10 +108,14 @@ class BegunTexts:
         return BegunPart(self, name)
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return the stored content of a part, ``texts`` and ``state``; empty if there is none.
+        """Return the stored content of a part; empty if there is none.
 
         Args:
-            name: Name of the part.
+            name: Name of the part, such as ``prose``.
+
+        Returns:
+            ``texts``, by the index of their prompt as text, and ``state`` of the
+            generator, in base 64.
         """
         found: dict[str, Any] = self._parts.get(name, {})
         return found
@@ -120,9 +124,9 @@ class BegunTexts:
         """Store a part, atomically.
 
         Args:
-            name: Name of the part.
-            content: Plain values: ``texts`` (by the index of the prompt) and ``state``
-                (of the generator, in base 64).
+            name: Name of the part, such as ``prose``.
+            content: Plain values: ``texts`` (by the index of the prompt, as text) and
+                ``state`` (of the generator, in base 64).
 
         Raises:
             DataError: The file cannot be written.

@@ -21,7 +21,8 @@ def check_weights(place: Path) -> None:
 
     Raises:
         DataError: The file is not a GGUF file; or the folder contains no safetensors,
-            but a GGUF file (which is to be given itself), only pickles, or no weights.
+            but a GGUF file (whose path must be given instead), only pickles, or no
+            weights.
     """
     if place.is_file():
         if place.suffix != ".gguf":

@@ -25,9 +25,9 @@ def adapted(
     """Provide the model to train within a block, and merge its adapters at the end.
 
     The adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1), on every
-    linear layer except the head. ``A`` is drawn at random, ``B`` is zero, and there is
-    no dropout. After the block the model has its own modules again, even if an error
-    was raised.
+    linear layer except the head. Matrix ``A`` is drawn at random, ``B`` is zero, and
+    there is no dropout. After the block the model has its own modules again, even if an
+    error was raised.
 
     Args:
         model: A causal model of ``transformers``.
@@ -42,15 +42,16 @@ def adapted(
         weights trainable.
 
     Raises:
-        ConfigError: The method is ``lora`` and ``peft`` is not installed.
+        ConfigError: The method is ``lora`` and ``peft`` is not installed, or ``seed``
+            is not an integer from 0 to 2^63 - 1. Errors of ``peft`` are passed on.
     """
-    # peft freezes all weights but its own, and leaves them so.
+    # peft freezes all weights but its own, and does not restore them.
     wanted = [p.requires_grad for p in model.parameters()]
     if config.method == "full":
         yield model.requires_grad_(requires_grad=True)
         return
     peft = _peft("; or use method 'full'")
-    # It draws its own start from the global stream, which is left as it was.
+    # peft draws initial values from the global stream, whose state is restored.
     with torch.random.fork_rng(devices=[]), _quiet():
         wrapped = peft.get_peft_model(
             model,
@@ -70,7 +71,7 @@ def adapted(
         if keep is not None:
             wrapped.save_pretrained(str(keep))
     except BaseException:
-        # A failed training leaves the caller's model as it was.
+        # After a failed training, the caller's model is restored.
         wrapped.unload()
         raise
     else:
@@ -98,7 +99,7 @@ def draw_adapters(wrapped: Any, seed: int) -> None:
         for name, parameter in wrapped.named_parameters():
             if "lora_A" in name:
                 drawn = torch.empty(parameter.shape)
-                # As peft draws them, but from a stream of its own.
+                # The distribution of peft, but drawn from a separate random stream.
                 torch.nn.init.kaiming_uniform_(
                     drawn, a=math.sqrt(5), generator=generator
                 )

@@ -20,7 +20,7 @@ from inweights.lm.tuning.updates.packing import pack
 from inweights.lm.tuning.updates.reading import accepts
 from inweights.lm.tuning.writing import own_text
 
-#: Tokens of the model's own text that stand for all of it in the measured updates.
+#: Number of tokens of the model's own texts that are replayed in the measured updates.
 _OWN = 200
 
 
@@ -64,7 +64,7 @@ def _longest(batch: Sequence[Encoded]) -> int:
 
 
 def _positions(batch: Sequence[Encoded], config: FineTune) -> int:
-    """Return how many positions of a batch are computed."""
+    """Return the number of positions of a batch that are computed."""
     if config.layout == "packed":
         return pack(batch).ids.numel()
     return len(batch) * _longest(batch)
@@ -107,11 +107,11 @@ def least_seconds(
     trained = [weight for weight in lm.model.parameters() if weight.requires_grad]
     times = []
     try:
-        # A lower bound does without gradients of weights, which would take as much
-        # memory as these.
+        # A lower bound needs no gradients of the weights, which would take as much
+        # memory as the weights.
         for weight in trained:
             weight.requires_grad_(False)
-        # The first call may prepare what all others use.
+        # The first call may be slower, because it prepares data for later calls.
         for _ in range(2):
             began = time.perf_counter()
             given = lm.model.get_input_embeddings()(ids).detach().requires_grad_()
@@ -140,8 +140,9 @@ def cost_of(
         examples: Examples to train on.
         config: Settings of the fine-tuning.
         steps: Largest number of updates that are timed; by default 20.
-        each: Seconds per token (:attr:`Cost.each`), if known from other examples;
-            nothing is timed then. By default 0: the updates are timed.
+        each: Seconds per token (:attr:`Cost.each`), if known from other examples. In
+            this case nothing is timed, and the model is not changed. With 0 (by
+            default), updates are timed.
 
     Returns:
         Sizes and estimated time of the whole fine-tuning.
@@ -160,7 +161,7 @@ def cost_of(
     """
     encoded = encode(lm, examples, end=config.end)
     tokens = sum(len(row.ids) for row in encoded)
-    # Of all batches: those of the few measured rows have more padding.
+    # All batches are counted, because those of the few measured rows have more padding.
     batches = _batches(encoded, config)
     positions = sum(len(batch) * _longest(batch) for batch in batches)
     is_padded = config.layout == "padded"
@@ -171,7 +172,7 @@ def cost_of(
     if each:
         return size
     once = size.updates // config.epochs
-    # Spread over all, as lengths differ from one kind of text to the next.
+    # Spread over all examples, because lengths differ between kinds of text.
     few = min(len(examples), max(1, len(examples) * (steps + 2) // once))
     rows = [examples[i * len(examples) // few] for i in range(few)]
     epochs = max(1, -(-(steps + 2) // max(1, once)))

@@ -83,7 +83,7 @@ def keeping(
         DataError: The folder of the epochs cannot be written.
     """
     place = epochs_of(target)
-    # Epochs of an earlier training of this name are none of this one.
+    # Epochs of an earlier training with the same name do not belong to this one.
     if fresh and (place / _ABOUT).exists():
         shutil.rmtree(place)
     if not (place / _ABOUT).exists():
@@ -93,8 +93,8 @@ def keeping(
     def keep(number: int, total: int, trained: Any) -> None:
         folder = place / f"{number}-of-{total}"
         if folder.exists():
-            return  # of this run, before it was stopped
-        # Complete or not there: another process may score epochs as they appear.
+            return  # stored by this training before it was interrupted
+        # Written completely or not at all, since another process may score new epochs.
         with new_folder(folder) as work:
             if about.method == "lora":
                 trained.save_pretrained(str(work))
@@ -127,8 +127,8 @@ def score_epochs(
         dtype: Data type of the weights; by default (empty) that of the training.
         download: Whether a model may be downloaded from the Hugging Face hub; by
             default not.
-        progress: Called with a count, its total and a description; ``None`` for
-            nothing.
+        progress: Called with a count, its total and a description; ``None`` disables
+            it.
 
     Yields:
         One dictionary per epoch: ``epoch``, its number over all stages (0 before
@@ -163,7 +163,7 @@ def score_epochs(
             .select("role", "accuracy")
             .rows()
         )
-        # The base was measured above; with adapters in it, it is another model.
+        # The base was measured above. With adapters in it, it is a different model.
         now = before if lm is base and not number else general_knowledge(lm, names)
         lost = kept(before, now)
         rest = {name: lost[name][1] for name in ("repeats", "spilled", "perplexity")}
@@ -178,10 +178,10 @@ def score_epochs(
     done = 0
     total = 0
     while True:
-        # Before the look at what is there: nothing is missed.
+        # Checked before the epochs are listed, so that no epoch is missed.
         running = _at_work(target)
         for number, total, folder in _after(place, done):
-            # Only the folder of an epoch says how many there will be.
+            # Only the folder of an epoch states the total number of epochs.
             if not done:
                 yield scored(0, total, base)
             if about.method == "full":
@@ -218,7 +218,7 @@ def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
     found = []
     for folder in place.iterdir():
         number, _, total = folder.name.partition("-of-")
-        # The description, and a folder that is being written, have other names.
+        # The description, and folders that are being written, have different names.
         if number.isdigit() and total.isdigit() and int(number) > done:
             found.append((int(number), int(total), folder))
     return sorted(found)
@@ -229,8 +229,8 @@ def _at_work(target: Path) -> bool:
     if not lock_of(target).exists():
         return False
     try:
-        # A file of a killed process stays behind; only a lock that cannot be had is
-        # held.
+        # The file of a killed process remains. Only a lock that cannot be acquired is
+        # held by a process.
         with FileLock(lock_of(target), timeout=0):
             return False
     except Timeout:

@@ -97,7 +97,9 @@ class FineTune(Config):
             raise ConfigError("clip and weight_decay must be from 0 to 1e9")
 
     def factor(self, step: int, steps: int) -> float:
-        """Return the factor by which the learning rate is multiplied at an update of a stage.
+        """Return the factor by which ``rate`` is multiplied at an update of a stage.
+
+        The factor rises linearly during the warmup and then follows the schedule.
 
         Args:
             step: Index of the update, from 0.
@@ -121,9 +123,9 @@ class FineTune(Config):
         return 1.0
 
 
-#: What ``inweights finetune`` does unless told otherwise: as much text of the model's
-#: own as of the facts, so that it keeps what it knew, no epoch more than the facts take,
-#: and nothing computed for padding.
+#: Default settings of ``inweights finetune``. One token of the model's own texts is
+#: replayed per token of the facts, so that earlier knowledge is kept. The training ends
+#: when all facts are known, and no padding is computed.
 DEFAULT = FineTune(
     replay=1.0,
     until=1.0,

@@ -28,8 +28,9 @@ from inweights.support.progress import Progress
 from inweights.training.observers import Observer, telling
 from inweights.worlds.readers.new_folder import new_folder, reason
 
-#: Called before training with the mask as text, examples, their tokens, updates at
-#: most, and texts that the model wrote itself.
+#: Function that is called before training with the first examples as text, the numbers of
+#: examples and of their tokens, the largest number of updates, and the number of texts
+#: that the model wrote itself.
 Show = Callable[[str, int, int, int, int], None]
 
 
@@ -107,7 +108,7 @@ def finetune_to(
     watching = observers if first else ()
     progress = progress if first else None
     with _alone(target):
-        Streams(seed)  # refuses what is no seed, before a model is read
+        Streams(seed)  # raises an error for an invalid seed before a model is read
         place = Path(data) if isinstance(data, str | Path) else None
         if isinstance(data, str | Path):
             examples = read_examples(data, part, chat=chat)
@@ -229,7 +230,7 @@ def _alone(target: Path) -> Iterator[None]:
         raise DataError(f"cannot write {target}: {reason(error)}") from None
     try:
         if target.exists():
-            # Of a process that was killed when all was written.
+            # The files of a process that was killed after it had written everything.
             _remove_unfinished(target)
             raise DataError(
                 f"{target} exists already; choose another folder or remove it first"

@@ -33,7 +33,7 @@ def stop_signals(wanted: bool) -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         asked.set()
 
-    # Python allows handlers of signals in the main thread alone.
+    # Python allows signal handlers only in the main thread.
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield asked
         return

@@ -54,7 +54,9 @@ class LossTable:
             self._rows = []
 
     def number_of(self, stage: int) -> int:
-        """Return the number of updates of a stage so far; there must be an update of some stage.
+        """Return the number of updates of a stage so far.
+
+        There must be at least one update of some stage, which is not checked.
 
         Args:
             stage: Number of the stage.
@@ -62,7 +64,10 @@ class LossTable:
         return self.whole().filter(pl.col("stage") == stage).height
 
     def whole(self) -> pl.DataFrame:
-        """Return all updates so far, at least one, as one table with the columns of :meth:`add`."""
+        """Return all updates so far as one table, with the columns of :meth:`add`.
+
+        There must be at least one update, which is not checked.
+        """
         rows = [pl.DataFrame(self._rows)] if self._rows else []
         return pl.concat([*self.tables, *rows])
 

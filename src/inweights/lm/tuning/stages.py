@@ -29,7 +29,6 @@ class Stage:
     rows: list[Encoded]
     old: list[Encoded]
     steps: int = field(init=False, default=0)
-    #: Updates of one epoch.
     epoch: int = field(init=False, default=0)
 
     def order(self, config: FineTune, seed: int) -> Iterator[list[Encoded]]:
@@ -52,7 +51,7 @@ class Stage:
             drawn = batches(self.rows, config.batch_tokens, seed, epoch, self.name)
             for batch in drawn:
                 learnt = [self.rows[i] for i in batch]
-                # Texts to keep go round, whatever the epoch.
+                # Replayed texts are used in turn, independently of the epoch.
                 places = range(update * each, (update + 1) * each)
                 kept = [self.old[i % len(self.old)] for i in places]
                 yield learnt + kept
@@ -66,9 +65,9 @@ class Stage:
                 (:meth:`~.record.LossTable.add`), one row per update.
 
         Returns:
-            The share, from 0 to 1, over the latest updates, as many as an epoch has;
-            NaN if there are none. :attr:`FineTune.until` explains when an example is
-            known.
+            The share, from 0 to 1, over the latest updates: those of one epoch, or all
+            if there are fewer. NaN if there are no examples in them.
+            :attr:`FineTune.until` explains when an example is known.
         """
         lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)
         known = pl.col("known").sum()
@@ -101,7 +100,8 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
             part.rows.append(row)
     stages = [parts[name] for name in sorted(parts)]
     for stage in stages:
-        # Lengths alone decide how many, so that each epoch has as many.
+        # The number of batches depends only on the lengths, so that it is the same in
+        # each epoch.
         drawn = batches(stage.rows, config.batch_tokens, 0, 0, stage.name)
         stage.epoch = len(list(drawn))
         stage.steps = config.epochs * stage.epoch

@@ -56,7 +56,8 @@ class FineTuned:
             packed.
         seconds: Wall-clock time of this call, in seconds.
         known: If :attr:`FineTune.until` is set, the share of known examples in the
-            latest epoch of each stage, by the number of the stage; otherwise empty.
+            latest epoch of each stage, from 0 to 1, by the number of the stage;
+            otherwise empty.
         positions: Number of positions that were computed: more than ``tokens`` with
             padding; fewer if examples were packed, because a shared beginning is
             computed once, and nothing is predicted from the last token of an example.
@@ -98,8 +99,8 @@ def finetune(
         seed: Root seed of the order and of the adapters.
         checkpoint: File from which an interrupted call with the same arguments
             continues, and which is removed at the end. It contains the trained weights
-            and the optimizer's state, three times the size of the trained weights.
-            ``None`` (the default) for no file.
+            and the optimizer's state, three times the size of the trained weights. With
+            ``None`` (the default), no file is written.
         every_seconds: Seconds between two writes of the file; by default 300.
         every_steps: If above 0, the file is written at every multiple of this number of
             updates instead; by default 0.
@@ -119,11 +120,14 @@ def finetune(
         Losses and sizes of the training.
 
     Raises:
-        ConfigError: ``peft`` or ``accelerate`` is missing, or an ``every`` is below 1.
+        ConfigError: ``peft`` or ``accelerate`` is not installed, the ``every`` of an
+            observer is not an integer above 0, or ``seed`` is not an integer from 0 to
+            2^63 - 1.
         DataError: There are no examples, or one has no tokens to train.
-        RunError: The checkpoint is of another run, damaged or cannot be written
+        RunError: The checkpoint belongs to another run, is damaged or cannot be written
             (:class:`~inweights.errors.WriteError`), or the loss is not a finite number.
-        KeyboardInterrupt: A signal stopped the training.
+        KeyboardInterrupt: There is a checkpoint, and a signal stopped the training.
+        OSError: The checkpoint cannot be removed at the end.
 
     Example:
         >>> from inweights.lm import load_model
@@ -187,7 +191,7 @@ def finetune(
                 if begins_an_epoch and _is_known(stage, losses, config):
                     break
                 padding.add(rows)
-                # What a checkpoint holds is not trained again, but its padding is
+                # Updates before the checkpoint are not repeated, but their padding is
                 # counted.
                 if step < first:
                     continue
@@ -260,10 +264,10 @@ def _reader(lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune) -> 
 def _key(
     lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune, seed: int
 ) -> str:
-    """Return a hash that distinguishes the checkpoint of a training from those of others."""
+    """Return a hash that identifies the training to which a checkpoint belongs."""
     rows = [(row.ids, row.start) for row in encoded]
     settings = to_plain(config)
-    # Checkpoints of before there was a choice go on.
+    # Checkpoints from before this setting was introduced remain valid.
     if config.layout == "padded":
         del settings["layout"]
     return digest([settings, seed, fingerprint(lm.model), rows])
@@ -276,7 +280,7 @@ def _prepared(
     resumed: State | None,
     accelerator: Any,
 ) -> tuple[Any, torch.optim.Optimizer]:
-    """Return the model and a stage's optimizer, as a checkpoint stored them, on all processes."""
+    """Return the model and the optimizer of a stage, restored and prepared for all processes."""
     optimizer = torch.optim.AdamW(
         trained, lr=config.rate, weight_decay=config.weight_decay, fused=True
     )

@@ -24,8 +24,8 @@ _QUESTIONS: dict[str, str] = _BEGUN["questions"]
 _LENGTH = 40
 _SHORT = 12
 _SENTENCE = 40
-#: Tokens of texts of its own: of a tiny set at least so many, as far as they are read;
-#: at most.
+#: Smallest and largest number of tokens of the model's own texts in one stage. Fewer than
+#: the smallest number are written if all epochs together read fewer.
 _LEAST = 2000
 _MOST = 50_000
 
@@ -47,8 +47,8 @@ def own_text(
 
     Args:
         lm: The model before training.
-        tokens: Largest number of tokens of all texts together; at least one text is
-            written.
+        tokens: Largest number of tokens of all texts together. The first text that is
+            not empty is returned even if it is longer.
         seed: Root seed of the random draws.
         stage: Number of the stage of the examples; each stage has different texts.
         questions: Whether the model continues short questions of many kinds with a few
@@ -59,7 +59,8 @@ def own_text(
             description; ``None`` disables it.
 
     Returns:
-        Examples with ``old`` set, in the order in which they were drawn.
+        Examples with ``old`` set, in the order in which they were drawn; an empty list
+        if the model wrote only empty texts.
 
     Raises:
         DataError: ``begun`` cannot be written.
@@ -90,17 +91,19 @@ def own_text(
     generator = Streams(seed).torch(DATA_ORDER, "own text", *path)
     tell = (lambda d, n: progress(d, n, "generating text")) if progress else None
     if tell:
-        tell(0, wanted)  # so that a display knows when it began: one block may be all
+        tell(
+            0, wanted
+        )  # so that a display knows the start: there may be only one block
     part = None
     if begun:
         part = begun.part("/".join(map(str, path)) or "prose")
-    # No stop: whole sentences are cut out of the text below.
+    # There is no stop, because whole sentences are selected from the text below.
     ending = Ending(tokens=length, stop="")
     written = generate_stored(lm, openings, ending, part, generator, tell)
     examples: list[Example] = []
     left = tokens
     for opening, text in zip(openings, written, strict=True):
-        # A sentence that was cut off would teach the model to end there.
+        # An incomplete sentence would teach the model to end there.
         end = max(text.rfind(mark) for mark in ".!?")
         whole = text[: end + 1] if end > 0 else text
         if not whole:
@@ -116,7 +119,7 @@ def own_text(
 
 
 def tokens_to_write(tokens: int, config: FineTune) -> float:
-    """Return how many tokens of its own text a model writes for one stage.
+    """Return the number of tokens of its own texts that a model writes for one stage.
 
     Args:
         tokens: Number of tokens of one pass over the stage's examples.
@@ -144,7 +147,8 @@ def replayed(
 ) -> list[Example]:
     """Let a model write texts of its own that are replayed with the examples of each stage.
 
-    Half of them are prose and half are short answers to questions, which alternate.
+    About half of their tokens are prose and half are short answers to questions, in
+    random order.
 
     Args:
         lm: The model before training.
@@ -158,8 +162,8 @@ def replayed(
             interrupted call can be resumed; ``None`` stores nothing.
 
     Returns:
-        Examples with ``old`` set, for each stage with about :func:`tokens_to_write`
-        tokens.
+        Examples with ``old`` set, by stage, with about :func:`tokens_to_write` tokens
+        for each stage.
 
     Raises:
         DataError: ``begun`` cannot be written.
@@ -178,7 +182,7 @@ def replayed(
             own_text, lm, half, seed, stage=stage, begun=begun, progress=progress
         )
         both = own() + own(questions=True)
-        # In a drawn order, so that whatever is read of them is of both kinds.
+        # In random order, so that any part of the texts contains both kinds.
         drawn = (
             Streams(seed).numpy(DATA_ORDER, "replayed", stage).permutation(len(both))
         )
@@ -186,7 +190,7 @@ def replayed(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from accelerate.utils import broadcast_object_list
 
-        # Devices round differently, and all processes have to train on the same.
+        # Devices round differently, but all processes must train on the same texts.
         broadcast_object_list(texts)
     return texts
 

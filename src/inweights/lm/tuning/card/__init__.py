@@ -36,12 +36,13 @@ def model_card(
     """Return the model card of a fine-tuned model, as Markdown.
 
     Args:
-        base: Source of the original model.
+        base: Source of the original model, such as a folder or ``@smollm2``.
         data: File or folder of the examples; ``None`` if they were given from Python.
         part: Part of the data set: ``train`` or ``control``.
         config: Settings of the fine-tuning.
         chat: Whether the model was trained with its chat template.
-        losses: Table of :class:`~inweights.lm.FineTuned`, with the column ``loss``.
+        losses: Table of :class:`~inweights.lm.FineTuned`, with the column ``loss`` and
+            at least one row.
         tokens: Number of tokens that were read in training.
 
     Example:
@@ -121,7 +122,7 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
 
     Raises:
         DataError: The folder has no card, or the card cannot be written (for example
-            because the disk is full).
+            because the disk is full). In this case the card is unchanged.
     """
     card = card_of(folder)
     before = {test["role"]: test for test in made.get("paired", ())}

@@ -18,9 +18,9 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.lm.tuning.updates.reading import Reader, read_padded
 
-#: Texts to keep that are read at the same time.
+#: Number of replayed texts that are read at the same time.
 _TOGETHER = 16
-#: Next tokens that are noted at each place.
+#: Number of most likely next tokens that are stored at each position.
 _LIKELY = 32
 
 
@@ -78,7 +78,8 @@ def update(
         else:
             loss.backward()
         if of is _loss:
-            # The update divides by all tokens, what is reported by those to be learnt.
+            # The update divides by all trained tokens; the reported loss divides only by
+            # those of the examples.
             mean_loss = loss.detach() * total / learnt
             known = right
     if config.clip:
@@ -109,15 +110,15 @@ def drift(
         read: Function that runs the model on texts; by default they are padded.
 
     Returns:
-        Two tensors: the divergence in nats, summed over tokens, and a zero in place of
-        the number of known examples.
+        Two tensors with one number each: the divergence in nats, summed over tokens,
+        and a zero in place of the number of known examples.
     """
     logits = read(lm, net, rows, device).logits
     pairs = [row.likely for row in rows if row.likely is not None]
     tokens = torch.cat([noted for noted, _ in pairs]).to(device)
     before = torch.cat([logs for _, logs in pairs]).to(device)
     now = logits.float().log_softmax(-1).gather(1, tokens)
-    # What the likeliest tokens leave over, before and now.
+    # The remaining probability of all other tokens, before and now.
     left = (1 - before.exp().sum(1)).clamp(min=1e-6)
     left_now = (1 - now.exp().sum(1)).clamp(min=1e-6)
     likely = (before.exp() * (before - now)).sum()
@@ -145,8 +146,8 @@ def remembered(
         block = old[at : at + _TOGETHER]
         texts = [rows[i] for i in block]
         with torch.no_grad():
-            # The likeliest alone: at up to 50,000 places, logarithms of a whole
-            # vocabulary would take gigabytes.
+            # Only the most likely tokens are stored: at up to 50,000 positions, the
+            # logarithms of a whole vocabulary would take gigabytes.
             logits = read(lm, lm.model, texts, lm.device).logits
             values, tokens = logits.float().log_softmax(-1).topk(_LIKELY, dim=-1)
         sizes = [len(text.ids) - text.start for text in texts]

@@ -23,16 +23,16 @@ from inweights.lm.tuning.updates.reading import Predicted, accepts
 
 __all__ = ["PackedReader", "PackedRows", "pack", "why_padded"]
 
-#: Name under which transformers finds the attention below.
+#: Name under which the attention below is registered in transformers.
 _NAME = "inweights_packed"
-#: Kinds of layers that attend to all earlier tokens, or to the last ones of them.
+#: Kinds of layers that attend to all earlier tokens, or to the latest of them.
 _KINDS = {"full_attention", "sliding_attention"}
-#: Tokens from which attention in half precision is not slower on a CPU.
+#: Number of tokens from which attention in half precision is not slower on a CPU.
 _LONG = 512
-#: Tokens of an example that a model is tried with.
+#: Number of tokens of each example on which a model is tested.
 _TRIED = 8
-#: Largest relative differences of logits that count as rounding, and how much more the
-#: shape of a batch may change.
+#: Largest relative differences of logits that count as rounding, by data type, and the
+#: factor by which they may be larger if batches differ in shape.
 _ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4}
 _ROUNDING_OF_HALF = 1e-2
 _SHAPES = 5
@@ -125,7 +125,7 @@ def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedR
         >>> both.learnt.tolist(), both.targets.tolist(), both.example.tolist()
         ([1, 1, 2], [7, 8, 9], [0, 1, 1])
     """
-    # A token of the sequence is known by the one before it and its own id.
+    # A token of the sequence is identified by the index of the token before it and its id.
     index_of: dict[tuple[int, int], int] = {}
     ids: list[int] = []
     places: list[int] = []
@@ -206,14 +206,14 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
             are used.
 
     Returns:
-        The end of a sentence, such as ``it takes no positions``; empty if packing is
-        possible.
+        The end of a sentence, such as ``it does not accept position ids``; an empty
+        text if packing is possible.
     """
     kinds = set(getattr(lm.model.config, "layer_types", None) or _KINDS)
     if not accepts(lm.model, "position_ids"):
-        return "it takes no positions"
+        return "it does not accept position ids"
     if not kinds <= _KINDS or getattr(lm.model.config, "attention_chunk_size", None):
-        return "not all of its layers attend to earlier tokens alone"
+        return "not all of its layers attend only to earlier tokens"
     if getattr(lm.model.config, "_attn_implementation", "") != "sdpa":
         return "its attention is not PyTorch's scaled_dot_product_attention"
     begun = [_begin(row) for row in (rows[0], rows[-1])]
@@ -227,14 +227,14 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
                 for part in (begun[1:], begun, [other, begun[1]])
             )
             plain = lm.model(torch.tensor([begun[1].ids[:-1]], device=lm.device))
-    except Exception as error:  # noqa: BLE001 - a model of others raises what it likes
+    except Exception as error:  # noqa: BLE001 - a foreign model may raise any error
         return f"it fails on them ({type(error).__name__})"
     if _apart(after, after_other) > allowed:
         return "its predictions depend on the example before"
     if max(_apart(plain.logits[0], found) for found in (alone, after)) > (
         _SHAPES * allowed
     ):
-        return "it predicts something else than alone"
+        return "its predictions differ from those for each example alone"
     return ""
 
 
@@ -284,7 +284,7 @@ def _attend(
     packed = _layout.get()
     kind, dtype = query.device.type, value.dtype
     mask = packed.window(options.get("sliding_window"))
-    # PyTorch's attention in half precision takes 10 ms a call on a CPU, however short.
+    # PyTorch's attention in half precision takes at least 10 ms per call on a CPU.
     is_widened = (
         kind == "cpu"
         and dtype in (torch.bfloat16, torch.float16)

@@ -55,7 +55,7 @@ def accepts(model: Any, option: str) -> bool:
 def read_padded(
     lm: LanguageModel, net: Any, rows: Sequence[Encoded], device: torch.device
 ) -> Predicted:
-    """Run a model on examples that are padded on the right, which no real token attends to.
+    """Run a model on examples that are padded on the right; no real token attends to padding.
 
     Args:
         lm: The model, with its tokenizer.
@@ -72,8 +72,8 @@ def read_padded(
     at = torch.arange(int(starts.min()), ids.shape[1], device=device)
     is_text = torch.from_numpy(real).to(device)[:, at].bool()
     learnt = (at[None] >= starts[:, None]) & is_text
-    # Most models of transformers can leave out logits that the loss does not see; some
-    # older ones compute all.
+    # Most models of transformers can leave out logits that the loss does not need. Some
+    # older ones compute all logits.
     if accepts(lm.model, "logits_to_keep"):
         logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
     else:
