@@ -12,7 +12,14 @@ import pytest
 import torch
 
 from inweights.errors import ConfigError
-from inweights.seeds import DATA_ORDER, EVALUATION, INITIALISATION, WORLD, Streams
+from inweights.seeds import (
+    DATA_ORDER,
+    EVALUATION,
+    INITIALISATION,
+    WORLD,
+    Streams,
+    as_seeds,
+)
 
 NAMES = (WORLD, INITIALISATION, DATA_ORDER, EVALUATION)
 
@@ -52,6 +59,12 @@ def test_no_global_generator_is_touched() -> None:
 def test_only_integers_in_range_are_seeds(root: Any) -> None:
     with pytest.raises(ConfigError, match="seed must be"):
         Streams(root)
+
+
+@pytest.mark.parametrize("seeds", [0, -1, [], None, 2.5])
+def test_without_a_number_or_a_sequence_there_are_no_seeds(seeds: Any) -> None:
+    with pytest.raises(ConfigError, match="seeds must be a number of at least 1"):
+        as_seeds(seeds)
 
 
 def test_paths_are_not_glued_together() -> None:

@@ -25,15 +25,15 @@ class InweightsError(Exception):
 
 
 class ConfigError(InweightsError, ValueError):
-    """Error for a config, the name of a recipe or an option that is not valid."""
+    """Error for an invalid config, option or name, such as that of a recipe."""
 
 
 class DataError(InweightsError, ValueError):
-    """Error for a world, a batch or a file of data that is not valid."""
+    """Error for an invalid world, batch or data file."""
 
 
 class SolverError(InweightsError, ArithmeticError):
-    """Error for input with which a solver of the theory cannot work."""
+    """Error for input that a solver of the theory cannot handle."""
 
 
 class RunError(InweightsError, RuntimeError):
@@ -47,16 +47,16 @@ class WriteError(RunError):
 
 
 class FolderError(RunError):
-    """Error for the folder of a run that is incomplete or was edited."""
+    """Error for a run's folder that is incomplete, was edited or cannot be used."""
 
     exit_code = 2
 
 
 def nearest(given: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to a given one; ``None`` if none is similar.
+    """Return the valid name that is most similar to a given one, or ``None`` if none is similar.
 
-    Two names are similar if :class:`difflib.SequenceMatcher` gives them a ratio of at
-    least 0.5.
+    Two names are similar if their ratio by :class:`difflib.SequenceMatcher` is at least
+    0.5.
 
     Args:
         given: The given name.
@@ -77,17 +77,18 @@ def check_kind(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> None:
-    """Raise an error if a value has none of the given types.
+    """Raise an error unless a value is an instance of one of the given types.
 
     Args:
         what: Name of the argument, for the error message.
         given: The value of the argument; the message shows at most 60 characters of it.
-        *kinds: Allowed types.
+        *kinds: Allowed types, at least one.
         error: Class of the error; by default ``ConfigError``.
         hint: What to do, which is appended to the message.
 
     Raises:
-        InweightsError: The value has another type. The class of the error is ``error``.
+        InweightsError: The value has a different type. The class of the error is
+            ``error``.
 
     Example:
         >>> check_kind("where", ["seed"], dict, hint="Give {'seed': 0}.")
@@ -140,8 +141,8 @@ def unknown_name(
 ) -> InweightsError:
     """Return, and do not raise, the error for a name that is not among the valid ones.
 
-    The message lists the valid names, or the eight most similar ones if there are more
-    than twenty.
+    The message names the most similar valid name, and lists all valid names, or the
+    eight most similar ones if there are more than twenty.
 
     Args:
         kind: What the name is, such as ``strategy``.

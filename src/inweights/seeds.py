@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,17 +28,20 @@ EVALUATION: Final = "evaluation"
 
 
 def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
-    """Return root seeds: for a number ``n`` those from 0 to ``n - 1``, otherwise the given ones.
+    """Return the given root seeds, or the seeds from 0 to ``n - 1`` for a number ``n``.
 
     Args:
-        seeds: Number of seeds, or the seeds themselves, also as an array. Their values
-            are not checked here; :class:`Streams` refuses a seed that is out of range.
+        seeds: Number of seeds, or the seeds themselves as a list, tuple, range or
+            array. Their values are not checked here; :class:`Streams` refuses a seed
+            that is out of range.
 
     Returns:
-        A range or a sequence of root seeds.
+        A range for a number of seeds, otherwise the given seeds; arrays and ranges
+        become lists.
 
     Raises:
-        ConfigError: The number is below 1, or the sequence is empty.
+        ConfigError: The number is below 1, the sequence is empty, or the value is
+            neither a whole number nor a sequence.
 
     Example:
         >>> list(as_seeds(3)), as_seeds([7, 9])
@@ -46,7 +49,7 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
     """
     seeds = as_list(seeds)
     chosen = range(seeds) if isinstance(seeds, int) else seeds
-    if len(chosen) == 0:
+    if not isinstance(chosen, Sized) or len(chosen) == 0:
         raise ConfigError(
             f"seeds must be a number of at least 1 (3) or a list ([7, 9]), got {seeds}"
         )
@@ -54,13 +57,13 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
 
 
 class Streams:
-    """Random streams of one run, all derived from one root seed.
+    """Named random streams of one run, all derived from one root seed.
 
     Args:
         root: The root seed, any integer from 0 to 2**63 - 1.
 
     Raises:
-        ConfigError: ``root`` is outside of this range, or is no integer.
+        ConfigError: ``root`` is outside this range, or is not an integer.
 
     Example:
         >>> bool(Streams(7).numpy(WORLD).integers(100) == Streams(7).numpy(WORLD).integers(100))
@@ -76,7 +79,7 @@ class Streams:
             root: An integer from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The root seed is outside of this range, or is no integer.
+            ConfigError: The root seed is outside this range, or is not an integer.
         """
         try:
             self.root = operator.index(root)
@@ -92,7 +95,7 @@ class Streams:
 
         Args:
             *path: Name of the stream, followed by counters such as a step or an epoch.
-                A number and its text are the same.
+                The number 3 and the text ``"3"`` name the same stream.
 
         Returns:
             An integer from 0 to ``2**63 - 1``.

@@ -31,8 +31,8 @@ class Model(ReadableStates):
     """``R`` models of one architecture as one module; ``R`` is the first axis of every parameter.
 
     A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` if it
-    has no :attr:`head_matrix`. It passes each state through :meth:`hook`, so that the
-    state can be replaced.
+    has no :attr:`head_matrix`. Its method :meth:`states` passes each state through
+    :meth:`hook`, so that the state can be replaced.
 
     Args:
         replicas: Number of models ``R``, at least 1.
@@ -42,13 +42,14 @@ class Model(ReadableStates):
 
     Attributes:
         candidates: Token id of every logit column, ``[K]``.
-        column: Logit column of every token, ``[V]``; -1 for a token without a logit.
+        column: Index of the logit column of every token, ``[V]``; -1 for a token
+            without a logit.
         context: Largest number of positions for which the model has position
             embeddings; ``None`` for a model without position embeddings.
 
     Raises:
-        ConfigError: The number of replicas or tokens is below 1, or a candidate occurs
-            twice or is not a token id.
+        ConfigError: The number of replicas or tokens is below 1, or a candidate is not
+            a token id or occurs twice.
     """
 
     context: int | None = None
@@ -65,6 +66,12 @@ class Model(ReadableStates):
     def __init__(
         self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None
     ) -> None:
+        """Store the sizes of the model and its candidates, by default all tokens.
+
+        Raises:
+            ConfigError: The number of replicas or tokens is below 1, or a candidate is
+                not a token id or occurs twice.
+        """
         super().__init__()
         if replicas < 1 or vocabulary < 1:
             raise ConfigError(
@@ -86,8 +93,7 @@ class Model(ReadableStates):
                 raise ConfigError(
                     f"candidates must be ids of tokens, from 0 to {vocabulary - 1}, got {token}"
                 )
-        # By lists: a write by index costs a model that is only counted, on `meta`, half
-        # a second.
+        # In lists: writing by index takes half a second for a model on `meta`.
         places = [-1] * vocabulary
         for place, token in enumerate(listed):
             places[token] = place
@@ -96,10 +102,10 @@ class Model(ReadableStates):
         self.register_buffer("column", torch.tensor(places), persistent=False)
 
     def columns(self, answers: Int[Tensor, "*n"]) -> Int[Tensor, "*n"]:
-        """Return the logit column of each answer token, in the shape of ``answers``.
+        """Return the index of the logit column of each answer token, in the shape of ``answers``.
 
         Args:
-            answers: Token ids from 0 to ``V - 1``, of any shape.
+            answers: Token ids of any shape, from 0 to ``V - 1``, which is not checked.
 
         Raises:
             DataError: A token is not among the candidates.
@@ -148,13 +154,11 @@ class Model(ReadableStates):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns ``[R, B, H, T, T]`` by the name of the layer that attends.
+        """Compute attention patterns ``[R, B, H, T, T]``, by the name of the attending layer.
 
-        Each row is the attention of one position to all positions (columns); it sums to
-        1 and is 0 for later positions.
-
-        Only :class:`GPT` and :class:`OneLayer` have them; other architectures raise an
-        error.
+        Each row is the attention of one position to all positions (columns). It sums to
+        1, and is 0 for later positions. Only :class:`GPT` and :class:`OneLayer` have
+        attention that can be read.
 
         Args:
             tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
@@ -162,7 +166,7 @@ class Model(ReadableStates):
 
         Raises:
             ConfigError: The architecture has no attention, or the library cannot read
-                it. This implementation always raises it.
+                its attention. The base class always raises the error.
         """
         del tokens
         raise ConfigError(
@@ -182,8 +186,8 @@ class Model(ReadableStates):
         Args:
             inputs: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
                 ones, or a packed batch.
-            at: Indices in the packed axis ``S`` at which logits are computed; by
-                default all of them. Has no effect on token ids.
+            at: Indices in the packed axis ``S``, ``[n]``, at which logits are computed;
+                by default all of them. It has no effect if ``inputs`` are token ids.
 
         Returns:
             ``[R, B, T, K]`` for token ids, ``[R, S, K]`` or ``[R, len(at), K]`` for a
@@ -195,6 +199,8 @@ class Model(ReadableStates):
                 (checked on the CPU, and for wrapped modules on every device).
             ConfigError: A sequence is longer than the model's limit, or the model
                 cannot compute logits at these positions.
+            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``, or the first
+                axis of token ids ``[R, B, T]`` does not have the length ``R``.
         """
         if isinstance(inputs, Packed):
             return self.unembed(self.deepest(inputs, at))
@@ -203,24 +209,24 @@ class Model(ReadableStates):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the last of :attr:`layer_names`, the state that :meth:`unembed` reads.
+        """Compute the deepest hidden state, which :meth:`unembed` maps to logits.
 
         Args:
             batch: Packed sequences, ``S`` tokens in total.
-            at: Indices in the packed axis ``S``; by default all of them.
+            at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
-        Returns:
-            ``[R, len(at), D]``, or ``[R, S, D]``.
+         Returns: ``[R, len(at), D]``, or ``[R, S, D]``.
 
         Raises:
             ConfigError: A sequence is longer than the model's limit.
             DataError: A token id does not exist (checked only on the CPU).
+            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         return self._select(self.states(batch)[self.layer_names[-1]], at)
 
     @property
     def head_matrix(self) -> Float[Tensor, "R D K"] | None:
-        """Matrix whose product with :meth:`deepest` is the logits; ``None`` if there is none.
+        """Matrix that maps the deepest state to logits; ``None`` if there is no such matrix.
 
         It is the weight of ``head`` if this is a :class:`Linear` without bias, and the
         transposed embedding ``tokens`` if there is no head and all tokens are
@@ -245,7 +251,7 @@ class Model(ReadableStates):
         return table if isinstance(table, Tensor) else None
 
     def select(self, replicas: Sequence[int]) -> Model:
-        """Return a copy of some replicas, in the given order, as a model with its own memory.
+        """Return a new model with copies of some replicas, in the given order.
 
         Args:
             replicas: Indices of the replicas, from 0 to ``R - 1``; an index may occur

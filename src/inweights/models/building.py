@@ -55,20 +55,21 @@ def build_model(
         seeds: Root seed of each replica; a number ``n`` means the seeds 0 to ``n - 1``.
         inits: Initial scale of each replica; by default, or if empty, ``config.init``
             for all.
-        candidates: Ids of the tokens that the head covers. An architecture whose head
-            covers all tokens ignores them.
-        embedding_std: Standard deviation of the token embeddings; by default the
-            config's ``embedding_std``. If this is ``None``, too, the table has the
-            initial scale of the replica.
+        candidates: Ids of the tokens that the head covers; by default all tokens. An
+            architecture whose head always covers all tokens ignores them.
+        embedding_std: Initial standard deviation of the token embeddings, above 0; by
+            default the config's ``embedding_std``. If the config has none, the
+            embeddings have the initial scale of their replica.
 
     Returns:
         The model, with one replica per seed.
 
     Raises:
-        ConfigError: The architecture is unknown, there are no seeds, a seed is negative
-            or too large, the number of initial scales differs from that of seeds, the
-            number of tokens is below 1, a candidate is not a token or occurs twice, or
-            the config's width is too small for the number of tokens.
+        ConfigError: The architecture is unknown, there are no seeds, a seed is not an
+            integer from 0 to ``2**63 - 1``, the number of initial scales differs from
+            that of seeds, the number of tokens is below 1, a candidate is not a token
+            or occurs twice, or the config's width is too small for the number of
+            tokens.
     """
     from inweights.models.layers import initialise
 
@@ -111,7 +112,7 @@ def _rescale(model: Any, name: str, std: float | None, scales: Sequence[Init]) -
 def join_replicas(models: Sequence[Model]) -> Model:
     """Return one model with copies of the replicas of several models, in the given order.
 
-    It has the config of the first model, and is on the same device.
+    The result has the config of the first model, and is on its device.
 
     Args:
         models: One or more models, which may differ only in their replicas.
@@ -152,7 +153,7 @@ def join_replicas(models: Sequence[Model]) -> Model:
 def rebuilt(
     model: Model, state: Mapping[str, Num[Tensor, " ..."]], replicas: int
 ) -> Model:
-    """Return a model like a given one, with another number of replicas and other tensors.
+    """Return a model like a given one, with a different number of replicas and other tensors.
 
     Args:
         model: A model with an attribute ``config``.
@@ -165,6 +166,7 @@ def rebuilt(
     Raises:
         ConfigError: The config cannot build the model, for example because ``replicas``
             is 0.
+        RuntimeError: The names or shapes of the tensors are not those of the new model.
     """
     config: Any = model.config
     made: Model = config.build(
@@ -183,12 +185,12 @@ def fill(model: Model, state: Mapping[str, Num[Tensor, " ..."]]) -> None:
 
     Args:
         model: The model, changed in place.
-        state: Tensors by name. If all have one precision, the model is converted to it;
-            otherwise each tensor of the model keeps the precision in which the config
-            builds it.
+        state: Tensors by name. If all floating-point tensors have the same precision,
+            the model is converted to it. Otherwise each tensor of the model keeps the
+            precision in which the config builds it.
 
     Raises:
-        RuntimeError: Names or shapes are not those of the model.
+        RuntimeError: The names or shapes of the tensors are not those of the model.
     """
     kinds = {value.dtype for value in state.values() if value.is_floating_point()}
     if len(kinds) == 1:
@@ -197,7 +199,7 @@ def fill(model: Model, state: Mapping[str, Num[Tensor, " ..."]]) -> None:
 
 
 def _form(model: Model) -> tuple[Any, ...]:
-    """Return what models must share to be joined: class, tokens, and one replica's tensors."""
+    """Return what joined models must share: class, tokens, and shapes and types of tensors."""
     state = model.state_dict()
     tensors = {name: (value.shape[1:], value.dtype) for name, value in state.items()}
     return type(model), model.vocabulary, model.candidates.tolist(), tensors

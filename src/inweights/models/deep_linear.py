@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 
 class DeepLinear(Model):
-    """Map the sum of a prompt's unit vectors through ``L`` square matrices to logits.
+    """Network of ``L`` square linear layers that maps the sum of a prompt's unit vectors to logits.
 
     Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a
-    look-up. Hidden states are ``layer1`` (``W_1 x``) to ``layerL``. A phase that trains
-    only layer 3 trains the parameter ``layers.2.weight``.
-    :meth:`DeepLinearConfig.build` draws the initial values.
+    look-up. Hidden states are ``layer1`` (``W_1 x``) to ``layerL``. The weight of layer
+    ``i`` is the parameter ``layers.{i-1}.weight``, counted from layer 1. The initial
+    values are undefined until :meth:`DeepLinearConfig.build`, which makes such a model,
+    draws them.
 
     Args:
         config: Settings of the architecture.
@@ -39,9 +40,9 @@ class DeepLinear(Model):
         candidates: Ids of the tokens that the head covers; by default all tokens.
 
     Raises:
-        ConfigError: The width is smaller than the number of tokens, or, without a
-            readout, than that of labels; the number of replicas or tokens is below 1;
-            or a candidate is not a token or occurs twice.
+        ConfigError: The width is smaller than the number of tokens; the number of
+            replicas or tokens is below 1; or a candidate is not a token or occurs
+            twice.
 
     Example:
         >>> import torch
@@ -62,6 +63,21 @@ class DeepLinear(Model):
         replicas: int,
         candidates: Sequence[int] | None = None,
     ) -> None:
+        """Make the uninitialised layers.
+
+        :meth:`DeepLinearConfig.build` makes and initialises a model.
+
+        Args:
+            config: Settings of the architecture.
+            vocabulary: Number of tokens ``V``.
+            replicas: Number of replicas ``R``.
+            candidates: Ids of the tokens that the head covers; by default all tokens.
+
+        Raises:
+            ConfigError: The width is smaller than the number of tokens; the number of
+                replicas or tokens is below 1; or a candidate is not a token or occurs
+                twice.
+        """
         super().__init__(replicas, vocabulary, candidates)
         width = config.width
         labels = len(self.candidates)
@@ -104,8 +120,8 @@ class DeepLinear(Model):
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         """Return the logits ``[R, n, K]`` of the deepest state ``[R, n, D]``.
 
-        They are its product with the readout, or, without a readout, its first ``K``
-        coordinates.
+        The logits are the product of the state and the readout or, without a readout,
+        the first ``K`` coordinates of the state.
 
         Args:
             state: The deepest state, ``[R, n, D]``.
@@ -116,9 +132,9 @@ class DeepLinear(Model):
         return logits
 
     def templates(self) -> Float[Tensor, "R V K"]:
-        """Compute ``(A W_L ⋯ W_1)ᵀ``: the logits that each token adds, ``[R, V, K]``.
+        """Compute ``(A W_L ⋯ W_1)ᵀ``: the logits that each token contributes, ``[R, V, K]``.
 
-        Without a readout, ``A`` picks the first ``K`` coordinates.
+        Without a readout, ``A`` selects the first ``K`` coordinates.
         """
         first = self.layers[0]
         assert isinstance(first, Linear)

@@ -9,12 +9,12 @@ def check_device(name: str) -> None:
     """Raise an error unless torch can use a device on this machine.
 
     Args:
-        name: Name of the device, such as ``cpu``, ``cuda`` or ``cuda:1``; a kind
-            without an index means its first device.
+        name: Name of the device, such as ``cpu``, ``cuda`` or ``cuda:1``. A type
+            without an index means the first device of this type.
 
     Raises:
-        ConfigError: The name is not that of a kind of device that torch knows, or this
-            machine has no such device.
+        ConfigError: torch does not know this type of device, or this machine has no
+            such device.
 
     Example:
         >>> check_device("cpu")

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 
 class EmbMLP(Model):
-    """Map the sum of a prompt's embeddings to logits; position ``t`` sums the tokens up to ``t``.
+    """Model that maps the sum of a prompt's embeddings to logits (Identity Bridge, Definition 1).
 
-    Its hidden states are ``embedding`` and ``sum``. :meth:`EmbMLPConfig.build` draws
-    the initial values.
+    Its hidden states are ``embedding`` and ``sum``, which at position ``t`` is the sum
+    over the tokens up to ``t``. The initial values are undefined until
+    :meth:`EmbMLPConfig.build`, which makes such a model, draws them.
 
     Args:
         config: Settings of the architecture.
@@ -54,6 +55,20 @@ class EmbMLP(Model):
         replicas: int,
         candidates: Sequence[int] | None = None,
     ) -> None:
+        """Make the uninitialised layers.
+
+        :meth:`EmbMLPConfig.build` makes and initialises a model.
+
+        Args:
+            config: Settings of the architecture.
+            vocabulary: Number of tokens ``V``.
+            replicas: Number of replicas ``R``.
+            candidates: Ids of the tokens that the head covers; by default all tokens.
+
+        Raises:
+            ConfigError: The number of replicas or tokens is below 1, or a candidate is
+                not a token or occurs twice.
+        """
         super().__init__(replicas, vocabulary, candidates)
         self.config = config
         self.tokens = Embedding(replicas, vocabulary, config.width)
@@ -92,5 +107,5 @@ class EmbMLP(Model):
         return self.projection(state)
 
     def templates(self) -> Float[Tensor, "R V K"]:
-        """Compute ``W = E W_proj``: the logits that each token adds, ``[R, V, K]``."""
+        """Compute ``W = E W_proj``: the logits that each token contributes, ``[R, V, K]``."""
         return torch.bmm(self.tokens.weight, self.projection.weight)

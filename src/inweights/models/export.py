@@ -99,7 +99,8 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
 
     Weights are copied as they are (no layer norm is folded and nothing is centred), so
     that logits, hidden states and attention patterns are the same. The bridge takes
-    token ids and has no tokenizer. The library's hidden states have these names in it::
+    token ids and has no tokenizer. The bridge uses these names for the library's hidden
+    states::
 
         embedding   blocks.0.hook_resid_pre
         block.i     blocks.i.hook_resid_post
@@ -117,8 +118,8 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
     Raises:
         ConfigError: The model is not a GPT; it has attention other than ``causal``,
             loops, a memory, no residual stream or no norm, which GPT-2 cannot express;
-            the replica does not exist or is not an integer; or ``transformer_lens`` is
-            not installed.
+            the replica does not exist or is not an integer; or ``transformers`` or
+            ``transformer_lens`` is not installed.
 
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
@@ -139,7 +140,7 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
 
 
 def _exportable(model: GPT, replica: int) -> GPTConfig:
-    """Return the config of a model, after checking that GPT-2 can express it."""
+    """Return the config of a model, or raise an error if GPT-2 cannot express the model."""
     given: object = model
     if not isinstance(given, GPT):
         config = type(getattr(given, "config", given)).__name__
@@ -156,18 +157,17 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
 def from_transformers(model: GPT2LMHeadModel) -> GPT:
     """Return a ``GPT2LMHeadModel`` as a :class:`GPT` of one replica, with copied weights.
 
-    The result has no dropout, even if the given model has.
-
-    It is on the device of the given model, in its precision.
+    The result has no dropout, even if the given model has. It is on the device of the
+    given model and in its precision.
 
     Args:
         model: The model of ``transformers``, with or without tied weights.
 
     Raises:
-        ConfigError: The given model has another activation function than the exact GELU
-            (``activation_function="gelu"``), another ``layer_norm_epsilon`` than 1e-5,
-            another scale of attention, cross-attention, or MLPs whose width is not four
-            times that of the model.
+        ConfigError: The given model has an activation function other than the exact
+            GELU (``activation_function="gelu"``), a ``layer_norm_epsilon`` other than
+            1e-5, a different scale of attention, cross-attention, or MLPs whose width
+            is not four times that of the model; or a size is above 65,536.
     """
     theirs = model.config
     for name, allowed in _REQUIRED.items():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GPT(Model):
-    """Compute next-token logits by a GPT-2; its ``R`` replicas train as one tensor program.
+    """GPT-2 that computes next-token logits; its ``R`` replicas train as one tensor program.
 
     :meth:`GPTConfig.build` makes a model and draws its initial values from one seed per
     replica; ``GPT(...)`` leaves them uninitialised. Hidden states are ``embedding``,
@@ -41,8 +41,8 @@ class GPT(Model):
         replicas: Number of independent models ``R``, the first axis of every parameter.
 
     Attributes:
-        loops: Number of loops; may be changed after training. Saving the model does not
-            store the change.
+        loops: Number of loops, which may be changed after training. Saving the model
+            does not store the change.
 
     Raises:
         ConfigError: The number of replicas or tokens is below 1. In a call: a sequence
@@ -59,6 +59,18 @@ class GPT(Model):
     waves: Float[Tensor, "T D"]
 
     def __init__(self, config: GPTConfig, *, vocabulary: int, replicas: int) -> None:
+        """Make the uninitialised layers.
+
+        :meth:`GPTConfig.build` makes and initialises a model.
+
+        Args:
+            config: Settings of the architecture and of the initial scale.
+            vocabulary: Number of tokens ``V``.
+            replicas: Number of replicas ``R``.
+
+        Raises:
+            ConfigError: The number of replicas or tokens is below 1.
+        """
         super().__init__(replicas, vocabulary)
         self.config = config
         self.loops = config.loops
@@ -98,7 +110,7 @@ class GPT(Model):
 
     @property
     def passes(self) -> list[nn.Module]:
-        """The blocks in the order in which a sequence passes through them, once per loop."""
+        """The blocks in the order in which a sequence passes through them, each once per loop."""
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
@@ -122,7 +134,7 @@ class GPT(Model):
         return states
 
     def _injected(self, i: int, x: Tensor, embedding: Tensor) -> Tensor:
-        """Return the input of pass ``i``: with the embedding added where a further loop begins."""
+        """Return the input of pass ``i``, plus the embedding if a further loop begins there."""
         loop_begins = i > 0 and i % len(self.blocks) == 0
         return x + embedding if self.config.inject and loop_begins else x
 
@@ -136,11 +148,12 @@ class GPT(Model):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state ``final``, which :meth:`unembed` reads.
+        """Compute the state ``final``, which :meth:`unembed` maps to logits.
 
         Args:
             batch: Packed sequences, ``S`` tokens in total.
-            at: Indices of the ``n`` requested packed tokens; by default all.
+            at: Indices in the packed axis ``S`` at which the state is computed,
+                ``[n]``; by default all of them.
 
         Returns:
             ``[R, n, D]``, or ``[R, S, D]``.
@@ -148,6 +161,7 @@ class GPT(Model):
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         if self._edits or at is None or len(at) == batch.size:
             return super().deepest(batch, at)
@@ -178,7 +192,7 @@ class GPT(Model):
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
         """Return a state ``[R, n, D]`` after the norm that precedes the head.
 
-        It is unchanged if the config sets ``norm=False``.
+        The state is unchanged if the config sets ``norm=False``.
 
         Args:
             state: State of any layer, ``[R, n, D]``.
@@ -188,18 +202,20 @@ class GPT(Model):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns ``[R, B, H, T, T]`` by block; each row sums to 1.
+        """Compute the attention patterns of every block, ``[R, B, H, T, T]``.
 
         Args:
             tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
                 ones.
 
         Returns:
-            The patterns by the name of the state after the block, such as ``block.0``.
+            The patterns of all ``H`` heads, by the name of the state after the block,
+            such as ``block.0``. Each row contains the attention of one position to all
+            positions (columns); it sums to 1 and is 0 for later positions.
 
         Raises:
-            ConfigError: The model has no attention, or the sequences are longer than
-                ``config.context``.
+            ConfigError: The config sets ``attention = "none"``, or the sequences are
+                longer than ``config.context``.
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
                 from 0 to ``V - 1`` (the latter is checked only on the CPU).
         """

@@ -24,7 +24,7 @@ Edit = Callable[[Tensor], Tensor]
 
 
 class Reading:
-    """Tokens and positions that a model reads while hooks are set.
+    """Record of the tokens and positions that a model reads while hooks are set.
 
     Attributes:
         batch: The batch of the current forward pass; ``None`` before the first one.
@@ -34,6 +34,7 @@ class Reading:
     """
 
     def __init__(self) -> None:
+        """Start without a batch and tokens."""
         self.batch: Packed | None = None
         self.tokens: Tensor | None = None
 
@@ -107,14 +108,15 @@ def checked_edit(
 
     Args:
         layer: Name of the layer, for messages.
-        edit: Function of a state that returns its replacement.
-        state: State that is replaced.
+        edit: Function of a state that returns its replacement, of the same shape.
+        state: State to be replaced, ``[R, B, T, D]``.
 
     Returns:
         The replacement, ``[R, B, T, D]``.
 
     Raises:
-        DataError: The function does not return a tensor, or one of another shape.
+        DataError: The function does not return a tensor, or returns one of a different
+            shape.
     """
     shape = tuple(state.shape)
     given: Any = edit(state)

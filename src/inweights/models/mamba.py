@@ -1,8 +1,8 @@
 """Mamba: a selective state space model in plain PyTorch (Gu and Dao, 2023, arXiv:2312.00752).
 
 A block maps its normalised input to a stream and a gate. It mixes the stream over time
-by a short causal convolution and by a linear recurrence whose step, input and output
-depend on the token,
+with a short causal convolution and with a linear recurrence whose step, input and
+output depend on the token,
 
     ``h_t = exp(Δ_t A) h_{t-1} + Δ_t B_t u_t``,   ``y_t = C_t h_t + D u_t``,
 
@@ -43,11 +43,11 @@ STEPS = (1e-3, 1e-1)
 
 
 class Mamba(Model):
-    """Compute next-token logits by a Mamba; its ``R`` replicas train as one tensor program.
+    """Mamba that computes next-token logits; its ``R`` replicas train as one tensor program.
 
     It has no position embeddings, since the recurrence depends on the order. Hidden
-    states are ``embedding``, ``block.i`` and ``final``. :meth:`MambaConfig.build` draws
-    the initial values.
+    states are ``embedding``, ``block.i`` and ``final``. The initial values are
+    undefined until :meth:`MambaConfig.build`, which makes such a model, draws them.
 
     Args:
         config: Settings of the architecture.
@@ -65,6 +65,18 @@ class Mamba(Model):
     """
 
     def __init__(self, config: MambaConfig, *, vocabulary: int, replicas: int) -> None:
+        """Make the uninitialised layers.
+
+        :meth:`MambaConfig.build` makes and initialises a model.
+
+        Args:
+            config: Settings of the architecture.
+            vocabulary: Number of tokens ``V``.
+            replicas: Number of replicas ``R``.
+
+        Raises:
+            ConfigError: The number of replicas or tokens is below 1.
+        """
         super().__init__(replicas, vocabulary)
         self.config = config
         self.tokens = Embedding(replicas, vocabulary, config.width)
@@ -102,7 +114,7 @@ class Mamba(Model):
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
         """Return a state ``[R, n, D]`` after the norm that precedes the head.
 
-        It is unchanged if the config sets ``final_norm=False``.
+        The state is unchanged if the config sets ``final_norm=False``.
 
         Args:
             state: State of any layer, ``[R, n, D]``.
@@ -111,7 +123,7 @@ class Mamba(Model):
 
 
 class RMSNorm(Layer):
-    """Divide states by their root mean square over the width (Zhang and Sennrich 2019), ε = 1e-5.
+    """Division of states by their root mean square over the width (Zhang, Sennrich 2019), ε = 1e-5.
 
     Args:
         replicas: Number of replicas ``R``, each with its own gain, which starts at 1.
@@ -119,6 +131,12 @@ class RMSNorm(Layer):
     """
 
     def __init__(self, replicas: int, width: int) -> None:
+        """Make the gain; :meth:`initialise` sets it to 1.
+
+        Args:
+            replicas: Number of replicas ``R``.
+            width: Width ``D``.
+        """
         super().__init__()
         self.weight = nn.Parameter(torch.empty(replicas, width))
 
@@ -150,6 +168,7 @@ class Block(nn.Module):
     """
 
     def __init__(self, config: MambaConfig, replicas: int) -> None:
+        """Make the uninitialised layers for a Mamba's config and a number of replicas."""
         super().__init__()
         inner = config.expand * config.width
         self.residual = config.residual
@@ -187,6 +206,7 @@ class Mixer(Layer):
     """
 
     def __init__(self, config: MambaConfig, replicas: int) -> None:
+        """Make the parameters for a Mamba's config and a number of replicas, uninitialised."""
         super().__init__()
         inner = config.expand * config.width
         self.config = config
@@ -203,7 +223,7 @@ class Mixer(Layer):
         """Draw the convolution as the config specifies, and set the other parameters of the mixer.
 
         The skip connection starts at 1 and the decay rates at 1 to ``N``. The two
-        linear maps are layers of their own, which draw their own values.
+        linear maps are separate layers, which draw their own values.
 
         Args:
             draw: Function that fills a parameter; see
@@ -226,10 +246,10 @@ class Mixer(Layer):
         )
 
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
-        """Return the mixed stream, ``y`` of the module's equation, ``[R, B, T, E]``.
+        """Return the mixed stream, ``y_t = C_t h_t + D u_t`` at position ``t``, ``[R, B, T, E]``.
 
         Args:
-            u: The stream of each channel, ``[R, B, T, E]``, before the convolution.
+            u: The stream before the convolution, ``[R, B, T, E]`` for ``E`` channels.
         """
         replicas, batch, length, inner = u.shape
         u = in_whole_blocks(F.silu, self._convolve(u))
@@ -262,7 +282,7 @@ class Mixer(Layer):
         return total + self.shift.unsqueeze(1).unsqueeze(1)
 
     def _first_steps(self, inner: int, like: Tensor) -> Tensor | float:
-        """Return the inverse of softplus of the initial step sizes, ``[E]``, or 0 for all."""
+        """Return the inverse softplus of the initial step sizes, ``[E]``; 0 if all are equal."""
         if self.config.first_steps == "equal":
             return 0.0
         low, high = map(math.log, STEPS)

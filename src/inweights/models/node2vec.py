@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 
 class Node2Vec(Model):
-    """Compute logits as inner products of node vectors.
+    """Node2Vec with one hop and a full softmax: its logits are inner products of node vectors.
 
-    The states ``embedding`` and ``final`` are both the vector of the input token.
-    :meth:`Node2VecConfig.build` draws the initial values.
+    The states ``embedding`` and ``final`` are both the vector of the input token. The
+    initial values are undefined until :meth:`Node2VecConfig.build`, which makes such a
+    model, draws them.
 
     Args:
         config: Settings of the architecture.
@@ -48,6 +49,18 @@ class Node2Vec(Model):
     def __init__(
         self, config: Node2VecConfig, *, vocabulary: int, replicas: int
     ) -> None:
+        """Make the tables of node vectors, uninitialised.
+
+        :meth:`Node2VecConfig.build` makes and initialises a model.
+
+        Args:
+            config: Settings of the architecture.
+            vocabulary: Number of tokens ``V``.
+            replicas: Number of replicas ``R``.
+
+        Raises:
+            ConfigError: The number of replicas or tokens is below 1.
+        """
         super().__init__(replicas, vocabulary)
         self.config = config
         self.tokens = Embedding(replicas, vocabulary, config.width)
@@ -73,7 +86,7 @@ class Node2Vec(Model):
         return {"embedding": x, "final": self.hook("final", x)}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of a state: its inner products with all node vectors, ``[R, n, V]``.
+        """Return the logits of a state, its inner products with all node vectors, ``[R, n, V]``.
 
         The vectors are those of the inputs in a tied model, and separate ones in an
         untied model.

@@ -40,11 +40,18 @@ class Attention(Layer):
     Args:
         replicas: Number of replicas ``R``.
         inputs: Number of directions ``I``.
-        width: Width ``D`` of values, which is also the input width of the initial
-            scale.
+        width: Width ``D`` of values, which is also the ``fan_in`` of the initial scale.
     """
 
     def __init__(self, replicas: int, inputs: int, width: int) -> None:
+        """Make both matrices, uninitialised.
+
+        Args:
+            replicas: Number of replicas ``R``.
+            inputs: Number of input directions ``I``.
+            width: Width ``D`` of values, which is also the ``fan_in`` of the initial
+                scale.
+        """
         super().__init__()
         self.key_query = nn.Parameter(torch.empty(replicas, inputs, inputs))
         self.value = nn.Parameter(torch.empty(replicas, inputs, width))
@@ -62,16 +69,26 @@ class Attention(Layer):
 
 
 class Hidden(Layer):
-    """The vectors ``w`` of the labels, ``[R, K, M, D]``.
+    """The vectors ``w`` of the MLP, ``M`` for each of ``K`` labels, ``[R, K, M, D]``.
 
     Args:
         replicas: Number of replicas ``R``.
         labels: Number of labels ``K``.
-        hidden: Number ``M`` of vectors per label; 1 if they are folded.
+        hidden: Number ``M`` of vectors per label; 1 if the config sets ``mlp =
+            "folded"``.
         width: Width ``D``.
     """
 
     def __init__(self, replicas: int, labels: int, hidden: int, width: int) -> None:
+        """Make the vectors, uninitialised.
+
+        Args:
+            replicas: Number of replicas ``R``.
+            labels: Number of labels ``K``.
+            hidden: Number ``M`` of vectors per label; 1 if the config sets ``mlp =
+                "folded"``.
+            width: Width ``D``.
+        """
         super().__init__()
         self.weight = nn.Parameter(torch.empty(replicas, labels, hidden, width))
 
@@ -86,15 +103,16 @@ class Hidden(Layer):
 
 
 class OneLayer(Model):
-    """Compute logits by one attention layer and an MLP, by the equations of this module.
+    """The one-layer transformer of Feature Resemblance (§3.1): an attention layer and an MLP.
 
-    Hidden states are ``value`` (``W_V x`` of every token) and ``attention`` (``h``).
-    Position ``t`` attends to the tokens up to ``t``, as if it were the last. A phase
-    can train only ``attention.*`` (stage 1 of Feature Resemblance, §4.1) or only
-    ``mlp.*`` (stage 2). With orthonormal embeddings the matrices contain only the
-    directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V, D]``. Inputs have no
-    component in other directions, which therefore neither change nor have an effect.
-    :meth:`OneLayerConfig.build` draws the initial values.
+    Hidden states are ``value`` (``W_V x`` for every token ``x``) and ``attention`` (``h
+    = W_V X softmax(Xᵀ W_KQ x)``). Position ``t`` attends to the tokens up to ``t``, as
+    if it were the last. A phase can train only ``attention.*`` (stage 1 of Feature
+    Resemblance, §4.1) or only ``mlp.*`` (stage 2). With orthonormal embeddings the
+    matrices contain only the directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V,
+    D]``. Inputs have no component in any other direction, so that those directions
+    neither change nor have an effect. The initial values are undefined until
+    :meth:`OneLayerConfig.build`, which makes such a model, draws them.
 
     Args:
         config: Settings of the architecture.
@@ -125,6 +143,21 @@ class OneLayer(Model):
         replicas: int,
         candidates: Sequence[int] | None = None,
     ) -> None:
+        """Make the uninitialised layers.
+
+        :meth:`OneLayerConfig.build` makes and initialises a model.
+
+        Args:
+            config: Settings of the architecture.
+            vocabulary: Number of tokens ``V``.
+            replicas: Number of replicas ``R``.
+            candidates: Ids of the tokens that the head covers; by default all tokens.
+
+        Raises:
+            ConfigError: Embeddings are orthonormal, and the width is smaller than the
+                number of tokens; the number of replicas or tokens is below 1; or a
+                candidate is not a token or occurs twice.
+        """
         super().__init__(replicas, vocabulary, candidates)
         if config.embedding == "orthonormal" and vocabulary > config.width:
             raise ConfigError(
@@ -177,7 +210,7 @@ class OneLayer(Model):
         return None
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits ``[R, n, K]`` of the state ``attention``, by the MLP of the config.
+        """Return the logits ``[R, n, K]`` of the state ``attention``, computed by the MLP.
 
         Args:
             state: The deepest state, ``[R, n, D]``.
@@ -197,7 +230,7 @@ class OneLayer(Model):
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
         """Compute the attention of every position, ``{"attention": [R, B, 1, T, T]}``.
 
-        Row ``t`` is the attention of position ``t`` to all positions; it sums to 1.
+        Row ``t`` contains the attention of position ``t`` to all positions; it sums to 1.
         There is one head.
 
         Args:

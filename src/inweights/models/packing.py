@@ -1,10 +1,11 @@
 """Packed batches: sequences of several lengths along one axis, without padding.
 
-Sequences of facts are short and of few lengths (an identity has one token, a hop two).
-All tokens lie along one axis ``S``, one group of equal length after another, so that
-every position-wise layer is one batched matrix product; only attention splits the
-groups. :func:`pack` makes a :class:`Packed` batch, which models read. Shapes: ``R``
-replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``D`` width.
+Sequences of facts are short and have few lengths: the prompt of an identity has one
+token, that of a hop two. All tokens lie along one axis ``S``, one group of equal length
+after another, so that every position-wise layer is one batched matrix product; only
+attention splits the groups. :func:`pack` makes a :class:`Packed` batch, which models
+read. Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens,
+``D`` width.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Packed:
         return groups
 
     def to(self, device: torch.device | str) -> Packed:
-        """Return the same batch on a device, such as ``cpu`` or ``cuda``.
+        """Return a batch with the same content on a device, such as ``cpu`` or ``cuda``.
 
         Args:
             device: The device; tensors that are already there are not copied.
@@ -84,15 +85,18 @@ def pack(
     Args:
         groups: Token ids of each group, ``[B, T]`` or ``[R, B, T]``; either all or none
             have a replica axis.
-        offset: Number that is added to every position: one for all sequences, or one
-            for each sequence, ``[B]`` or ``[R, B]``.
+        offset: Number that is added to every position: one integer for all sequences,
+            or a tensor with one integer per sequence, ``[B]`` or ``[R, B]``, where
+            ``B`` counts the sequences of all groups in their order.
 
     Returns:
-        The batch, with the groups in the given order.
+        The batch, with the groups in the given order, on their device.
 
     Raises:
         DataError: There are no groups, a value is not a matrix of token ids (see
             :func:`check_tokens`), or only some groups have a replica axis.
+        RuntimeError: The groups' replica axes differ in length, or ``offset`` does not
+            have one entry per sequence.
 
     Example:
         >>> batch = pack([torch.tensor([[5], [6]]), torch.tensor([[1, 2]])])
@@ -129,14 +133,14 @@ def _lengths(shapes: Sequence[tuple[int, int]]) -> Tensor:
 
 
 def check_tokens(tokens: Any) -> None:
-    """Raise an error unless the argument is a matrix of token ids, ``[B, T]`` or ``[R, B, T]``.
+    """Raise an error unless a value is a tensor of token ids, ``[B, T]`` or ``[R, B, T]``.
 
     Args:
         tokens: Any value.
 
     Raises:
-        DataError: It is not a tensor of integers with two or three axes, or the last
-            axis, the positions, is empty.
+        DataError: The value is not a tensor of integers with two or three axes, or its
+            last axis (the positions) is empty.
     """
     if not isinstance(tokens, Tensor):
         raise DataError(
@@ -169,10 +173,10 @@ def running_sums(
 
     Args:
         x: States along the packed axis, ``[R, S, D]``.
-        shapes: ``(B, T)`` of each group, as in :class:`Packed`.
+        shapes: ``(B, T)``, the number and length of the sequences of each group, in
+        their order along ``S``.
 
-    Returns:
-        The sums, ``[R, S, D]``.
+     Returns: The sums, ``[R, S, D]``.
 
     Example:
         >>> running_sums(torch.ones(1, 4, 1), [(1, 1), (1, 3)]).flatten().tolist()

@@ -23,9 +23,10 @@ _KINDS = Kinds("model", _BUILT_IN, {"build": "a method build(...)"})
 
 
 def model_names() -> tuple[str, ...]:
-    """Return the names of all architectures, registered ones included, built-in ones first.
+    """Return the names of all architectures: the built-in ones, followed by registered ones.
 
-    The kinds ``wrap`` and ``trained`` of wrapped modules are not among them.
+    The names ``wrap`` and ``trained``, which stand for wrapped modules, are not
+    included.
 
     Example:
         >>> model_names()[:3]
@@ -41,7 +42,7 @@ def model_kind(name: str) -> type[msgspec.Struct]:
         name: Tag of the kind: one of :func:`model_names`, ``wrap`` or ``trained``.
 
     Raises:
-        ConfigError: There is no model of this kind; the message names the nearest kind.
+        ConfigError: There is no such kind; the message names the most similar one.
 
     Example:
         >>> model_kind("gpt").__name__
@@ -71,7 +72,7 @@ def register_model(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
         The class itself.
 
     Raises:
-        ConfigError: The class has no tag or no method ``build``, or another class has
-            the same tag.
+        ConfigError: The class has no tag or no method ``build``, or a class of a
+            different name or module is registered under the same tag.
     """
     return _KINDS.add(kind)

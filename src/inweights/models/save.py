@@ -1,10 +1,11 @@
 """Save models to files and load them: safetensors with the config as JSON in the header.
 
-:func:`save_model` and :func:`load_model` are for users, :func:`encode_model` and
-:func:`decode_model` for the store of runs. The JSON is under the key ``inweights`` of
-the header's metadata. It identifies the kind of model by its tag, never by a class to
-import, so that reading a file executes no code. It contains a hash of itself and of
-every tensor, so that a single changed bit is noticed. Other programs can read the file.
+Users call :func:`save_model` and :func:`load_model`, and the store of runs calls
+:func:`encode_model` and :func:`decode_model`. The JSON is under the key ``inweights``
+of the header's metadata. It identifies the kind of model by its tag, never by a class
+to import, so that reading a file executes no code. It contains a hash of itself and of
+all tensors, so that even a single changed bit is noticed. Other programs can read the
+file.
 """
 
 import hashlib
@@ -91,9 +92,9 @@ def load_model(
 
     Args:
         path: The file.
-        device: Device of its parameters, such as ``cpu`` or ``cuda:0``.
-        kind: Class of its config; needed only for a user's config that is not registered
-            (:func:`~inweights.models.register_model`).
+        device: Device of the model's parameters, such as ``cpu`` or ``cuda:0``.
+        kind: Class of the model's config; needed only for a user's class that is not
+            registered (:func:`~inweights.models.register_model`).
 
     Returns:
         The model, in the precision in which it was saved.
@@ -101,9 +102,9 @@ def load_model(
     Raises:
         DataError: The file is missing, does not contain a model of this library, or was
             changed after it was written.
-        ConfigError: This machine has no such device; its kind of model is not
-            registered (the message says how to give it); or its config does not build a
-            model on this machine.
+        ConfigError: This machine has no such device; the kind of the model is not
+            registered (the message says how to give its class); or the config cannot
+            build a model on this machine.
     """
     check_device(str(device))
     try:
@@ -116,7 +117,7 @@ def load_model(
 
 
 def check_savable(model: Model) -> msgspec.Struct:
-    """Return the config of a model that can be saved.
+    """Return the config of a model, or raise an error if the model cannot be saved.
 
     Args:
         model: Any model.
@@ -138,7 +139,8 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
 
     Args:
         model: A model with an attribute ``config``, the config from which it was built.
-        replica: Index of the replica, from 0; by default all replicas are encoded.
+        replica: Index of the replica, from 0 to ``R - 1``; by default all replicas are
+            encoded.
 
     Returns:
         A safetensors file with the config in its header.
@@ -188,15 +190,15 @@ def decode_model(
 
     Args:
         content: The bytes.
-        where: Name of their source in messages.
+        where: Name of the source of the bytes, for messages.
         kind: Class of the config; by default the registered class for the tag in the
             bytes.
 
     Raises:
-        DataError: The bytes are not a model of this library, are of another version of
-            its format, or were changed.
-        ConfigError: The kind of model is not registered, or not stated, or the config
-            does not build a model on this machine.
+        DataError: The bytes are not a model of this library, are in a different version
+            of its format, or were changed.
+        ConfigError: The kind of the model is not registered or not stated, or the
+            config cannot build a model on this machine.
     """
     try:
         tensors = load(content)

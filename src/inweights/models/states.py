@@ -26,7 +26,7 @@ class ReadableStates(nn.Module):
     A subclass implements :meth:`states`, :attr:`layer_names` and :meth:`unembed`.
 
     Attributes:
-        reading: Record of the current batch, and of the prompts for which a hook is
+        reading: Record of the current batch and of the prompts for which a hook is
             called; ``None`` unless hooks are set.
     """
 
@@ -41,14 +41,14 @@ class ReadableStates(nn.Module):
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of outputs of parts of layers, which :meth:`hooks` can replace; by default none."""
+        """Names of the outputs of layers' parts that :meth:`hooks` can replace; by default none."""
         return ()
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute every hidden state of a batch, ``[R, S, D]``, by layer name.
 
-        A subclass implements it. The order is that of :attr:`layer_names`, from shallow
-        to deep.
+        A subclass implements this method. The order of the states is that of
+        :attr:`layer_names`, from shallow to deep.
 
         Args:
             batch: Packed sequences, ``S`` tokens in total.
@@ -64,7 +64,7 @@ class ReadableStates(nn.Module):
         raise NotImplementedError
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state after the norm that precedes the head; by default, there is none.
+        """Apply the norm that precedes the head to a state; by default the state is unchanged.
 
         Args:
             state: A state ``[R, n, D]``.
@@ -88,14 +88,19 @@ class ReadableStates(nn.Module):
                 or a tensor of indices in the packed axis ``S``.
 
         Returns:
-            ``[R, n, D]`` for each layer, with ``n`` the number of sequences or indices;
-            ``[R, B, T, D]`` for ``all`` positions of token ids.
+            For each of the ``layers``, in their order: with ``last`` or indices a
+            tensor ``[R, n, D]``, where ``n`` is the number of sequences or indices;
+            with ``all`` ``[R, B, T, D]`` for token ids, and ``[R, S, D]`` for a packed
+            batch.
 
         Raises:
-            ConfigError: A layer is unknown, ``at`` is another word, or a sequence is
-                longer than the model's limit.
+            ConfigError: A layer is unknown, ``at`` is a different string, or a sequence
+                is longer than the model's limit.
             DataError: ``inputs`` are not token ids as described, or contain an id that
                 the model does not have (checked on the CPU).
+            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``, or the first
+                axis of token ids ``[R, B, T]`` does not have the model's number of
+                replicas.
 
         Example:
             >>> import torch
@@ -126,7 +131,7 @@ class ReadableStates(nn.Module):
         layers: Sequence[str] | None = None,
         at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
     ) -> dict[str, Float[Tensor, "R *_ K"]]:
-        """Compute the logits of each layer's state, as if it were the deepest (the logit lens).
+        """Compute logits from each layer's state, as if it were the deepest (the logit lens).
 
         Args:
             inputs: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
@@ -136,15 +141,20 @@ class ReadableStates(nn.Module):
                 or a tensor of indices in the packed axis ``S``.
 
         Returns:
-            For each layer, what :meth:`hidden` returns, with ``K`` logits in place of
-            the width ``D``.
+            For each of the ``layers``, in their order, logits in the shape in which
+            :meth:`hidden` returns the state, with ``K`` in place of ``D``: ``[R, n,
+            K]`` for ``n`` sequences or indices; with ``all`` ``[R, B, T, K]`` for token
+            ids, and ``[R, S, K]`` for a packed batch.
 
         Raises:
             ConfigError: A layer is unknown or its state cannot be decoded
-                (:meth:`decode`), ``at`` is another word, or a sequence is longer than
-                the model's limit.
+                (:meth:`decode`), ``at`` is a different string, or a sequence is longer
+                than the model's limit.
             DataError: ``inputs`` are not token ids as described, or contain an id that
                 the model does not have (checked on the CPU).
+            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``, or the first
+                axis of token ids ``[R, B, T]`` does not have the model's number of
+                replicas.
         """
         states = self.hidden(
             inputs, layers=self.decodable if layers is None else layers, at=at
@@ -162,9 +172,11 @@ class ReadableStates(nn.Module):
         """Map a layer's state to logits, as if it were the deepest (nostalgebraist 2020).
 
         Args:
-            name: Name of the layer, one of :attr:`decodable`. The state of any but the
-                deepest goes through the final norm first.
-            state: Its state, with any axes between ``R`` and ``D``.
+            name: Name of the layer, one of :attr:`decodable`, which is not checked
+                here. The final norm is applied to the state first, unless the layer is
+                the deepest.
+            state: State of the layer, ``[R, ..., D]``, with one or more axes between
+                ``R`` and ``D``.
 
         Returns:
             Logits ``[R, ..., K]``.
@@ -175,7 +187,7 @@ class ReadableStates(nn.Module):
         return self.unembed(read).unflatten(1, state.shape[1:-1])
 
     def hook(self, name: str, state: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return a state, or its replacement within :meth:`hooks`; subclasses call it in `states`.
+        """Return a state, or its replacement within :meth:`hooks`; for use in :meth:`states`.
 
         Args:
             name: Layer or part to which the state belongs.
@@ -200,7 +212,8 @@ class ReadableStates(nn.Module):
         Raises:
             ConfigError: A name is unknown, or a state to be replaced was not computed
                 within the block.
-            DataError: A function does not return a tensor, or one of another shape.
+            DataError: A function does not return a tensor, or returns one of a
+                different shape.
 
         Returns:
             A context manager; its ``with`` statement binds no value, and the model

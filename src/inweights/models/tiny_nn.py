@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class FrozenEmbedding(Embedding):
     """Table of token vectors that is never trained: a buffer, not a parameter.
 
-    Its initial values are those of an :class:`Embedding` of the same name and seed;
-    until :meth:`initialise` draws them it is uninitialised.
+    Its initial values are those of an :class:`Embedding` of the same name and seed.
+    They are undefined until :meth:`initialise` draws them.
 
     Args:
         replicas: Number of replicas ``R``.
@@ -36,6 +36,13 @@ class FrozenEmbedding(Embedding):
     """
 
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
+        """Make the table, ``[R, V, D]``, uninitialised.
+
+        Args:
+            replicas: Number of replicas ``R``.
+            tokens: Number of tokens ``V``.
+            width: Width ``D``.
+        """
         Layer.__init__(self)
         self.register_buffer("weight", torch.empty(replicas, tokens, width))
 
@@ -51,9 +58,11 @@ class FrozenEmbedding(Embedding):
 
 
 class TinyNN(Model):
-    """Compute ``(E Wᵀ + b) Eᵀ``, with states ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``).
+    """One linear layer between tied embeddings: its logits are ``(E Wᵀ + b) Eᵀ``.
 
-    :meth:`TinyNNConfig.build` draws the initial values.
+    Its hidden states are ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``). The
+    initial values are undefined until :meth:`TinyNNConfig.build`, which makes such a
+    model, draws them.
 
     Args:
         config: Settings of the architecture.
@@ -73,6 +82,18 @@ class TinyNN(Model):
     """
 
     def __init__(self, config: TinyNNConfig, *, vocabulary: int, replicas: int) -> None:
+        """Make the uninitialised layers.
+
+        :meth:`TinyNNConfig.build` makes and initialises a model.
+
+        Args:
+            config: Settings of the architecture.
+            vocabulary: Number of tokens ``V``.
+            replicas: Number of replicas ``R``.
+
+        Raises:
+            ConfigError: The number of replicas or tokens is below 1.
+        """
         super().__init__(replicas, vocabulary)
         self.config = config
         embedding = FrozenEmbedding if config.frozen else Embedding

@@ -1,8 +1,8 @@
 """Configs of the built-in architectures: their settings, which do not import torch.
 
-A world, a config of a model and a learner form a trial.
+A world, a model's config and a learner form a trial of an experiment.
 ``GPTConfig().build(vocabulary=9, seeds=3)`` makes the model, and imports its
-architecture (``building.py``). The initial scale, ``init``, may differ between
+architecture (``building.py``). Its initial scale, ``init``, may differ between
 replicas. Each class raises a ``ConfigError`` for values that are out of range or
 contradict each other.
 """

@@ -1,7 +1,7 @@
 """The initial scale of a model's weight matrices, :class:`Init`, a setting of every config.
 
-:func:`~inweights.models.layers.initialise` draws the initial values by it. Nothing here
-imports torch.
+:func:`~inweights.models.layers.initialise` uses it to draw the initial values. Nothing
+here imports torch.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Init(Config):
 
     Attributes:
         std: Standard deviation ``σ``; unused if ``gamma`` is given.
-        gamma: Exponent ``γ`` of the input width; ``None`` to use ``std``.
+        gamma: Exponent ``γ`` of the input width; ``None`` (the default) to use ``std``.
 
     Raises:
-        ConfigError: A value is not above 0, or is above 65,536.
+        ConfigError: A value is not a number above 0, or is above 65,536.
 
     Example:
         >>> Init().sigma(64), round(Init(gamma=1.25).sigma(64), 4)
@@ -42,10 +42,10 @@ class Init(Config):
         check_size("init.gamma", 1.0 if self.gamma is None else self.gamma, above=0)
 
     def sigma(self, fan_in: int) -> float:
-        """Return the standard deviation of a matrix: ``std``, or ``fan_in ** -gamma`` if given.
+        """Return a matrix's standard deviation: ``fan_in ** -gamma``, or ``std`` without gamma.
 
         Args:
-            fan_in: Input width of the matrix.
+            fan_in: Input width of the matrix, at least 1.
         """
         if self.gamma is None:
             return self.std
@@ -53,14 +53,14 @@ class Init(Config):
 
 
 def check_std(name: str, std: float | None) -> None:
-    """Raise an error unless an initial standard deviation is above 0, or ``None``.
+    """Raise an error unless an initial standard deviation is ``None`` or a finite number above 0.
 
     Args:
         name: Name of the setting, as files write it.
-        std: The standard deviation; ``None`` means that of ``init``.
+        std: The standard deviation; ``None`` means that of the config's ``init``.
 
     Raises:
-        ConfigError: It is not above 0, or not finite.
+        ConfigError: The standard deviation is not above 0, or is not finite.
     """
     if std is not None and not 0 < std <= MAX_SCALE:
         raise ConfigError(f"{name} must be above 0, got {std}; leave it out for init")

@@ -35,30 +35,33 @@ class ModelConfig(Protocol):
             vocabulary: Number of tokens ``V``.
             seeds: Root seed of each of the ``R`` replicas, which determines its initial
                 parameters; a number ``n`` means the seeds 0 to ``n - 1``.
-            inits: Initial scale of each replica; by default the config's own for all.
-            candidates: Ids of the tokens that occur as answers, to which a head may be
-                limited; by default all tokens.
+            inits: Initial scale of each replica; by default that of the config for all
+                replicas.
+            candidates: Ids of the tokens that occur as answers; by default all tokens.
+                An architecture may limit its logits to them, or ignore them.
 
         Returns:
-            The model, with one replica per seed.
+            The model, with one replica per seed, on torch's default device.
 
         Raises:
-            ConfigError: There are no seeds, the number of initial scales differs from
-                that of seeds, the number of tokens is below 1, or the architecture does
-                not support it.
+            ConfigError: There are no seeds, a seed is not an integer from 0 to ``2**63
+                - 1``, the number of initial scales differs from that of seeds, the
+                number of tokens is below 1, a candidate is not a token or occurs twice,
+                or the config is too small for the number of tokens.
         """
         ...
 
 
 class Start(TypedDict):
-    """Arguments of :meth:`ModelConfig.build`: everything besides the config that defines a model.
+    """Arguments of :meth:`ModelConfig.build`, which together with the config define a model.
 
     Attributes:
         vocabulary: Number of tokens ``V``.
         seeds: Seeds of the initialisation, one per replica; a number ``n`` means the
             seeds 0 to ``n - 1``.
         inits: Initial scale of each replica; ``None`` for that of the config.
-        candidates: Ids of the tokens that get logits; ``None`` for all.
+        candidates: Ids of the tokens for which the model computes logits; ``None`` for
+            all tokens.
     """
 
     vocabulary: int

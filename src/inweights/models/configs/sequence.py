@@ -30,38 +30,40 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         layers: Number ``L`` of blocks.
         loops: Number of times that a sequence passes through all blocks, with the same
             weights.
-        inject: Whether the embedding is added again before each further pass.
-        memory: Number of slots of a key-value memory that every block reads, the same
-            for all blocks; 0 for no memory.
+        inject: Whether the embedding is added to the state again before each further
+            pass.
+        memory: Number of slots of a trained key-value memory, shared by all blocks,
+            that is read after every block; 0 for no memory.
         width: Width ``D`` of the residual stream.
         heads: Number ``H`` of attention heads; it divides the width.
         positions: Position embeddings: ``learned`` (a table), ``sinusoidal`` (fixed
             sines and cosines) or ``none``.
         context: Largest number of positions; longer inputs raise an error, even without
             position embeddings.
-        tied: Whether the head is the token embedding; otherwise it is a matrix of its
-            own.
-        attention: ``causal``; ``uniform``, with the same weight for every visible
-            position; or ``none``, where a position sees only itself and attention is
-            left out.
+        tied: Whether the head uses the token embeddings as its weight; otherwise it has
+            a separate matrix.
+        attention: ``causal`` (softmax of queries and keys), ``uniform`` (the same
+            weight for every visible position) or ``none`` (a position sees only itself,
+            and blocks have no attention).
         residual: Whether blocks add their output to their input.
-        norm: Whether there is layer normalisation.
+        norm: Whether layer normalisation precedes attention, MLP, memory and head.
         embedding_std: Initial standard deviation of the token embeddings, such as 1 for
             PyTorch's default; by default that of :attr:`init`.
         position_std: Initial standard deviation of learned position embeddings; by
             default that of :attr:`init`.
         depth_scaled: Whether the last matrices of attention and MLP, which write into
-            the residual stream, start ``√(2L)`` times smaller than :attr:`init`, as in
-            GPT-2.
+            the residual stream, are initialised ``√(2L)`` times smaller than
+            :attr:`init`, as in GPT-2.
         dropout: Probability with which entries of the outputs of attention and MLP are
             set to 0 during training.
         init: Initial scale of every weight matrix; biases start at 0.
 
     Raises:
-        ConfigError: A size is below 1 (``memory``: below 0) or above 65,536, the heads
-            do not divide the width, a standard deviation is not above 0, ``dropout`` is
-            not from 0 to below 1, ``inject`` is set with one loop, or ``position_std``
-            without learned positions.
+        ConfigError: A value has the wrong type; a size is below 1 (``memory``: below 0)
+            or above 65,536; the number of heads does not divide the width; a standard
+            deviation is not above 0; ``dropout`` is not at least 0 and below 1;
+            ``inject`` is set with one loop; or ``position_std`` is set without learned
+            positions.
     """
 
     later = {
@@ -120,8 +122,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         effect.
 
         Raises:
-            ConfigError: There are no seeds, or a seed is negative; the number of
-                initial scales differs from that of seeds; or ``vocabulary`` is below 1.
+            ConfigError: There are no seeds, or a seed is not an integer from 0 to
+                ``2**63 - 1``; the number of initial scales differs from that of seeds;
+                or ``vocabulary`` is below 1.
         """
         model: GPT = build_model("gpt", self, **start)
         return model
@@ -138,25 +141,26 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         layers: Number ``L`` of blocks.
         width: Width ``D`` of the residual stream.
         state: Size ``N`` of the state of each channel.
-        kernel: Number of positions that the convolution sees.
+        kernel: Number of positions that the convolution sees, up to the current one.
         expand: Inner width as a multiple of the width.
-        rank: Rank of the map to the step sizes ``Δ``; by default a sixteenth of the
-            width, rounded up.
-        tied: Whether the head is the token embedding; otherwise it is a matrix of its
-            own.
+        rank: Rank of the map to the step sizes ``Δ``; ``None`` (the default) for a
+            sixteenth of the width, rounded up.
+        tied: Whether the head uses the token embeddings as its weight; otherwise it has
+            a separate matrix.
         residual: Whether blocks add their output to their input.
         norm: Norm of the input of a block: ``rms`` (division by the root mean square)
             or ``layer``.
         final_norm: Whether the last block's state is normalised before the head.
-        convolution: Initial values of the short convolution: ``init``, as for matrices,
-            or ``uniform``, with weights and biases within ``±1/√kernel``, as in
-            PyTorch.
-        first_steps: Initial step sizes ``Δ``: ``spread`` from .001 to .1, or ``equal``,
-            which is .69 for all, the value for biases of 0.
+        convolution: Initial values of the short convolution: ``init`` (weights drawn
+            like matrices, biases 0) or ``uniform`` (weights and biases within
+            ``±1/√kernel``, as in PyTorch).
+        first_steps: Initial step sizes ``Δ`` of the channels: ``spread`` (from 0.001 to
+            0.1, evenly on a logarithmic scale) or ``equal`` (0.69 for all, which
+            corresponds to biases of 0).
         init: Initial scale of matrices; ``A`` and ``D`` start as in the Mamba paper.
 
     Raises:
-        ConfigError: A size is below 1 or above 65,536.
+        ConfigError: A value has the wrong type, or a size is below 1 or above 65,536.
     """
 
     later = {
@@ -199,8 +203,9 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         effect.
 
         Raises:
-            ConfigError: There are no seeds, or a seed is negative; the number of
-                initial scales differs from that of seeds; or ``vocabulary`` is below 1.
+            ConfigError: There are no seeds, or a seed is not an integer from 0 to
+                ``2**63 - 1``; the number of initial scales differs from that of seeds;
+                or ``vocabulary`` is below 1.
         """
         model: Mamba = build_model("mamba", self, **start)
         return model

@@ -26,12 +26,13 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
     """Settings of an :class:`EmbMLP` (Identity Bridge, Definition 1).
 
     Attributes:
-        width: Width ``D`` of the embeddings. Theory about the smallest norm needs at
-            least the rank of the solution.
+        width: Width ``D`` of the embeddings. The theory of the smallest norm applies if
+            the width is at least the rank of the solution.
         init: Initial scale of both matrices.
 
     Raises:
-        ConfigError: The width is below 1 or above 65,536.
+        ConfigError: A value has the wrong type, or the width is below 1 or above
+            65,536.
     """
 
     width: int = 64
@@ -49,9 +50,10 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         tokens that get logits, by default all; ``V_out`` in the paper).
 
         Raises:
-            ConfigError: There are no seeds, or a seed is negative; the number of
-                initial scales differs from that of seeds; ``vocabulary`` is below 1; or
-                a candidate is not a token or occurs twice.
+            ConfigError: There are no seeds, or a seed is not an integer from 0 to
+                ``2**63 - 1``; the number of initial scales differs from that of seeds;
+                ``vocabulary`` is below 1; or a candidate is not a token or occurs
+                twice.
         """
         model: EmbMLP = build_model("emb-mlp", self, **start)
         return model
@@ -73,8 +75,9 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         init: Initial scale of every weight matrix; ``b`` starts at 0.
 
     Raises:
-        ConfigError: The width is below 1 or above 65,536, ``embedding_std`` is not
-            above 0, or ``dropout`` is not from 0 to below 1.
+        ConfigError: A value has the wrong type, the width is below 1 or above 65,536,
+            ``embedding_std`` is not above 0, or ``dropout`` is not at least 0 and below
+            1.
     """
 
     later = {"dropout": 0.0}
@@ -99,8 +102,9 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         effect.
 
         Raises:
-            ConfigError: There are no seeds, or a seed is negative; the number of
-                initial scales differs from that of seeds; or ``vocabulary`` is below 1.
+            ConfigError: There are no seeds, or a seed is not an integer from 0 to
+                ``2**63 - 1``; the number of initial scales differs from that of seeds;
+                or ``vocabulary`` is below 1.
         """
         model: TinyNN = build_model("tiny-nn", self, **start)
         return model
@@ -114,10 +118,12 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
             its tiny graphs.
         tied: Whether a node has the same vector as input and as output. Untied models
             oscillate along eigenvectors with negative eigenvalues (§4.4, Fig. 9).
-        init: Initial scale of the vectors; standard normal in the paper.
+        init: Initial scale of the vectors; by default 1 (standard normal), as in the
+            paper.
 
     Raises:
-        ConfigError: The width is below 1 or above 65,536.
+        ConfigError: A value has the wrong type, or the width is below 1 or above
+            65,536.
     """
 
     width: int = 100
@@ -136,8 +142,9 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         effect.
 
         Raises:
-            ConfigError: There are no seeds, or a seed is negative; the number of
-                initial scales differs from that of seeds; or ``vocabulary`` is below 1.
+            ConfigError: There are no seeds, or a seed is not an integer from 0 to
+                ``2**63 - 1``; the number of initial scales differs from that of seeds;
+                or ``vocabulary`` is below 1.
         """
         model: Node2Vec = build_model("node2vec", self, **start)
         return model
@@ -147,7 +154,8 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
     """Settings of a :class:`DeepLinear` (Feature Resemblance §7).
 
     Attributes:
-        width: Width ``D``; at least the number of tokens, whose inputs are orthonormal.
+        width: Width ``D``; at least the number of tokens, since their input vectors are
+            orthonormal.
         layers: Number ``L`` of square layers, at least 1; the readout is one more
             layer.
         readout: Whether a separate matrix ``A`` computes the logits; it is trained as
@@ -157,7 +165,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
             1/D)``.
 
     Raises:
-        ConfigError: A size is below 1 or above 65,536.
+        ConfigError: A value has the wrong type, or a size is below 1 or above 65,536.
     """
 
     width: int = 1024
@@ -179,9 +187,10 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
 
         Raises:
             ConfigError: The width is smaller than the number of tokens, or, without a
-                readout, than that of labels; there are no seeds, or a seed is negative;
-                the number of initial scales differs from that of seeds; ``vocabulary``
-                is below 1; or a candidate is not a token or occurs twice.
+                readout, than that of labels; there are no seeds, or a seed is not an
+                integer from 0 to ``2**63 - 1``; the number of initial scales differs
+                from that of seeds; ``vocabulary`` is below 1; or a candidate is not a
+                token or occurs twice.
         """
         model: DeepLinear = build_model("deep-linear", self, **start)
         return model
@@ -209,8 +218,8 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
 
     Raises:
-        ConfigError: ``width`` or ``hidden`` is below 1 or above 65,536, or ``kappa`` is
-            not above 0.
+        ConfigError: A value has the wrong type, ``width`` or ``hidden`` is below 1 or
+            above 65,536, or ``kappa`` is not above 0 or not finite.
     """
 
     width: int = 512
@@ -235,9 +244,10 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
 
         Raises:
             ConfigError: Embeddings are orthonormal and the width is smaller than the
-                number of tokens; there are no seeds, or a seed is negative; the number
-                of initial scales differs from that of seeds; ``vocabulary`` is below 1;
-                or a candidate is not a token or occurs twice.
+                number of tokens; there are no seeds, or a seed is not an integer from 0
+                to ``2**63 - 1``; the number of initial scales differs from that of
+                seeds; ``vocabulary`` is below 1; or a candidate is not a token or
+                occurs twice.
         """
         # Embeddings have length 1, whatever the initial scale of what is trained.
         model: OneLayer = build_model(

@@ -23,7 +23,7 @@ _SHORT = 4
 def attend_causally(
     qkv: Float[Tensor, "R B T _"], heads: int
 ) -> Float[Tensor, "R B T D"]:
-    """Compute causal self-attention by the softmax of scaled products of queries and keys.
+    """Compute causal scaled dot-product self-attention.
 
     Args:
         qkv: Queries, keys and values side by side, ``[R, B, T, 3 D]``.
@@ -61,8 +61,8 @@ def attend_uniformly(
 
     Args:
         v: Values at every position, ``[R, B, T, D]``.
-        heads: Has no effect, as a mean is the same for every head; it gives both
-            functions the same signature.
+        heads: Has no effect, since the mean is the same for every head. It exists so
+            that both functions have the same signature.
     """
     del heads
     counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)
@@ -70,7 +70,7 @@ def attend_uniformly(
 
 
 def sinusoids(positions: int, width: int) -> Float[Tensor, "T D"]:
-    """Return sinusoidal position embeddings ``[T, D]`` (Vaswani et al. 2017, §3.5).
+    """Return sinusoidal position embeddings, float32 ``[T, D]`` (Vaswani et al. 2017, §3.5).
 
     Args:
         positions: Number of positions ``T``.

@@ -27,7 +27,7 @@ PartHook = Callable[[str, Tensor], Tensor]
 
 
 class Memory(nn.Module):
-    """Read a memory of keys and values, the same for every sequence, by attention.
+    """Memory of keys and values, shared by all sequences, that is read by attention.
 
     Args:
         config: Settings of the GPT: ``memory`` is the number of slots, ``width`` the
@@ -36,6 +36,12 @@ class Memory(nn.Module):
     """
 
     def __init__(self, config: GPTConfig, replicas: int) -> None:
+        """Make keys and values, uninitialised.
+
+        Args:
+            config: Settings of the GPT; ``memory`` is the number of slots.
+            replicas: Number of replicas ``R``.
+        """
         super().__init__()
         width = config.width
         self.norm = LayerNorm(replicas, width) if config.norm else nn.Identity()
@@ -43,7 +49,7 @@ class Memory(nn.Module):
         self.values = Linear(replicas, config.memory, width, bias=False)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return the values, weighted by the softmax of each state's scores, ``[R, S, D]``.
+        """Return what each state reads, a mean of values weighted by attention, ``[R, S, D]``.
 
         Args:
             x: States ``[R, S, D]``.
@@ -60,6 +66,12 @@ class Block(nn.Module):
     """
 
     def __init__(self, config: GPTConfig, replicas: int) -> None:
+        """Make the layers of the block, uninitialised.
+
+        Args:
+            config: Settings of the GPT.
+            replicas: Number of replicas ``R``.
+        """
         super().__init__()
         width = config.width
         self.config = config
@@ -86,14 +98,16 @@ class Block(nn.Module):
         at: Int[Tensor, " n"] | None = None,
         hook: PartHook = lambda _, state: state,
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state after the block, at all packed tokens or at some.
+        """Compute the state after the block, at all packed tokens or at the given indices.
 
         Args:
             x: The state before the block, ``[R, S, D]``.
-            shapes: ``(B, T)`` of each group of the packed axis, as in :class:`Packed`.
+            shapes: ``(B, T)``, the number and length of the sequences of each group
+                along ``S``, as in :class:`Packed`.
             at: Indices in ``S`` at which the state is computed; by default all of them.
-            hook: ``hook(name, output)`` returns what replaces the output of a part:
-                ``heads``, ``attention`` or ``mlp``. By default nothing is replaced.
+            hook: Function that is called as ``hook(name, output)`` with the output
+                ``[R, n, D]`` of each part (``heads``, ``attention`` and ``mlp``) and
+                returns its replacement. By default nothing is replaced.
 
         Returns:
             ``[R, len(at), D]``, or ``[R, S, D]``.
@@ -111,11 +125,13 @@ class Block(nn.Module):
     def pattern(
         self, x: Float[Tensor, "R S D"], batch: int, length: int
     ) -> Float[Tensor, "R B H T T"]:
-        """Compute the attention patterns of a block that has attention, ``[R, B, H, T, T]``.
+        """Compute the attention patterns of a block, ``[R, B, H, T, T]``.
+
+        The block must have attention, which is not checked.
 
         Args:
-            x: The state before the block: ``batch`` sequences of ``length`` tokens
-                each, packed.
+            x: The state before the block, ``[R, B T, D]``, with one sequence after
+                another.
             batch: Number of sequences ``B``.
             length: Number of positions ``T``.
         """

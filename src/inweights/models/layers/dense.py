@@ -28,13 +28,13 @@ def _check_sizes(**sizes: int) -> None:
 
 
 class Linear(Layer):
-    """Affine map of each replica, ``y_r = x_r W_r + b_r``, as one batched matrix product.
+    """Affine map with separate weights for each replica, ``y_r = x_r W_r + b_r``.
 
     Args:
         replicas: Number of replicas ``R``.
         inputs: Input width ``D``.
         outputs: Output width ``F``.
-        bias: Whether there is a bias ``b``, which starts at 0.
+        bias: Whether there is a bias ``b``, which :meth:`initialise` sets to 0.
         shrink: Factor by which the initial ``W`` is divided after it is drawn with the
             initial scale.
 
@@ -56,6 +56,18 @@ class Linear(Layer):
         bias: bool = True,
         shrink: float = 1.0,
     ) -> None:
+        """Make weight and bias, uninitialised.
+
+        Args:
+            replicas: Number of replicas ``R``.
+            inputs: Input width ``D``.
+            outputs: Output width ``F``.
+            bias: Whether there is a bias.
+            shrink: Factor by which the initial weight is divided after it is drawn.
+
+        Raises:
+            ConfigError: A size is negative.
+        """
         super().__init__()
         _check_sizes(replicas=replicas, inputs=inputs, outputs=outputs)
         self.shrink = shrink
@@ -95,7 +107,7 @@ class Linear(Layer):
 class LayerNorm(Layer):
     """Layer normalisation over the width (Ba et al. 2016), with ε = 1e-5.
 
-    The gain starts at 1 and the bias at 0.
+    :meth:`initialise` sets the gain to 1 and the bias to 0.
 
     Args:
         replicas: Number of replicas ``R``, each with its own gain and bias.
@@ -107,6 +119,15 @@ class LayerNorm(Layer):
 
     @guarded
     def __init__(self, replicas: int, width: int) -> None:
+        """Make gain and bias; :meth:`initialise` sets them to 1 and 0.
+
+        Args:
+            replicas: Number of replicas ``R``.
+            width: Width ``D``.
+
+        Raises:
+            ConfigError: A size is negative.
+        """
         super().__init__()
         _check_sizes(replicas=replicas, width=width)
         self.weight = nn.Parameter(torch.empty(replicas, width))
@@ -130,8 +151,6 @@ class LayerNorm(Layer):
 class Embedding(Layer):
     """Table with one vector for each token and replica.
 
-    The vectors are uninitialised until :meth:`initialise` draws them.
-
     Args:
         replicas: Number of replicas ``R``.
         tokens: Number of tokens ``V``.
@@ -143,6 +162,16 @@ class Embedding(Layer):
 
     @guarded
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
+        """Make the table, ``[R, V, D]``, uninitialised.
+
+        Args:
+            replicas: Number of replicas ``R``.
+            tokens: Number of tokens ``V``.
+            width: Width ``D``.
+
+        Raises:
+            ConfigError: A size is negative.
+        """
         super().__init__()
         _check_sizes(replicas=replicas, tokens=tokens, width=width)
         self.weight = nn.Parameter(torch.empty(replicas, tokens, width))
@@ -160,7 +189,7 @@ class Embedding(Layer):
         """Return the vectors of token ids, ``[R, S, D]``.
 
         Args:
-            ids: Token ids, ``[S]`` for all replicas, or ``[R, S]``.
+            ids: Token ids: ``[S]``, the same for all replicas, or ``[R, S]``.
 
         Raises:
             DataError: An id is not from 0 to ``V - 1`` (checked only on the CPU).
@@ -174,17 +203,17 @@ class Embedding(Layer):
 
 
 def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
-    """Raise an error for ids out of range, which would read the table of the next replica.
+    """Raise an error if ids are out of range.
 
-    On an accelerator nothing is checked, since the check would have to wait for the
-    device.
+    Such ids would be read from the table of the next replica. On an accelerator nothing
+    is checked, since the check would have to wait for the device.
 
     Args:
         ids: Token ids, ``[S]`` or ``[R, S]``.
         end: Ids must be from 0 to ``end - 1``.
 
     Raises:
-        DataError: An id is out of range.
+        DataError: An id is out of range, and the ids are on the CPU.
     """
     checked = (
         ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
@@ -199,14 +228,12 @@ def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
 def rows_of(
     table: Float[Tensor, "R N D"], ids: Int[Tensor, "*R S"]
 ) -> Float[Tensor, "R S D"]:
-    """Return rows of each replica's table.
-
-    Indices are not checked; see :func:`check_ids`.
+    """Return rows of each replica's table, selected by index.
 
     Args:
         table: ``N`` rows of width ``D`` for each replica, ``[R, N, D]``.
-        ids: Indices of rows from 0 to ``N - 1``: ``[S]`` for all replicas, or ``[R,
-            S]``.
+        ids: Indices of rows, from 0 to ``N - 1``: ``[S]``, the same for all replicas,
+            or ``[R, S]``. They are not checked; see :func:`check_ids`.
 
     Returns:
         The rows, ``[R, S, D]``.

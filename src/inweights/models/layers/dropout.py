@@ -2,10 +2,11 @@
 
 A mask is a function of the replica's root seed, the layer's name, the phase and the
 step. Therefore a resumed run drops the same entries as an uninterrupted one, and a
-replica drops the same entries alone and among others. :class:`Dropout` is a layer of
-the architectures. It drops entries only within :meth:`DropoutMasks.at`, which the
-training loop calls; probes see the whole model, whatever its mode. Shapes: ``R``
-replicas, ``S`` packed tokens, ``D`` width.
+replica drops the same entries whether it is trained alone or with others.
+:class:`Dropout` is a layer of the architectures. It drops entries only within
+:meth:`DropoutMasks.at`, which the training loop calls. Probes see the whole model,
+whether it is in training mode or not. Shapes: ``R`` replicas, ``S`` packed tokens,
+``D`` width.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ DROPOUT: Final = "dropout"
 
 
 class Dropout(nn.Module):
-    """Set each entry to 0 with probability ``rate``, and divide the others by ``1 - rate``.
+    """Dropout: set entries to 0 with probability ``rate``, and divide the others by ``1 - rate``.
 
     Outside of :meth:`DropoutMasks.at` it returns its input.
 
@@ -38,6 +39,14 @@ class Dropout(nn.Module):
     """
 
     def __init__(self, rate: float) -> None:
+        """Store the rate.
+
+        Args:
+            rate: Probability of dropping an entry, from 0 to below 1.
+
+        Raises:
+            ConfigError: The rate is out of range.
+        """
         super().__init__()
         check_size("dropout", rate, least=0, below=1)
         self.rate = rate
@@ -54,8 +63,8 @@ class Dropout(nn.Module):
             x: States ``[R, S, D]``.
 
         Raises:
-            ConfigError: The masks were prepared for another number of replicas than
-                ``R``.
+            ConfigError: The number of replicas ``R`` differs from the number of seeds
+                of the :class:`DropoutMasks`.
         """
         if self.generators is None:
             return x
@@ -78,7 +87,7 @@ class DropoutMasks:
         seeds: Root seed of each replica of the model.
 
     Raises:
-        ConfigError: A seed is negative or not below ``2**63``.
+        ConfigError: A seed is not an integer from 0 to ``2**63 - 1``.
 
     Example:
         >>> layer = Dropout(0.5)
@@ -89,6 +98,15 @@ class DropoutMasks:
     """
 
     def __init__(self, model: nn.Module, seeds: Sequence[int]) -> None:
+        """Find the dropout layers of a model, which is not changed until :meth:`at` is called.
+
+        Args:
+            model: Model whose :class:`Dropout` layers with a rate above 0 are used.
+            seeds: Root seed of each replica of the model.
+
+        Raises:
+            ConfigError: A seed is not an integer from 0 to ``2**63 - 1``.
+        """
         self._layers: list[tuple[str, Dropout]] = []
         for name, layer in model.named_modules():
             if isinstance(layer, Dropout) and layer.rate > 0:
@@ -102,10 +120,7 @@ class DropoutMasks:
 
     @contextmanager
     def at(self, phase: int, step: int) -> Iterator[None]:
-        """Let the model drop entries within the ``with`` block, by the masks of one step.
-
-        Within the block, a call of the model raises a ConfigError if its number of
-        replicas is not that of the seeds.
+        """Let the model drop entries within the ``with`` block, with the masks of one step.
 
         Args:
             phase: Index of the phase.
@@ -113,6 +128,10 @@ class DropoutMasks:
 
         Returns:
             A context manager; its ``with`` statement binds no value.
+
+        Raises:
+            ConfigError: In a call of the model within the block, its number of replicas
+                differs from that of the seeds.
         """
         for name, layer in self._layers:
             layer.generators = []

@@ -39,8 +39,9 @@ def layer_norm(
 def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N 2 D"]:
     """Compute causal attention in sequences of two tokens.
 
-    The first token attends only to itself. The second divides its attention by a
-    sigmoid of the difference of its two scores, which equals a softmax over two scores.
+    The first token attends only to itself. The second divides its attention between
+    both, by a sigmoid of the difference of its two scores, which equals a softmax over
+    the two scores.
 
     Args:
         qkv: Queries, keys and values side by side, ``[N, 2, 3 D]``.
@@ -54,10 +55,7 @@ def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N
 
 
 def mean_of_last(x: Float[Tensor, "R n K M"]) -> Float[Tensor, "R n K"]:
-    """Return the mean over the last axis.
-
-    Its gradient is divided before it is repeated ``M`` times, which autograd does the
-    other way round.
+    """Return the mean over the last axis, ``x.mean(-1)``, with a faster gradient.
 
     Args:
         x: Numbers ``[R, n, K, M]``.

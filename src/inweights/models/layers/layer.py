@@ -1,9 +1,9 @@
 """Base class of all layers with a replica axis, :class:`Layer`, and their initialisation.
 
 :func:`initialise` draws the initial parameters of all layers of a model. It uses one
-generator for each replica and parameter, so that a replica starts with the same numbers
-alone and among others. ``dense.py`` contains the layers themselves. Shapes: ``R``
-replicas.
+generator for each replica and parameter, so that a replica has the same initial values
+whether it is built alone or with others. ``dense.py`` contains the layers themselves.
+Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Draw(Protocol):
         """Fill a parameter in place with random numbers from ``N(0, σ²)``.
 
         Args:
-            name: Name of the parameter within its layer, which determines its random
-                numbers.
+            name: Name of the parameter within its layer; the random numbers depend on
+                it.
             parameter: Tensor to fill, with a leading replica axis.
             fan_in: Input width, from which the :class:`Init` of each replica computes
                 its standard deviation ``σ`` (:meth:`Init.sigma`).
@@ -60,7 +60,7 @@ _BLOCK = 32
 
 
 class Layer(nn.Module):
-    """A module whose own parameters have a leading replica axis."""
+    """Base class of modules whose own parameters have a leading replica axis."""
 
     def initialise(self, draw: Draw) -> None:
         """Fill the layer's own parameters in place; a subclass implements it.
@@ -74,7 +74,7 @@ class Layer(nn.Module):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """Return names and shapes of the layer's own tensors, for ``repr``."""
+        """Return a text with the names and shapes of the layer's own tensors, for ``repr``."""
         own = [
             *self.named_parameters(recurse=False),
             *self.named_buffers(recurse=False),
@@ -85,11 +85,10 @@ class Layer(nn.Module):
 def in_whole_blocks(
     operation: Elementwise, x: Float[Tensor, "R ..."]
 ) -> Float[Tensor, "R ..."]:
-    """Apply an elementwise operation so that each replica's bits do not depend on the others.
+    """Apply an elementwise operation so that the bits of a replica do not depend on other replicas.
 
-    Some PyTorch kernels round the last numbers of a tensor differently if they do not
-    fill a whole register. Therefore each replica is padded to whole blocks of 32
-    numbers.
+    Some PyTorch kernels round the last numbers of a tensor differently if these do not
+    fill a whole register. Therefore each replica is padded to a multiple of 32 numbers.
 
     Args:
         operation: Elementwise function of a tensor, such as
@@ -122,7 +121,8 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
 
     Raises:
         ConfigError: The number of initial scales differs from that of seeds, or a seed
-            is negative or not below ``2**63``.
+            is not an integer from 0 to ``2**63 - 1``.
+        ValueError: The number of seeds differs from the number of replicas of a layer.
 
     Example:
         >>> from inweights.models import Init, Linear
