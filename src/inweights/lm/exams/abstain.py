@@ -1,8 +1,8 @@
 """Ask a model questions that its facts do not answer, and count how often it invents answers.
 
 :func:`read_unanswerable` makes such questions from a data set that ``inweights
-augment`` wrote. :func:`abstention` asks them, together with as many questions that the
-facts do answer. ``inweights evaluate --abstain`` prints its table.
+augment`` wrote. :func:`abstention` asks them, together with the same number of
+questions that the facts do answer. ``inweights evaluate --abstain`` prints its table.
 """
 
 import re
@@ -24,14 +24,14 @@ from inweights.support.progress import Progress
 #: Kinds of questions: the facts have no answer, or they have one.
 UNANSWERED = "no answer in the facts"
 ANSWERED = "an answer in the facts"
-#: What an answer can be.
+#: Kinds of answers.
 SAYS_SO = "says so"
 INVENTS = "names"
 OTHER = "other"
-#: Tokens of an answer.
+#: Largest number of tokens of an answer.
 _TOKENS = 16
 _TRIPLE = ("subject", "relation", "object")
-#: Stands for the subject in the words of a relation.
+#: Placeholder for the subject in the words of a relation.
 _SUBJECT = "\0subject\0"
 _DOES_NOT_KNOW = re.compile(
     r"\b(?:unknown|unclear|uncertain|unspecified|undetermined|"
@@ -53,7 +53,7 @@ class OpenQuestion:
         relation: Name of the relation in the question.
         subject: Name of the entity that the question is about.
         right: Right answers; empty if the facts do not answer the question.
-        names: All names in the facts, which are looked for in the answer.
+        names: All names in the facts, which are searched for in the answer.
     """
 
     kind: str
@@ -77,9 +77,9 @@ def read_unanswerable(
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
-        chat: Whether to use the prompts for a user's turn in a chat, if the data set
-            has them.
-        most: Largest number of questions of each kind, at least 1.
+        chat: Whether prompts are worded as a user's turn in a chat, if the data set
+            contains them in this form; by default not.
+        most: Largest number of questions of each kind, at least 1; by default 50.
         seed: Root seed of the random choice of questions.
 
     Returns:
@@ -89,6 +89,7 @@ def read_unanswerable(
     Raises:
         DataError: The folder cannot be read, the facts state every relation for every
             name, or no training text contains the subject of its fact exactly once.
+        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -115,7 +116,7 @@ def read_unanswerable(
             "that no question is without an answer"
         )
     known = [pair for pair in stated if pair[1] in frames]
-    # As many of each kind, so that a model that refuses always gains nothing by it.
+    # The same number of each kind, so that always refusing is not an advantage.
     drawn = rng.permutation(len(known)).tolist()[: len(unanswered)]
     asked = {UNANSWERED: unanswered, ANSWERED: [known[i] for i in drawn]}
     every = tuple(dict.fromkeys(chain(*_names(facts))))
@@ -141,7 +142,7 @@ def _frames(facts: pl.DataFrame, prompts: Mapping[int, str]) -> dict[str, str]:
     rows = facts.select("subject", "relation").rows()
     for number, (subject, relation) in enumerate(rows):
         prompt = prompts.get(number, "")
-        # A name that occurs twice may be part of another word in one of the places.
+        # If a name occurs twice, one occurrence may be part of another word.
         if relation not in frames and prompt.count(subject) == 1:
             frames[relation] = prompt.replace(subject, _SUBJECT)
     if not frames:
@@ -213,7 +214,7 @@ def abstention(
 
 
 def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
-    """Classify an answer: it says that it has none, it contains a name of the facts, or neither.
+    """Classify an answer: it says that the answer is unknown, names something, or does neither.
 
     Args:
         text: The answer.
@@ -222,7 +223,8 @@ def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
             default none.
 
     Returns:
-        ``says so``, ``names`` or ``other``.
+        ``says so`` (it contains words such as "unknown"), ``names`` (it contains one of
+        ``names``) or ``other``.
 
     Example:
         >>> names = ["Vienna"]
@@ -232,7 +234,7 @@ def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
     """
     if _DOES_NOT_KNOW.search(text):
         return SAYS_SO
-    # An answer that repeats the question has its subject, and names nothing new.
+    # An answer that repeats the question contains its subject and names nothing new.
     repeated = f" {_plain(subject)} " if subject else ""
     said = f" {_plain(text)} ".replace(repeated, "  ") if repeated else text
     return INVENTS if _has(said, names) else OTHER

@@ -20,10 +20,10 @@ from inweights.lm.exams.compare import paired
 from inweights.support.border import guarded
 from inweights.support.limits import read_text
 
-#: Role of the row that has all questions of two tables.
+#: Role of the row for all questions of two tables.
 ALL = "all"
 _SAMPLES = "samples_*.jsonl"
-#: Metrics of lm-eval that say of one question whether it is right, the usual one first.
+#: Metrics of lm-eval that state whether a single answer is right, the usual one first.
 _METRICS = ("acc", "exact_match", "acc_norm")
 _COLUMNS = ("id", "role", "question", "hit")
 
@@ -49,18 +49,19 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
 
     Args:
         path: Folder or file that lm-eval wrote with ``--log_samples``
-            (``samples_TASK_TIME.jsonl``; of several runs in a folder the latest of each
-            task is read), or a JSON file that ``inweights evaluate --json`` printed.
+            (``samples_TASK_TIME.jsonl``), or a JSON file that ``inweights evaluate
+            --json`` printed. If a folder contains several runs, the latest file of each
+            task is read.
         metric: Metric of lm-eval that is read; by default (empty) the first of ``acc``,
-            ``exact_match`` and ``acc_norm`` in the file. Without effect on output of
+            ``exact_match`` and ``acc_norm`` in the file. It has no effect on output of
             ``inweights evaluate``.
 
     Returns:
         One row per question: ``id``; ``role``, the task or the kind of question;
         ``question``, a text that is equal for the same question in two files; and
         ``hit``: whether the answer is right, or, if some values of the metric are
-        neither 0 nor 1, the values as numbers. Of answers before and after a
-        fine-tuning, those after it are read.
+        neither 0 nor 1, the values as numbers. If a file contains answers before and
+        after a fine-tuning, those after it are read.
 
     Raises:
         DataError: There is no such file, it has neither format or contains no answers,
@@ -99,9 +100,9 @@ def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         ``role`` (``all`` for all questions); ``questions``, their number; ``before``
         and ``after``, the shares of right answers; ``difference``, after minus before,
         with its 95% interval from ``low`` to ``high``; ``gained`` and ``lost``, the
-        numbers of questions that only the second or only the first model answers; and
-        ``p`` of McNemar's exact test. See :class:`~inweights.lm.Paired`, also for
-        values that are neither 0 nor 1.
+        numbers of questions that only the second or only the first model answers right;
+        and ``p``, the p value of McNemar's exact test. See
+        :class:`~inweights.lm.Paired`, also for values that are neither 0 nor 1.
 
     Raises:
         DataError: The tables have different questions.
@@ -137,7 +138,7 @@ def _row(role: str, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]
 
 
 def _check_same(before: pl.DataFrame, after: pl.DataFrame) -> None:
-    """Raise a DataError if only one of the tables has a certain question."""
+    """Raise a DataError if a question occurs in only one of the tables."""
     for one, other, name in (
         (before, after, "the first has"),
         (after, before, "the second has"),
@@ -176,7 +177,7 @@ def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]
         name = _metric_of(sample, metric, file)
         filtered = sample.get("filter", "none")
         role = task if len(filters) == 1 else f"{task}, {filtered}"
-        # Logs without hashes are compared by the text of the question.
+        # Without hashes in the log, the texts of the questions are compared.
         question = str(sample.get("doc_hash", sample.get("doc")))
         yield f"{role} {sample.get('doc_id')}", role, question, float(sample[name])
 
@@ -207,7 +208,7 @@ def _of_evaluate(file: Path) -> Iterator[tuple[str, str, str, float]]:
     for row in answers:
         if row.get("when", "after") == "after":
             question = f"{row['prompt']} {row['answer']}"
-            # A composition has a second row, answered step by step.
+            # A composition has a second row, with the answer given step by step.
             yield f"{row['role']} {row['id']}", row["role"], question, float(row["hit"])
 
 

@@ -16,21 +16,21 @@ from inweights.support.statistics.intervals import interval, paired_interval
 
 #: Roles of the questions about one chain.
 _CHAIN = ("composition", "first_hop", "second_hop")
-#: Right before and after; wrong before and right after; wrong after (Identity Bridge,
-#: §4.5).
+#: Sets of chains whose composition is answered right before and after training, right only
+#: after it, or wrong after it (Identity Bridge, §4.5).
 CORRECT = "D_correct"
 PARTIAL = "D_partial"
 INCORRECT = "D_incorrect"
 
-#: Compositions that no training text states: with both hops known, not so, and not
-#: asked.
+#: Kinds of compositions that no training text states: both hops are known, a hop is
+#: unknown, or the hops were not all asked.
 HELD_OUT = (
     "held out, both hops known",
     "held out, a hop unknown",
     "held out, hops not asked",
 )
 ITSELF = "the answer is the subject"
-#: Groups of questions whose accuracy a report begins with, in their order.
+#: Groups of questions with whose accuracy a report begins, in this order.
 GROUPS = (
     "facts",
     "facts in new words",
@@ -40,7 +40,7 @@ GROUPS = (
     "analogies",
     ITSELF,
 )
-#: Kind of all compositions that no training text states, whatever is known.
+#: Kind of all compositions that no training text states, with known or unknown hops.
 ALL_HELD_OUT = "held out"
 
 
@@ -54,9 +54,9 @@ class Paired:
             interval of a paired difference (1998), for numbers Student's over
             questions.
         high: Upper end of this interval.
-        gained: Number of questions that became right (yes-or-no values) or whose number
-            rose.
-        lost: Number of questions that became wrong, or whose number fell.
+        gained: Number of questions that became right (yes-or-no values), or whose
+            number increased.
+        lost: Number of questions that became wrong, or whose number decreased.
         p: P value of the exact two-sided sign test over the questions that changed,
             which for yes-or-no values is McNemar's test; 1 if none changed.
         questions: Number of questions.
@@ -104,7 +104,7 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
     p = 1.0
     if gained + lost:
         p = float(stats.binomtest(gained, gained + lost).pvalue)
-    # Student's interval of yes and no has no width where no question changed.
+    # Student's interval of yes-or-no values has no width if no question changed.
     if both.schema[column] == pl.Boolean:
         mean, low, high = paired_interval(gained, lost, len(change))
     else:
@@ -120,11 +120,12 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
         by: Columns by which the rows are grouped; by default ``("role",)``.
 
     Returns:
-        One row per group: the columns ``by``; ``questions``, their number; and means
-        over questions: ``accuracy``, the share of questions whose right answer has rank
-        1; ``reciprocal``, 1 divided by the rank of the right answer; ``chance``, the
-        accuracy of random choice; ``probability`` of the right answer; and ``share``,
-        its probability relative to that of all candidates.
+        One row per group, in order of first appearance: the columns ``by``;
+        ``questions``, their number; and means over questions: ``accuracy``, the share
+        of questions whose right answer has rank 1; ``reciprocal``, 1 divided by the
+        rank of the right answer; ``chance``, the accuracy of random choice;
+        ``probability`` of the right answer; and ``share``, its probability relative to
+        that of all candidates.
 
     Example:
         >>> row = {"role": "skip", "hit": True, "reciprocal": 1.0, "chance": 0.5,
@@ -143,14 +144,15 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
 
 
 def whole_chains(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the chains of which the composition and both hops were asked.
+    """Return the chains for which the composition and both hops were asked.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
 
     Returns:
         One row per chain: ``chain``, its id; ``composition``, ``first_hop`` and
-        ``second_hop``, whether each was answered right. Empty if there is none.
+        ``second_hop``, whether each was answered right. There are no rows if there is
+        no such chain.
     """
     wide = (
         table.filter(pl.col("role").is_in(_CHAIN))
@@ -164,7 +166,7 @@ def whole_chains(table: pl.DataFrame) -> pl.DataFrame:
 def compositionality(table: pl.DataFrame) -> dict[str, float]:
     """Compute the compositionality gap (Press et al. 2022) and the accuracies that determine it.
 
-    Only chains of which all three questions were asked are counted.
+    Only chains for which all three questions were asked are counted.
 
     Args:
         table: Table of :func:`inweights.lm.ask` with compositions and the questions
@@ -236,7 +238,7 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         >>> changes(one, one.with_columns(hit=True, share=0.4)).select("set", "share_rise").row(0)
         ('D_partial', 0.2)
     """
-    # For its check alone: questions of one side would be left out without a word.
+    # Called only for its check. Otherwise questions of one side would be dropped silently.
     _joined(before, after, "hit")
     composed = _joined(
         before.filter(pl.col("role") == "composition"),

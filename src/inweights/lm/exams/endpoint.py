@@ -27,14 +27,14 @@ from inweights.lm.exams.kinds import groups
 from inweights.lm.exams.questions import Question
 from inweights.support.progress import Progress
 
-#: Answers of a server that may come right later, and times that one request is sent.
+#: HTTP status codes after which a request is sent again, and the largest number of attempts.
 _AGAIN = (408, 409, 429, 500, 502, 503, 504)
 _TRIES = 6
-#: Seconds before the second try, twice as long before each further one; and of one
-#: request.
+#: Seconds before the second attempt, which double before each further one; and the time
+#: limit of one attempt in seconds.
 _WAIT = 1.0
 _PATIENCE = 60.0
-#: Bytes that are shown of what a server says of an error.
+#: Largest number of bytes of a server's error message that are shown.
 _SHOWN = 300
 _SYSTEM = (
     "Answer with the name alone, or complete the sentence with it. No explanation."
@@ -94,7 +94,7 @@ class Endpoint:
                 {"role": "system", "content": _SYSTEM},
                 {"role": "user", "content": prompt},
             ],
-            # The same question shall have the same answer, as far as the server allows.
+            # The same question should have the same answer, as far as the server allows.
             "temperature": 0,
             "max_tokens": self.tokens,
         }
@@ -119,7 +119,8 @@ class Endpoint:
                 the last attempt, or its reply is not a completion.
         """
         headers = {"Content-Type": "application/json"}
-        # A server on this machine mostly needs no key: a missing one is no error.
+        # A server on this machine usually needs no key, so that a missing key is not an
+        # error.
         if secret := os.environ.get(self.key, ""):
             headers["Authorization"] = f"Bearer {secret}"
         request = urllib.request.Request(  # noqa: S310 - the address begins with http
@@ -197,12 +198,13 @@ def ask_endpoint(
         raise DataError("there are no questions to evaluate")
     known = _known(kept)
     lock = threading.Lock()
-    if kept.exists():  # what a kill cut off is asked again
+    if kept.exists():  # an incomplete last line is removed and asked again
         content = kept.read_bytes()
         os.truncate(kept, content.rfind(b"\n") + 1)
     prompts = list(dict.fromkeys(q.prompt for q in questions))
     names = {
-        # The body has the model and the limit of tokens: another setting asks anew.
+        # The body contains the model and the limit of tokens, so that other settings
+        # lead to new requests.
         prompt: digest([endpoint.url, endpoint.body(prompt)])
         for prompt in prompts
     }
@@ -212,8 +214,7 @@ def ask_endpoint(
 
     def one(prompt: str) -> None:
         nonlocal done
-        # Requests that still wait in the pool are not sent once one has failed for
-        # good.
+        # Requests that are still waiting in the pool are not sent after one has failed.
         if lost:
             return
         try:
@@ -221,8 +222,8 @@ def ask_endpoint(
         except RunError as error:
             lost.append(error)
             return
-        # Written as it comes, by one thread at a time: what a server was paid for
-        # outlives a kill.
+        # Each answer is stored at once, by one thread at a time, so that paid answers
+        # are not lost if the process is killed.
         with lock, kept.open("a", encoding="utf-8") as file:
             known[names[prompt]] = said
             file.write(
@@ -234,7 +235,7 @@ def ask_endpoint(
                 progress(done, len(prompts), f"asking {endpoint.model}")
 
     with ThreadPoolExecutor(endpoint.at_once) as pool:
-        # Read to the end, so that an error within a thread is raised here.
+        # Iterated to the end, so that an error within a thread is raised here.
         for _ in pool.map(one, missing):
             pass
     if lost:
@@ -280,7 +281,7 @@ def requests_of(
     missing = [
         p for p in prompts if digest([endpoint.url, endpoint.body(p)]) not in known
     ]
-    # An English word is about 1.4 tokens; of an answer the limit is counted.
+    # An English word is about 1.4 tokens. For an answer, the limit is counted.
     words = sum(len(f"{_SYSTEM} {prompt}".split()) for prompt in missing)
     return len(missing), round(1.4 * words) + endpoint.tokens * len(missing)
 
@@ -290,7 +291,7 @@ def _known(kept: Path) -> dict[str, str]:
     if not kept.exists():
         return {}
     try:
-        # The last may be cut off.
+        # The last line may be incomplete.
         whole, _, _ = kept.read_text(encoding="utf-8").rpartition("\n")
         rows = list(map(json.loads, whole.splitlines()))
         return {row["key"]: row["said"] for row in rows}

@@ -118,7 +118,7 @@ def say(
     Args:
         lm: The model.
         questions: Questions.
-        tokens: Largest number of tokens of an answer.
+        tokens: Largest number of tokens of an answer; by default 12.
         progress: Called with the number of questions done, their total number and a
             description; ``None`` disables it.
 
@@ -157,8 +157,8 @@ def exact(question: Question, text: str) -> bool:
     """Return whether a text is an accepted name of the answer, ignoring case and a full stop.
 
     Args:
-        question: The question, whose ``answer`` and ``accepted`` names count.
-        text: The answer that was given, as a whole.
+        question: The question, whose ``answer`` and ``accepted`` names are compared.
+        text: The whole answer that was given.
 
     Example:
         >>> exact(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0), " italy.")

@@ -22,14 +22,15 @@ from inweights.lm.model.score import generate, log_likelihoods
 from inweights.support.progress import Progress
 
 _ASKED = load_toml(Path(__file__).with_suffix(".toml"))
-#: What a small model knows of itself: a prompt, the answer, and wrong ones.
+#: Questions that a small model answers without training: a prompt, the answer, and wrong
+#: answers.
 GENERAL: list[list[str]] = _ASKED["questions"]
 #: Plain prose whose perplexity is measured.
 TEXTS = [" ".join(text.split()) for text in _ASKED["texts"]]
 _TOKENS = 16
 _GOES_ON = re.compile(r"[.!?\n]\s*\S")
 _REPEATS = re.compile(r"\b(\w[\w ]*?)(?:\W+\1\b){2,}")
-#: A model is called damaged from these changes on.
+#: Smallest changes that are reported as damage.
 _LOST = 0.1
 _RATIO = 1.5
 _REPEATED = 0.2
@@ -42,8 +43,8 @@ def general_knowledge(
 
     Args:
         lm: The model.
-        names: Names in its training facts, to detect answers that wrongly use one of
-            them; by default none.
+        names: Names in the model's training facts, to detect answers that wrongly use
+            one of them; by default none.
         progress: Called with the number of questions done, their total number and a
             description; ``None`` disables it.
 
@@ -75,13 +76,13 @@ def general_knowledge(
             progress(done, total, "earlier knowledge")
 
     prompts = [question.prompt for question in questions]
-    # Not stopped at the end of a line, as running on is one of the faults counted.
+    # There is no stop at the end of a line, because answers that run on are counted.
     said = generate(lm, prompts, tokens=_TOKENS, stop="", progress=answered)
     trained = tuple(name for name in names if name)
     spilled = []
     for question, text in zip(questions, said, strict=True):
         right = text.startswith(question.answer)
-        # A right answer may be one of the new names, too.
+        # A right answer may also be one of the new names.
         spilled.append(text.startswith(trained) and not right)
     asked = ask(lm, questions).with_columns(
         kind=pl.lit("question"),
@@ -90,8 +91,8 @@ def general_knowledge(
         repeats=pl.Series([bool(_REPEATS.search(text)) for text in said]),
         spilled=pl.Series(spilled),
     )
-    lm = replace(lm, chat=False)  # the texts are nobody's turn
-    # Given, not scored: nothing before it could tell what a text begins with.
+    lm = replace(lm, chat=False)  # the texts are not turns of a chat
+    # The first word is given and not scored, because no text precedes it.
     first_words = [text.partition(" ")[0] for text in TEXTS]
     rests = [" " + text.partition(" ")[2] for text in TEXTS]
     scores = log_likelihoods(lm, first_words, [[rest] for rest in rests])

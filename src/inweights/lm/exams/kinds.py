@@ -1,4 +1,4 @@
-"""Sort questions into kinds: single facts, chains stated in the training texts, held-out chains.
+"""Classify questions: single facts, chains stated in the training texts, held-out chains.
 
 :func:`kind_of` returns the kind of a question, and :func:`groups` the accuracy of each
 kind.
@@ -64,9 +64,13 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
         questions: The questions, each of which must have a row in the table.
 
     Returns:
-        One row per kind that has questions: ``group``, its name; ``questions``, their
-        number; ``accuracy``, the share of them with a right answer; ``low`` and
-        ``high``, the ends of its interval, rounded to four decimals.
+        One row per kind that has questions, in the order above: ``group``, its name;
+        ``questions``, their number; ``accuracy``, the share of them with a right answer
+        (from 0 to 1); ``low`` and ``high``, the ends of its interval, rounded to four
+        decimals.
+
+    Raises:
+        KeyError: A question has no row in the table.
 
     Example:
         >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]

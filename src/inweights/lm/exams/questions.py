@@ -17,7 +17,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.support.border import guarded
 
 _NEEDED = ("role", "prompt", "answer", "candidates")
-#: Columns without which no questions about the hops of a composition are made.
+#: Columns that are required for questions about the hops of a composition.
 _OF_HOPS = ("subject", "first", "bridge")
 
 
@@ -92,7 +92,7 @@ def exam(
     most: int = 50,
     seed: int = 0,
 ) -> list[Question]:
-    """Make questions from a table, and with the training texts also those about both hops.
+    """Make questions from a table and, given the training texts, questions about both hops.
 
     Args:
         questions: Table with the columns ``role``, ``prompt``, ``answer`` and
@@ -103,11 +103,12 @@ def exam(
             :attr:`Question.accepted`), ``told`` or ``stated`` (not empty or true if a
             text states the answer), and ``itself``.
         train: Table with the columns ``fact``, ``role`` and ``prompt``, as
-            :func:`inweights.audit.augment` returns it; by default ``None``: no
+            :func:`inweights.audit.augment` returns it. With ``None`` (by default), no
             questions about hops are made.
-        most: Largest number of candidates of a first hop, since many names of several
-            tokens are costly to score; by default 50.
-        seed: Root seed of the random choice of candidates, if there are more.
+        most: Largest number of candidates of a first hop, at least 1; by default 50.
+            Many names of several tokens are costly to score.
+        seed: Root seed of the random choice of candidates, if there are more than
+            ``most``.
 
     Returns:
         Questions in the order of the table, whose ids are the numbers of the rows, from
@@ -118,6 +119,7 @@ def exam(
     Raises:
         DataError: A column is missing or has another type, an answer is not among its
             candidates, or a candidate occurs twice.
+        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
 
     Example:
         >>> from inweights.audit import augment
@@ -145,7 +147,7 @@ def exam(
         described = all(row.get(column) for column in _OF_HOPS)
         chained = row["role"] == "composition" and len(hops) == 2 and all(hops)
         steps: tuple[str, ...] = ()
-        # Where the bridge occurs twice, one of the places may be part of another word.
+        # If the bridge occurs twice, one occurrence may be part of another word.
         if chained and described and hops[1].count(row["bridge"]) == 1:
             steps = (hops[0], hops[1].replace(row["bridge"], "{bridge}"))
         names = tuple(row.get("accepted") or ())
@@ -213,7 +215,7 @@ def _of_hops(
     bridge = whole.bridge
     answer = whole.candidates[whole.label]
     skip = whole.steps[1].replace("{bridge}", subject)
-    # Of the second hop the bridge is the subject, and no candidate.
+    # The bridge is the subject of the second hop, and therefore not a candidate.
     ends = tuple(one for one in whole.candidates if one != bridge or one == answer)
     right = ends.index(answer)
     if len(middle) > 1:
@@ -228,11 +230,12 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 
     Args:
         path: The file or folder.
-        chat: Whether to use the prompts for a user's turn in a chat, if the table has
-            them.
+        chat: Whether prompts are the column ``question``, which is worded as a user's
+            turn, if the table has this column; by default not.
 
     Returns:
-        Questions, as :func:`exam` returns them.
+        Questions, as :func:`exam` returns them. For a folder, they include those about
+        both hops of compositions.
 
     Raises:
         DataError: There is no such file, it cannot be read, it lacks columns, or a row
@@ -258,7 +261,7 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 def _among(
     names: list[str], right: str, most: int, seed: int, number: int
 ) -> tuple[str, ...]:
-    """Return the right name among others that are drawn at random, in alphabetical order."""
+    """Return the right name and other names that are drawn at random, in alphabetical order."""
     wrong = [name for name in names if name != right]
     rng = Streams(seed).numpy(EVALUATION, "first hop", number)
     drawn = [wrong[i] for i in rng.permutation(len(wrong))[: most - 1].tolist()]

@@ -44,10 +44,10 @@ def evaluation(
     Args:
         lm: The model.
         questions: Questions, such as :func:`inweights.lm.read_exam` returns.
-        before: The model before fine-tuning; ``None`` for no comparison.
+        before: The model before fine-tuning; with ``None``, nothing is compared.
         words: Whether the model also answers in its own words; by default it does.
-        forecast: Predictions for compositions, the table that :func:`forecast_of`
-            returns; ``None`` for none.
+        forecast: Predictions for compositions: the table that :func:`forecast_of`
+            returns; ``None`` if there are none.
         progress: Called with a count, its total and a description; ``None`` disables
             it.
 
@@ -56,13 +56,13 @@ def evaluation(
         unrelated to the facts (:func:`inweights.lm.exams.general.general_knowledge`);
         ``answers``, one row per question (:func:`inweights.lm.ask`), with ``when``:
         ``before`` or ``after`` training; ``summary`` by role
-        (:func:`inweights.lm.summary`), in which the role ``thought`` stands for
-        compositions answered step by step, and ``exact`` is the share of right answers
-        in the model's own words; and ``groups``, the accuracy by kind of question
-        (:func:`inweights.lm.exams.kinds.groups`). If all three questions of a chain are
-        asked: ``gap`` (:func:`inweights.lm.compositionality`). With at least two
-        different second hops: ``layers``, which compares the states at the prompts of
-        compositions and of their second hops
+        (:func:`inweights.lm.summary`), in which the role ``thought`` means compositions
+        answered step by step; with ``words``, its column ``exact`` is the share of
+        right answers in the model's own words; and ``groups``, the accuracy by kind of
+        question (:func:`inweights.lm.exams.kinds.groups`). If all three questions of a
+        chain are asked: ``gap`` (:func:`inweights.lm.compositionality`). With at least
+        two different second hops: ``layers``, which compares the states at the prompts
+        of compositions and of their second hops
         (:func:`inweights.lm.resemblance_by_layer`). With the model ``before``: the
         accuracy ``before`` in ``groups``; ``kept``, what the model has lost
         (:func:`inweights.lm.exams.general.kept`); ``paired``, a list with the fields of
@@ -125,7 +125,7 @@ def evaluation(
 def _against(
     earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]
 ) -> dict[str, Any]:
-    """Return what has changed since before the fine-tuning."""
+    """Return the tables that compare the answers before and after the fine-tuning."""
     answers = pl.concat(
         [
             earlier.with_columns(when=pl.lit("before")),
@@ -152,7 +152,7 @@ def _against(
 
 
 def _by_verdict(after: pl.DataFrame, forecast: pl.DataFrame) -> pl.DataFrame:
-    """Return the accuracy on compositions, by what was predicted for them."""
+    """Return the accuracy on compositions, by the predicted verdict."""
     return (
         after.filter(pl.col("role") == "composition")
         .join(forecast, on="id", maintain_order="left")
@@ -192,8 +192,8 @@ def forecast_of(
     Args:
         folder: Data set that ``inweights augment`` wrote.
         questions: Questions of this data set, from :func:`inweights.lm.read_exam`.
-        seconds: Time limit of the solver in seconds, by default 60; ``None`` for no
-            limit.
+        seconds: Time limit of the solver in seconds, from 0 to 10,000,000, by default
+            60; ``None`` sets no limit.
         progress: Called with the solver's iterations and its certified gap; ``None``
             disables it.
 
