@@ -79,7 +79,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``), ``recall`` (:func:`inweights.probes.graph_recall`:
             ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
-            the columns ``graph, architecture, condition, seed, step``.
+            the columns ``graph, architecture, condition, seed, step``. The labels are
+            ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
+            TinySSM: a Mamba; TinyNN), ``condition`` (``the code's``: trained as in the
+            paper's code).
 
     Returns:
         - ``times``: a row per run: the lowest Spearman's ρ (``best``), its step

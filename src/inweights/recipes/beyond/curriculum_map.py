@@ -121,7 +121,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``resemblance`` (:func:`inweights.probes.resemblance`: ``rehearsed, prompt,
             layer, depth, cosine, other, contrast``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts``).
-            All have the columns ``model, share, seed``.
+            All have the columns ``model, share, seed``. The labels are ``model``
+            (one-layer, GPT), ``share`` (weight of the similarity facts in phase 1: 0,
+            0.03, 0.1, 0.3, 1), ``rehearsed`` (whether phase 2 also trains the
+            attribution: True, False).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair (mean over

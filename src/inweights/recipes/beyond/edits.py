@@ -86,7 +86,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             first_hop`` (:func:`inweights.probes.edits`), ``rank-one, second_hop``
             (:func:`inweights.probes.edits`), ``training, first_hop`` and ``training,
             second_hop`` (each ``holds, reached, unmoved, facts, others, overlap,
-            apart``). All have the columns ``arm, seed``.
+            apart``). All have the columns ``arm, seed``. The label is ``arm``, what is
+            trained besides the hops (``hops alone``, ``identities``, ``two-hop facts``,
+            95% of them, or ``both``).
 
     Returns:
         - ``edits``: a row per run, ``method`` (``rank-one`` or ``training``) and

@@ -133,7 +133,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``rank-one;
             first_hop`` (:func:`inweights.probes.edits`: ``holds, reached, unmoved,
             facts, others, overlap, apart``) and 18 more tables with the columns of the
-            second. All have the columns ``world, seed``.
+            second. All have the columns ``world, seed``. The label is ``world``
+            (``hops``: two hops with identities; ``hops, no identities``; ``hops,
+            memory``: without identities, by a GPT with 128 memory slots; ``classes``:
+            an analogy; ``reversals``; ``cycle, tied`` and ``cycle, untied``: a cycle of
+            16 nodes, by a GPT with this head).
 
     Returns:
         - ``edits``: a row per run, ``method`` and ``role``, with the columns of

@@ -101,7 +101,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``). All have the columns ``course, mlp, sigma, value,
-            seed``.
+            seed``. The labels are ``course`` (AS: attribution before similarity; SA:
+            similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
+            scale: 0.001, 0.003, 0.01), ``value`` (whether the value matrix ``moves``,
+            is trained, or is ``frozen`` in phase 2).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

@@ -168,7 +168,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``step``), ``recall`` (:func:`inweights.probes.graph_recall`), ``named``
             (:func:`inweights.probes.named_geometry`) and ``cosines``
             (:func:`inweights.probes.cosines`), all with ``graph, model, head, training,
-            seed``; and ``predicted`` (``graph, head, seed, spearman, pairs``).
+            seed``; and ``predicted`` (``graph, head, seed, spearman, pairs``). The
+            labels are ``graph`` (keys of :data:`~.disputed_graphs.GRAPHS`), ``model``
+            (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head`` (tied,
+            untied), ``training`` (usual, low rate, decay;
+            :func:`~.disputed_models.trained`).
 
     Returns:
         - ``order``: a row per run that stores every edge and ``pairs`` (all, even or

@@ -150,7 +150,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.stepwise`: ``part, role, place, statements,
             accuracy, recall, exact``), ``navigation``
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
-            explained, chance``). All have the columns ``graph, embeddings, seed``.
+            explained, chance``). All have the columns ``graph, embeddings, seed``. The
+            labels are ``graph`` ((arms, nodes of a path): (200, 5); (1000, 5); (5000,
+            5)), ``embeddings`` (``geometry first``: edges, then edges and paths with
+            frozen embeddings; the controls ``permuted``: the same with the edges of the
+            same graph over other nodes, and ``random``: frozen random embeddings).
 
     Returns:
         - ``table``: a row per run, as

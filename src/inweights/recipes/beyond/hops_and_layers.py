@@ -140,7 +140,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``hops, chains, layers,
             beside, seed, part, role, distribution, statements, accuracy,
-            accuracy_among, chance, loss, right_answers``.
+            accuracy_among, chance, loss, right_answers``. The labels are ``hops``
+            (length of the chains: 2, 3, 4), ``chains`` (number of trained chains),
+            ``layers`` (4; 1, 2, 3), ``beside`` (what is trained besides facts and these
+            chains: ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter
+            first``, two-hop chains in an earlier phase; ``identities``).
 
     Returns:
         - ``by_chains``: a row per run with the largest number of layers and nothing

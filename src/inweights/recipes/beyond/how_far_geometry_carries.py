@@ -167,7 +167,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, recall, exact``), ``navigation``
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
             explained, chance``). All have the columns ``arms, width, decay, nodes,
-            stage, fitted, seed``.
+            stage, fitted, seed``. The labels are ``arms`` (50, 200, 100, 400; 1000),
+            ``width`` (32, 64), ``decay`` (weight decay while edges are trained: 0.1,
+            3), ``nodes`` (of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a
+            cell of the law; ``paths``: also paths after them), ``fitted`` (whether the
+            law is fitted to the cell).
 
     Returns:
         - ``judged``: a row per cell to which the law was not fitted, way of finding the

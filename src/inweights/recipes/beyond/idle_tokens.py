@@ -118,6 +118,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             floor``), ``drive``
             (:func:`~inweights.theory.programs.idle_classes.idle_drive`: ``mean,
             predicted, fastest, moved``). All have the columns ``graph, idle, seed``.
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (TinyNN, TinyGPT), ``idle`` (number of idle tokens, which
+            are outputs but never right: 0, 1, 4, 16, 64).
 
     Returns:
         - ``order``: a row per run and ``vectors`` (``as they are`` or ``without their

@@ -175,7 +175,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.realignment`), ``by_loops``
             (:func:`inweights.probes.by_loops`) and ``aligned``
             (:func:`inweights.probes.alignment`, with ``step``). All have the columns
-            ``model, identity, compositions, seed``.
+            ``model, identity, compositions, seed``. The labels are ``model``
+            (``dense``: four blocks; ``loops``: two blocks, passed twice; ``loops,
+            injected``: the embedding is added again), ``identity`` (whether identities
+            are trained: True, False), ``compositions`` (``none``, or ``some`` two-hop
+            facts are trained).
 
     Returns:
         - ``queries``: a row per run and role of two-hop queries (by which hops are

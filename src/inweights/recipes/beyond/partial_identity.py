@@ -91,7 +91,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``part, role, distribution, prompt, answer, predicted, margin, margin_among,
             right_answers``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``one, two,
-            from_facts``). All have the columns ``model, fraction, seed``.
+            from_facts``). All have the columns ``model, fraction, seed``. The labels
+            are ``model`` (one-layer, GPT), ``fraction`` (of the bridges that have an
+            identity: 0, 0.25, 0.5, 0.75, 1).
 
     Returns:
         - ``worlds``: a row per run, with means over its chains: ``cosine`` (similarity

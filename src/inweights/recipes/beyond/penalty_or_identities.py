@@ -191,7 +191,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.recipes.beyond.penalties.attention_ranks`: ``rank,
             norm``), ``direction`` (:func:`inweights.probes.direction`: ``cosine,
             least_margin, excess, query_margin, expected``). All have the columns
-            ``model, remedy, compositions, seed``.
+            ``model, remedy, compositions, seed``. The labels are ``model`` (Emb-MLP;
+            GPT; ``GPT, uniform``: attention without queries and keys; ``program (2)``:
+            the optimum of Identity Bridge §4.3, without training), ``remedy``
+            (``nothing``; ``weight decay``; ``penalty, attention``: on the nuclear norms
+            of queries and keys; ``penalty, all``: of all matrices; ``identities``),
+            ``compositions`` (``none``, or ``some`` two-hop facts are trained).
 
     Returns:
         - ``composed``: a row per run, role and distribution of the two-hop queries.

@@ -170,7 +170,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``), ``recall`` (:func:`inweights.probes.graph_recall`:
             ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
-            the columns ``world, model, condition, seed``.
+            the columns ``world, model, condition, seed``. The labels are ``world``
+            (path-star, grid), ``model`` (GPT, Mamba), ``condition`` (the one setting
+            that is varied: of a GPT its positions, ``tokens N(0, 1)``, ``untied`` or
+            ``no residual stream``; of Mamba its block; see
+            :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
+            ``mamba_of`` there).
 
     Returns:
         - ``curves``: a row per run on the path-star and step: accuracies on held-out

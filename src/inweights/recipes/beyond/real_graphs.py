@@ -204,7 +204,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             :func:`~inweights.probes.hop_correlation`; ``far`` without pairs of
             neighbours), ``film`` (``architecture``, ``step`` and the columns of
             :func:`~inweights.probes.snapshot`) and ``links`` (``from, to``, the names
-            of the two ends of an edge; ``to`` is null for a node without edges).
+            of the two ends of an edge; ``to`` is null for a node without edges). The
+            labels are ``graph`` (karate-club, florentine-families,
+            davis-southern-women, les-miserables, and names of ``own``),
+            ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN;
+            TinyGPT; TinySSM: a Mamba; Node2Vec).
 
     Returns:
         The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`:

@@ -231,7 +231,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``transferred``
             (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`:
-            ``explained, zero_shot``). All have the columns ``n, width, arm, seed``.
+            ``explained, zero_shot``). All have the columns ``n, width, arm, seed``. The
+            labels are ``n`` (number of subjects: 8, 32, 128), ``width``, ``arm``
+            (``swept``: known subjects at every width; at one width ``known``: known
+            subjects; ``new embeddings``: then new subjects, by training embeddings
+            alone; ``new embeddings, random block``: the same with a random frozen
+            block).
 
     Returns:
         - ``swept``: a row per run: ``recall`` (accuracy) of known facts at every size

@@ -143,7 +143,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high``), ``margin`` (:func:`inweights.probes.geometric_margin`: ``over,
             margin, worst, positive, null_positive, null_worst, null_all``). All have
-            the columns ``change, width, seed, p, step``.
+            the columns ``change, width, seed, p, step``. The labels are ``change``
+            (fp32: plain AdamW; bf16; noise .1; ε 1e-3; β₂ .9: as :class:`Change`
+            explains), ``width`` (of TinyNN: 64, 128).
 
     Returns:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,

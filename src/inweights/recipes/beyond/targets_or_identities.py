@@ -82,7 +82,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``beside, told, model,
             seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``.
+            chance, loss, right_answers``. The labels are ``beside`` (what is trained
+            besides the forward facts: ``nothing``; ``targets``: facts whose answers are
+            the entities; ``identities``; ``both``), ``told`` (number of pairs whose
+            reversal is trained: 0, 10), ``model`` (Emb-MLP; GPT, small).
 
     Returns:
         - ``reversals``: a row per run: the accuracy on the reversals that are not

@@ -132,7 +132,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`) with the columns ``cell, rate,
             random_offset, tied_head, small_initialisation, decay, layers, width, steps,
             facts, seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``.
+            chance, loss, right_answers``. The labels are ``cell`` (0 to 31) and the
+            value of each factor in the cell: ``rate`` (times 0.064 / width: 0.5, 2),
+            ``random_offset`` (of positions: False, True), ``tied_head`` (False, True),
+            ``small_initialisation`` (False, True), ``decay`` (weight decay: 0, 0.1),
+            ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560), ``facts``
+            (number ``N`` of subjects: 10, 20).
 
     Returns:
         - ``composed``: a row per run: accuracy on the compositions. Columns: those of

@@ -154,7 +154,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``head, width, decayed,
             when, seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``.
+            chance, loss, right_answers``. The labels are ``head`` (tied, untied),
+            ``width`` (64; 32, 128), ``decayed`` (``norms and biases spared``,
+            ``everything decays``), ``when`` (phases with weight decay: ``never``,
+            ``during`` the first, ``after`` it, ``throughout``).
 
     Returns:
         - ``runs``: a row per run: accuracy on the compositions, and ``recall`` of the

@@ -144,7 +144,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
             (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
             contrast, nearest``). All have the columns ``axis, value, init, world, seed,
-            step``.
+            step``. The labels are ``axis`` and ``value`` (the setting that differs from
+            the base run, and its value in words: keys of :data:`AXES`), ``init``
+            (initialisation: standard, small), ``world`` (``C = 1`` and ``C = 2``, with
+            identities; ``no identity``, C = 1).
 
     Returns:
         - ``map_c1``: ``final`` with identity at complexity one. Columns: those of

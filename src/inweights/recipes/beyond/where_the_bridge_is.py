@@ -96,7 +96,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             relation, answer, unchanged, other, clean, chance``), ``patching``
             (:func:`inweights.probes.activation_patching`: ``part, role, length, layer,
             depth, position, effect, accuracy``). All have the columns ``head, control,
-            seed, statements``.
+            seed, statements``. The labels are ``head`` (untied, tied), ``control``
+            (``none``: the model itself; ``no-bridge``: trained without identities;
+            ``untrained``).
 
     Returns:
         - ``shares``: a row per run, depth and ``carried`` (``bridge``, ``relation``,

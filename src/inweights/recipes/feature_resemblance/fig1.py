@@ -130,7 +130,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other_size``), ``foretold``
             (:func:`inweights.probes.depth.predicted_similarity_by_depth`: ``depth,
             foretold``), ``losses`` (training losses, as recorded: ``phase, step,
-            loss``). All have the columns ``model, seed``.
+            loss``). All have the columns ``model, seed``. The label is ``model``
+            (``linear network``, ``GPT``).
 
     Returns:
         - ``steps``: a row per run, with ``least``, the least rise of the cosine within

@@ -125,7 +125,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). All have the columns ``model, course, std, seed``.
+            other, contrast``). All have the columns ``model, course, std, seed``. The
+            labels are ``model`` (``one-layer`` and ``GPT`` as in Table 1;
+            ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS,
+            AS-pair, AS-target, joint, SA), ``std`` (initial scale: 0.001, 0.02, 0.0025,
+            0.0075, 0.01).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

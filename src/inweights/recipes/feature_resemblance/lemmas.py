@@ -186,7 +186,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             above, length, product``), ``stage_two``
             (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`:
             ``course, slower, steps, least, bound, step_size, phase, guess``). All have
-            the columns ``seed``.
+            the columns ``seed``. The labels are ``course`` (the two in which entities
+            stay dissimilar: AS, two-hop without identity), ``width`` (``d``: 512, 1024,
+            2048), whose first phase's stage 1 alone is trained.
 
     Returns:
         - ``proven``: a row per course, phase and seed of the descents at the divided

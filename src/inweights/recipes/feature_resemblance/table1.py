@@ -93,7 +93,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
             closed_form``), ``losses`` (training losses, as recorded: ``phase, step,
-            loss``). All have the columns ``model, course, seed``.
+            loss``). All have the columns ``model, course, seed``. The labels are
+            ``model`` (one-layer, GPT), ``course`` (joint, SA, AS, two-hop, two-hop
+            without identity).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

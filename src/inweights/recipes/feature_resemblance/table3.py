@@ -112,7 +112,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). All have the columns ``course, setting, seed``.
+            other, contrast``). All have the columns ``course, setting, seed``. The
+            labels are ``course`` (joint, SA, AS), ``setting`` (``as in the table``; of
+            the grid, a text such as ``σ0 0.001, η 0.3, m 5``).
 
     Returns:
         - ``table``: a row per course and seed of the setting ``as in the table``:

@@ -149,7 +149,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``). All have the columns ``course, std, kappa, hidden,
-            variant, seed``.
+            variant, seed``. The labels are ``course`` (joint, SA, AS, AS-pair), ``std``
+            (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5,
+            10), ``variant`` (for joint: ``1 copies``, ``10 copies``; for the others:
+            ``first phase to a loss of 1``, ``first phase to a loss of 0.015``).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

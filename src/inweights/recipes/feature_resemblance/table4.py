@@ -97,7 +97,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
-            closed_form``). All have the columns ``model, rho, seed``.
+            closed_form``). All have the columns ``model, rho, seed``. The labels are
+            ``model`` (one-layer, GPT), ``rho`` (1, 3, 5).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

@@ -95,7 +95,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             :func:`~inweights.theory.feature_resemblance.stage_one.stage_one`),
             ``lemma_1`` (``mlp``, ``matrix`` and ``error``: the largest relative
             difference of a gradient from autograd) and ``losses`` (``course, phase,
-            step, loss``).
+            step, loss``). The label is ``course`` (joint, SA, AS, two-hop, two-hop
+            without identity).
 
     Returns:
         Four tables with the columns ``course`` and ``seed``:

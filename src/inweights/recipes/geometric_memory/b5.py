@@ -91,7 +91,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
             null_high``), ``known`` (:func:`inweights.probes.known_geometries`:
             ``embedding, width, neighbours, others, heatmap, picture, probe, beyond``).
-            All have the columns ``graph, seed``.
+            All have the columns ``graph, seed``. The labels are ``graph`` (path-star,
+            grid, cycle, irregular), ``architecture`` (Node2Vec; TinyGPT; TinySSM: a
+            Mamba; TinyNN), ``condition`` (``the code's``: trained as in the paper's
+            code).
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

@@ -142,7 +142,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
             ``recall`` (:func:`inweights.probes.graph_recall`: ``recall, worst,
             recall_others, accuracy, ceiling, loss, floor, step``). All have the columns
-            ``graph, architecture, condition, embeddings, seed``.
+            ``graph, architecture, condition, embeddings, seed``. The labels are
+            ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
+            TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN, own rate``: only
+            frozen, at the learning rate of B.2), ``condition`` (``the code's``: trained
+            as in the paper's code; ``ours``: with the simplest world and initialisation
+            that suffice), ``embeddings`` (``free``: trained; ``frozen``).
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

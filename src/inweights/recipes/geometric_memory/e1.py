@@ -98,7 +98,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
             ``edges`` (:func:`inweights.probes.stepwise`: ``role, hub, recall``). All
             have the columns ``embeddings, seed, part, place, accuracy, exact,
-            statements``.
+            statements``. The label is ``embeddings`` (``learnt``: trained; ``frozen,
+            rate 0.005, σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this
+            learning rate and initial standard deviation).
 
     Returns:
         - ``frozen``: a row per run with frozen embeddings at its last step: accuracies

@@ -81,7 +81,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``), ``film`` (:func:`inweights.probes.snapshot`: ``gram,
             recall, recall_others, step``). All have the columns ``graph, architecture,
-            condition, seed``.
+            condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
+            irregular), ``architecture`` (associative: TinyNN with frozen embeddings;
+            TinyNN; TinyGPT; TinySSM: a Mamba; Node2Vec), ``condition`` (``the code's``:
+            trained as in the paper's code; ``ours``: with the simplest world and
+            initialisation that suffice).
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

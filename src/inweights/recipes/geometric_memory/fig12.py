@@ -58,7 +58,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph,
             condition, seed, part, place, hardest, accuracy, exact, statements, chance,
-            step``.
+            step``. The labels are ``graph`` ((arms, nodes of a path): (200, 4); (200,
+            5)), ``condition`` (``interleaved``: edges and paths together; ``geometry
+            first``: edges, then edges and paths with frozen embeddings).
 
     Returns:
         - ``final``: a row per run at its last step: accuracies on held-out leaves of

@@ -197,7 +197,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, arms,
             condition, seed, part, place, hardest, accuracy, exact, statements, chance,
-            step``.
+            step``. The labels are ``graph`` ((arms, nodes of a path): (2, 5); (3, 4);
+            (2, 3)), ``arms`` (2, 3), ``condition`` (next token, first token alone,
+            reverse path, teacherless; see :meth:`InContextTraining.trial`).
 
     Returns:
         - ``final``: a row per run: ``above``, accuracy of the hardest token minus

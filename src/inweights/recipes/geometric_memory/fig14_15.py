@@ -121,7 +121,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``part, role, place, statements, accuracy, recall, exact``), ``hops``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``). All have the columns ``graph, block, condition, taught,
-            seed``.
+            seed``. The labels are ``graph`` ((arms, nodes of a path): (200, 4)),
+            ``block`` (``residual``: blocks add to their input; ``no residual``: they
+            replace it), ``condition`` (``interleaved``: edges and paths together;
+            ``geometry first``: edges, then edges and paths with frozen embeddings;
+            ``edges alone``), ``taught`` (``full path``: loss on the whole path; ``first
+            token``: only on its hardest token).
 
     Returns:
         - ``curves``: a row per run that is trained on paths, and step: accuracies on

@@ -117,7 +117,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
             ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). All have
             the columns ``graph, condition, split, seed, part, place, accuracy, exact,
-            statements``.
+            statements``. The labels are ``graph`` ((children of the root, children of a
+            node, nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges
+            and paths together; ``geometry first``: edges, then edges and paths with
+            frozen embeddings; ``random``: together, with frozen random embeddings),
+            ``split`` (what is held out: ``leaf``, single leaves; ``first token``, all
+            leaves below some children of the root).
 
     Returns:
         - ``curves``: a row per run and step: accuracies on held-out leaves of the

@@ -91,7 +91,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_high, p``), ``energy`` (:func:`inweights.probes.spectral_energy`:
             ``space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
             null_low, null_high``). All have the columns ``graph, architecture,
-            condition, seed``.
+            condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
+            irregular), ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN;
+            associative: TinyNN with frozen embeddings), ``condition`` (``the code's``:
+            trained as in the paper's code; ``ours``: with the simplest world and
+            initialisation that suffice).
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

@@ -82,7 +82,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``cosines``
             (:func:`inweights.probes.cosines`), ``early``
             (:func:`inweights.probes.cosines`: ``step``). All have the columns ``graph,
-            architecture, condition, seed, source, target, hops, cosine``.
+            architecture, condition, seed, source, target, hops, cosine``. The labels
+            are ``graph`` (path-star, grid, cycle, irregular), ``architecture``
+            (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen embeddings),
+            ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
+            with the simplest world and initialisation that suffice).
 
     Returns:
         - ``conditions``: a row per run in each condition

@@ -124,7 +124,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
             ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). All have
             the columns ``graph, condition, taught, seed, part, place, accuracy, exact,
-            statements``.
+            statements``. The labels are ``graph`` ((arms, nodes of a path): (200, 4);
+            (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths
+            together; ``geometry first``: edges, then edges and paths with frozen
+            embeddings; the controls ``random``, frozen random embeddings, and
+            ``permuted``, as ``geometry first`` but with the edges of the same graph
+            over other nodes; ``forward edges only``, edges away from the root;
+            ``reverse path``, from the leaf), ``taught`` (``full path``: loss on the
+            whole path; ``first token``: only on its hardest token).
 
     Returns:
         - ``final``: a row per run at its last step: accuracies on held-out leaves of

@@ -109,7 +109,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
             :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
             cumulative, degenerate, null_mean, null_low, null_high``). All have the
-            columns ``graph, architecture, edges, condition, seed``.
+            columns ``graph, architecture, edges, condition, seed``. The labels are
+            ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
+            TinySSM: a Mamba; associative: TinyNN with frozen embeddings), ``edges``
+            (directions that are trained: both, forward, backward), ``condition`` (``the
+            code's``: trained as in the paper's code; ``ours``: with the simplest world
+            and initialisation that suffice).
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

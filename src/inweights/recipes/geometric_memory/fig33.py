@@ -84,7 +84,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, edges,
             task, seed, part, place, hardest, accuracy, exact, statements, chance,
-            step``.
+            step``. The labels are ``graph`` ((arms, nodes of a path): (200, 4)),
+            ``edges`` (directions that are trained: both; forward, away from the root;
+            backward, towards it), ``task`` (``forward path``, from the root to the
+            leaf; ``reverse path``, from the node before the leaf to the root; ``reverse
+            path, leaf first``, only with backward edges).
 
     Returns:
         - ``curves``: a row per run and step: accuracies on held-out leaves of the

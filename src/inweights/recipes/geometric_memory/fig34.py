@@ -62,7 +62,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, task,
-            seed, part, place, hardest, accuracy, exact, statements, chance, step``.
+            seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
+            labels are ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)), ``task``
+            (``forward path``: written from the root to the leaf; ``reverse path``: from
+            the leaf to the root; the leaf is the prompt of both).
 
     Returns:
         - ``curves``: a row per run and step: accuracies on held-out leaves of the

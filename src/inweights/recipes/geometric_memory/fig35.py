@@ -74,7 +74,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, pauses,
-            seed, part, place, hardest, accuracy, exact, statements, chance, step``.
+            seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
+            labels are ``graph`` ((arms, nodes of a path): (600, 5)), ``pauses`` (number
+            of pause tokens, as text: 0, 1, 2, 5).
 
     Returns:
         - ``curves``: a row per run and step: accuracies on held-out leaves of the

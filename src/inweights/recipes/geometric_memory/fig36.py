@@ -69,6 +69,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance``), ``edges``
             (:func:`inweights.probes.stepwise`: ``role, recall``). All have the columns
             ``graph, condition, seed, part, place, accuracy, exact, statements, step``.
+            The labels are ``graph`` ((arms, nodes of a path): (200, 4)), ``condition``
+            (``two phases``: edges, then paths alone; ``edges first``: edges, then edges
+            and paths; ``geometry first``: edges, then edges and paths with frozen
+            embeddings).
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (exact match and hardest token

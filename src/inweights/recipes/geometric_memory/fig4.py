@@ -74,7 +74,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ridge, explained, chance``), ``paths``
             (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
             exact, statements, chance``). All have the columns ``graph, condition,
-            seed``.
+            seed``. The labels are ``graph`` ((arms, nodes of a path): (200, 4); (200,
+            5)), ``condition`` (``interleaved``: edges and paths together; ``edges
+            alone``; ``random``: together, with frozen random embeddings).
 
     Returns:
         - ``runs``: a row per run

@@ -171,7 +171,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_high, p, step``), ``one_step``
             (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`:
             ``width, on_edges, off_edges, recall, expected``). All have the columns
-            ``graph, seed``.
+            ``graph, seed``. The labels are ``graph`` (path-star, grid, cycle,
+            irregular), ``architecture`` (associative: TinyNN with frozen embeddings;
+            TinyNN; TinyGPT; Node2Vec), ``horizon`` (``early``: few updates, measured
+            after each; ``late``: many; ``late, β₂ = .9995``: the same with this decay
+            rate of AdamW's second moment, on the cycle), ``condition`` (``the code's,
+            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
+            code's``: in fp32; ``ours``: with the simplest world and initialisation that
+            suffice).
 
     Returns:
         - ``times``: a row per run, in the condition ``the code's, bf16``: ``stored``,

@@ -127,7 +127,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
             :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``). All have the columns ``graph, model, self_edges, condition,
-            seed``.
+            seed``. The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``model`` (Node2Vec: tied; untied Node2Vec: from the small scale ``std``;
+            untied, unit normal: from N(0, 1); TinyNN), ``self_edges`` (whether every
+            node is also its own neighbour: True, False), ``condition`` (``the code's,
+            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
+            code's``: in fp32; ``ours``: with the simplest world and initialisation that
+            suffice).
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code,

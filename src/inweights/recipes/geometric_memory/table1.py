@@ -88,7 +88,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_mean, null_low, null_high, p``), ``recall``
             (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
             accuracy, ceiling, loss, floor``). All have the columns ``graph,
-            architecture, condition, seed``.
+            architecture, condition, seed``. The labels are ``graph`` (path-star, grid,
+            cycle, irregular), ``architecture`` (associative: TinyNN with frozen
+            embeddings; TinyGPT; Node2Vec), ``condition`` (``the code's``: trained as in
+            the paper's code; ``ours``: with the simplest world and initialisation that
+            suffice).
 
     Returns:
         The measured tables in the judged condition (the settings of the paper's code),

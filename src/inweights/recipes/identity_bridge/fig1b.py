@@ -86,7 +86,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``model, relations,
             told, identity, seed, part, role, distribution, statements, accuracy,
-            accuracy_among, chance, loss, right_answers``.
+            accuracy_among, chance, loss, right_answers``. The labels are ``model``
+            (emb-mlp, gpt; the conditions are explained at
+            :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
+            (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
+            that are trained: 0.5), ``identity`` (whether the identity facts are
+            trained: True, False).
 
     Returns:
         - ``queries``: a row per run and ``distribution`` (``in``: through bridges some

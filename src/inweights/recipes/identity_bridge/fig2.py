@@ -96,7 +96,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``model, identity,
             complexity, seed, part, role, distribution, statements, accuracy,
-            accuracy_among, chance, loss, right_answers``.
+            accuracy_among, chance, loss, right_answers``. The labels are ``model``
+            (emb-mlp, gpt, gpt-small, gpt-tied, gpt-tied-decay, gpt-fixed; the
+            conditions are explained at
+            :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
+            (whether the identity facts are trained: True, False), ``complexity``
+            (``C``: 1, 2, 3, 5).
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions outside of

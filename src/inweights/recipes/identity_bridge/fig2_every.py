@@ -99,7 +99,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``model, complexity,
             seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``.
+            chance, loss, right_answers``. The labels are ``model`` (emb-mlp, gpt,
+            gpt-small, gpt-tied; the conditions are explained at
+            :func:`~inweights.recipes.identity_bridge.common.trial`; and gpt-tied-small,
+            with a tied head and small initialisation), ``complexity`` (``C``: 1 to 8).
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with

@@ -95,7 +95,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``model, start,
             identity, complexity, seed, part, role, distribution, statements, accuracy,
-            accuracy_among, chance, loss, right_answers``.
+            accuracy_among, chance, loss, right_answers``. The labels are ``model``
+            (gpt-tied, gpt-tied-decay; the conditions are explained at
+            :func:`~inweights.recipes.identity_bridge.common.trial`), ``start`` (how the
+            matrices that write into the residual stream are initialised: ``GPT-2's``,
+            smaller by depth; ``uniform``, with the same standard deviation as all other
+            matrices), ``identity`` (whether the identity facts are trained: True,
+            False), ``complexity`` (``C``: 1, 3).
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with

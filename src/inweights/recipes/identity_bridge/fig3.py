@@ -103,7 +103,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             value, top, answer``), ``one_hop`` (:func:`inweights.probes.templates`:
             ``row, row_group, column, column_group, value, top, answer``), ``two_hop``
             (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
-            value, top, answer``). All have the columns ``n, identity, seed``.
+            value, top, answer``). All have the columns ``n, identity, seed``. The
+            labels are ``n`` (``N``: 10, 20, 50), ``identity`` (whether the identity
+            facts are trained: True, False).
 
     Returns:
         - ``panels``: the templates of the first seed, with ``panel``, the title of the

@@ -79,7 +79,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
             contrast, nearest``), ``states``
             (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
-            y, trustworthiness``). All have the columns ``model, seed``.
+            y, trustworthiness``). All have the columns ``model, seed``. The label is
+            ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay; the conditions are
+            explained at :func:`~inweights.recipes.identity_bridge.common.trial`).
 
     Returns:
         - ``states``: two-dimensional projections of hidden states, with ``note``, which

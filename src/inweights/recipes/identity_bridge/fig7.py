@@ -93,7 +93,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
             value, top, answer``), ``states``
             (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
-            y, trustworthiness``). All have the columns ``model, seed, step``.
+            y, trustworthiness``). All have the columns ``model, seed, step``. The label
+            is ``model`` (gpt-small, gpt; the conditions are explained at
+            :func:`~inweights.recipes.identity_bridge.common.trial`).
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (``accuracy`` on compositions,

@@ -120,7 +120,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``step``); ``accuracy``, which is not used; and those of the computations,
             with the columns ``check`` and ``value``, ``seed`` and their labels:
             ``with`` and ``without`` (``n``) and ``full`` (``n, identity, complexity``)
-            are used.
+            are used. The labels are ``identity`` (whether the identity facts are
+            trained: True, False), ``training`` (standard, small initialisation, large
+            initialisation, weight decay: the initial scale and decay of
+            :data:`TRAININGS`).
 
     Returns:
         - ``margins``: a row per ``n`` and theorem: the margin of the compositions at

@@ -106,7 +106,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             query_margin, expected``), ``nuclear``
             (:func:`inweights.probes.nuclear_norm`: ``least_margin, norm``),
             ``frobenius`` (:func:`inweights.probes.nuclear_norm`: ``least_margin,
-            norm``). All have the columns ``members, told, model, seed``.
+            norm``). All have the columns ``members, told, model, seed``. The labels are
+            ``members`` (of a group: 8, 16), ``told`` (number of members whose second
+            value is trained: 1, 3), ``model`` (``two matrices``, ``one matrix``).
 
     Returns:
         - ``questions``: a row per run, role and distribution of the queries. Columns:
