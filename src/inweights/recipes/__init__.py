@@ -1,8 +1,9 @@
 """Find recipes by name: the papers' figures and tables, and our own.
 
-:func:`get_recipe` returns a recipe, :func:`recipe_names` lists all, and
-:func:`register` adds a recipe of a plugin. Each built-in recipe is a module and a TOML
-file of its name, loaded when it is needed. ``actions`` runs them.
+:func:`get_recipe` returns a recipe, :func:`recipe_names` lists the names of all
+recipes, and :func:`register` adds the recipe of a plugin. Each built-in recipe consists
+of a module and a TOML file with the same name, which are loaded when the recipe is
+requested. The package ``actions`` runs recipes.
 """
 
 from __future__ import annotations
@@ -59,11 +60,11 @@ _registered: dict[str, Recipe] = {}
 
 
 def recipe_names() -> tuple[str, ...]:
-    """Return the names of all recipes: built in, and registered by plugins.
+    """Return the names of all recipes: the built-in ones, and those registered by plugins.
 
     Returns:
-        Full names, ``<paper>/<figure>``: the built-in ones in the order of the papers,
-        then the registered ones in the order of their registration.
+        Full names, ``<paper>/<figure>``: first the built-in recipes in the order of the
+        papers, then the registered ones in the order of their registration.
     """
     return (*_BUILT_IN, *(name for name in _registered if name not in _BUILT_IN))
 
@@ -72,22 +73,26 @@ def is_built_in(name: str) -> bool:
     """Return whether a recipe comes with the library.
 
     Args:
-        name: Full name of a recipe, such as ``demo/two-hop``; any other text gives
-            ``False``.
+        name: Full name of a recipe, such as ``demo/two-hop``; the result is ``False``
+            for any other text, including a shortened name.
     """
     return name in _BUILT_IN
 
 
 def full_name(name: str) -> str:
-    """Return the full name of a recipe, given its full name or a last part that is unique.
+    """Return the full name of a recipe, given its full name or a unique part of it.
 
     Args:
-        name: Full name; last part of it (``fig2``), if only one recipe has it; or first
-            part (``demo``), if only one recipe has it and none has it as its last part.
+        name: The full name; the part after the slash (``fig2``), if only one recipe has
+            it; or the part before the slash (``demo``), if only one recipe has it and
+            no recipe has it after the slash. Case matters.
+
+    Returns:
+        The name in the form ``<paper>/<figure>``.
 
     Raises:
-        ConfigError: No recipe has the name, or several have it; the message lists the
-            recipes that fit.
+        ConfigError: No recipe has the name, or several have it. The message lists the
+            recipes that fit, or the most similar names.
 
     Example:
         >>> full_name("fig2"), full_name("identity-bridge/fig2"), full_name("demo")
@@ -128,14 +133,15 @@ def recipes_like(part: str) -> tuple[str, ...]:
     """Return the names of recipes whose last part is ``part``, or else of those that contain it.
 
     Args:
-        part: A full name, a last part, or any part of the names; empty for all.
+        part: The full name, the part after the slash, or any other part of the names.
+            An empty text matches all names.
 
     Returns:
-        The full names, at least one.
+        The full names, in the order of :func:`recipe_names`; at least one.
 
     Raises:
-        ConfigError: No name contains ``part``; the message suggests the most similar
-            one.
+        ConfigError: No name contains ``part``. The message suggests the most similar
+            name.
 
     Example:
         >>> recipes_like("fig2"), recipes_like("reversal-curse")
@@ -148,17 +154,19 @@ def recipes_like(part: str) -> tuple[str, ...]:
 
 
 def get_recipe(name: str) -> Recipe:
-    """Return a recipe, given its full name or a last part that is unique.
+    """Return a recipe, given its full name or a unique part of it.
 
     Args:
-        name: A name that :func:`full_name` knows.
+        name: The full name, such as ``demo/two-hop``, or a unique part that
+            :func:`full_name` accepts.
 
     Returns:
-        The recipe. A built-in one is loaded at the first call, with its TOML file.
+        The recipe. A built-in recipe and its TOML file are loaded at the first call;
+        later calls return the same object.
 
     Raises:
-        ConfigError: No recipe has the name, or several have it; the message lists the
-            recipes that fit.
+        ConfigError: No recipe has the name, or several have it. The message lists the
+            recipes that fit, or the most similar names.
     """
     name = full_name(name)
     return _registered[name] if name in _registered else _built_in(name)
@@ -174,14 +182,14 @@ def _built_in(name: str) -> Recipe:
 def register(recipe: Recipe) -> Recipe:
     """Register a recipe, so that ``inweights run`` finds it, and return it.
 
-    The recipe is known in this process; a plugin registers its recipes when it is
-    imported.
+    The recipe is registered only in this process. A plugin registers its recipes when
+    it is imported.
 
     Args:
-        recipe: The recipe, whose name no other recipe has.
+        recipe: The recipe. Its name must differ from those of all other recipes.
 
     Returns:
-        The recipe that was given.
+        The same recipe, unchanged.
 
     Raises:
         ConfigError: A recipe of this name exists already.

@@ -1,8 +1,8 @@
 """Make the recipe of a module from its code and the TOML file beside it, and describe the papers.
 
-:func:`recipe` is called for every built-in recipe; :func:`papers` and :func:`protocol`
-return what is known of the papers. ``papers.toml`` has each paper's title and the notes
-that several of its recipes share.
+:func:`recipe` is called for every built-in recipe. :func:`papers` and :func:`protocol`
+return the entries of ``papers.toml`` (titles, shared notes and citations) and the
+settings that a paper states.
 """
 
 import importlib
@@ -24,16 +24,19 @@ from inweights.experiments.grammar.recipe_file import read_recipe
 
 
 class PaperEntry(Config):
-    """A paper of ``papers.toml``.
+    """An entry of ``papers.toml``: a paper, or a collection of our own recipes.
 
     Attributes:
-        title: Full name, or ``inweights`` for recipes of our own.
-        claims_of: Name by which claims refer to the paper; by default the short name.
-        notes: Notes on our own choices that several of its recipes share, by name.
+        title: Full name of the paper, or ``inweights`` for recipes of our own.
+        claims_of: Name by which claims refer to the paper. The default, an empty text,
+            means the short name.
+        notes: Notes on our own choices that several recipes of the paper share, by
+            name; each note is a list of sentences.
         configs: Groups of settings that a scale of a recipe can include with ``use =
-            "PAPER/NAME"``, by name.
-        citation: Fields of its BibTeX entry, by name, and its ``key``; by default no
-            entry.
+            "PAPER/NAME"``, by name; each group contains values by the name of the
+            setting.
+        citation: Fields of its BibTeX entry by name, and the entry's ``key``. Empty by
+            default, for no BibTeX entry.
     """
 
     title: str
@@ -49,10 +52,11 @@ class _Papers(Config):
 
 @lru_cache(maxsize=1)
 def papers() -> Mapping[str, PaperEntry]:
-    """Return every paper, by its short name, which is also the folder of its recipes.
+    """Return the entry of every paper, by its short name, which also names its recipes' folder.
 
     Returns:
-        The entries of ``papers.toml``, in its order.
+        The entries of ``papers.toml``, in the order of the file. In the name of the
+        folder, hyphens are replaced by underscores.
 
     Example:
         >>> papers()["geometric-memory"].title
@@ -66,22 +70,23 @@ def recipe(module: str) -> Recipe:
     """Return the recipe of a module, described by the TOML file of the same name beside it.
 
     The module defines ``Settings``, ``plan``, ``SCORES`` (the score of each claim, by
-    the claim's id in the file), and ``derive`` if further tables are computed. A scale
-    that is missing in the file has the default ``Settings``; without ``seeds`` there
-    are 2, 8 and 16 seeds at the scales ``smoke``, ``cpu`` and ``paper``.
+    the id that the claim has in the file), and ``derive`` if further tables are
+    computed. A scale that the file does not define uses the default ``Settings``. If
+    the file does not set ``seeds``, there are 2, 8 and 16 seeds at the scales
+    ``smoke``, ``cpu`` and ``paper``.
 
     Args:
-        module: Full name of the module, such as ``inweights.recipes.demo.two_hop``; its
-            folder is that of a paper of :func:`papers`.
+        module: Full name of the module, such as ``inweights.recipes.demo.two_hop``. Its
+            package must be the folder of a paper listed by :func:`papers`.
 
     Returns:
-        The recipe, which is not registered.
+        The recipe. It is not registered.
 
     Raises:
-        ConfigError: The module lacks one of these definitions, the file is invalid,
-            file and code do not name the same claims, or a claim of a paper lacks its
-            source.
-        KeyError: The folder is none of a paper.
+        ConfigError: The module does not define ``Settings``, ``plan`` or ``SCORES``,
+            the TOML file is missing or invalid, file and code do not define the same
+            claims, or a claim about a paper does not state its source.
+        KeyError: The folder does not belong to a paper of :func:`papers`.
         ModuleNotFoundError: There is no such module.
     """
     own = vars(importlib.import_module(module))
@@ -118,14 +123,15 @@ def recipe(module: str) -> Recipe:
 
 @lru_cache
 def protocol(paper: str) -> PaperProtocol | None:
-    """Return the settings that a paper and its code state; ``None`` if there is no such file.
+    """Return the settings that a paper and its code state, or ``None`` if they are not recorded.
 
     Args:
-        paper: Short name of the paper, such as ``geometric-memory``.
+        paper: Short name of the paper, such as ``geometric-memory``. An unknown name is
+            not an error.
 
     Returns:
-        The statements of the paper and its code (``protocol.toml`` in the folder of its
-        recipes).
+        The contents of ``protocol.toml`` in the folder of the paper's recipes: what the
+        paper and its code state. ``None`` if there is no such file.
 
     Raises:
         ConfigError: The file is invalid.

@@ -1,1 +1,1 @@
-"""Answer questions about the built-in recipes without loading them: claims, minutes, settings."""
+"""Look up claims, run times and settings of the built-in recipes without loading the recipes."""

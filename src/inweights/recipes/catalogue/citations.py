@@ -1,4 +1,4 @@
-"""Return BibTeX entries of the papers whose recipes these are, and of this project."""
+"""Return BibTeX entries of the papers that the recipes reproduce, and of this project."""
 
 import textwrap
 
@@ -10,15 +10,17 @@ _OF = {"demo": "identity-bridge"}
 
 
 def citations(name: str = "") -> list[str]:
-    """Return BibTeX entries: those of papers, then that of the project.
+    """Return BibTeX entries: those of papers, followed by the entry of this project.
 
     Args:
         name: Short name of a paper, such as ``geometric-memory``, or name of a recipe,
-            for the entry of its paper; by default the entries of all papers. A name
-            that belongs to no paper gives none; it is not checked.
+            which selects the entry of its paper. By default the entries of all papers
+            are returned. A name that belongs to no paper selects no paper and is not an
+            error.
 
     Returns:
-        The entries as texts of several lines; the last one is that of this library.
+        The entries, each a text of several lines. The last entry is that of this
+        library.
     """
     known = {
         name: dict(entry.citation) for name, entry in papers().items() if entry.citation

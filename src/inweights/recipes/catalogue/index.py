@@ -1,7 +1,8 @@
-"""List what the built-in recipes state, without loading any of them.
+"""List the claims of the built-in recipes without loading the recipes.
 
-:func:`index` reads ``index.jsonl``, which has a line for each recipe. It is written by
-``tests/house/catalogue.py`` of the repository, and a test compares it with the recipes.
+:func:`index` reads ``index.jsonl``, which contains one line per recipe.
+``tests/house/catalogue.py`` of the repository writes this file, and a test compares it
+with the recipes.
 """
 
 from functools import lru_cache
@@ -21,10 +22,11 @@ class Entry(msgspec.Struct, frozen=True):
         name: Full name, ``<paper>/<figure>``.
         title: Title, which states what the recipe shows.
         paper: Full name of the paper; ``inweights`` for recipes of our own.
-        place: Place in the paper, such as ``Figure 2``.
-        extras: Optional extras of the package that a run needs (``hf``, ``lm-demo``),
-            by scale.
-        claims: Its claims, without their scores.
+        place: Place in the paper, such as ``Figure 2``; for our own recipes, a text
+            chosen by us.
+        extras: Optional extras of the package that a run needs (``hf`` or ``lm-demo``),
+            by scale; an empty tuple if a scale needs none.
+        claims: Claims of the recipe, without their scores.
     """
 
     name: str
@@ -37,7 +39,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def index() -> dict[str, Entry]:
-    """Return the summary of every built-in recipe, by its full name."""
+    """Return the stored summary of every built-in recipe, by its full name."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     decoder = msgspec.json.Decoder(Entry)
     return {entry.name: entry for entry in decoder.decode_lines(text)}
@@ -47,14 +49,15 @@ def entry_of(name: str) -> Entry:
     """Return the summary of a recipe, built in or of a plugin.
 
     Args:
-        name: Full name of a recipe; for one that is not in the index also a unique part
-            of it (:func:`~inweights.recipes.full_name`).
+        name: Full name of a recipe. For a recipe that is not built in, also a unique
+            part of the name (:func:`~inweights.recipes.full_name`).
 
     Returns:
-        The entry of the stored index, or of the loaded recipe.
+        The summary: from the stored index for a built-in recipe, otherwise computed
+        from the loaded recipe.
 
     Raises:
-        ConfigError: There is no such recipe.
+        ConfigError: No recipe has the name, or several have it.
     """
     from inweights.recipes import is_built_in
 
@@ -62,13 +65,17 @@ def entry_of(name: str) -> Entry:
 
 
 def read_entry(name: str) -> Entry:
-    """Return the summary of a recipe, by loading it.
+    """Load a recipe and return its summary.
 
     Args:
-        name: A name that :func:`~inweights.recipes.full_name` knows.
+        name: Full name of a recipe, or a unique part of it
+            (:func:`~inweights.recipes.full_name`).
+
+    Returns:
+        The summary, computed from the recipe and not read from the stored index.
 
     Raises:
-        ConfigError: There is no such recipe, or several have the name.
+        ConfigError: No recipe has the name, or several have it.
     """
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import extras

@@ -1,8 +1,8 @@
-"""Tell how long recipes take: processor minutes at their scale ``cpu``, for all seeds.
+"""Look up how many processor minutes recipes take at their scale ``cpu``, for all seeds.
 
-``minutes.json`` is written by ``tests/house/catalogue.py`` of the repository, and a
+``tests/house/catalogue.py`` of the repository writes the file ``minutes.json``, and a
 test compares its versions with those of the recipes. ``inweights run RECIPE --dry-run``
-estimates a run on one's own machine.
+estimates the time of a run on your own machine.
 """
 
 import time
@@ -29,14 +29,15 @@ class Timing(msgspec.Struct, frozen=True):
     Attributes:
         version: Version of the recipe that was timed.
         minutes: Minutes on one core.
-        most: Whether a run may take less, because trainings stop when they have learnt;
-            by default false.
-        pace: :func:`pace` of the machine on which it was timed, in milliseconds; by
-            default that of the machine of most timings.
-        shared: Minutes of trainings among them that an earlier recipe of the list has
-            as well, with the same key, and that need no other measures during training.
-            If the earlier run stored its weights (``--keep-models``), they are only
-            measured again. By default 0.
+        most: Whether ``minutes`` is an upper bound, because trainings stop as soon as
+            they have learnt; by default false.
+        pace: :func:`pace` of the machine on which the recipe was timed, in
+            milliseconds; by default that of the machine on which most recipes were
+            timed.
+        shared: Minutes that are spent on trainings that an earlier recipe of the list
+            runs as well (with the same key, and without further measures during
+            training). If the earlier run stored its weights (``--keep-models``), these
+            trainings are not repeated, but only measured. By default 0.
     """
 
     version: int
@@ -46,13 +47,13 @@ class Timing(msgspec.Struct, frozen=True):
     shared: float = 0.0
 
     def here(self, pace: float) -> float:
-        """Return the minutes on a machine of another pace.
+        """Return the minutes that the recipe takes on a machine of the given pace.
 
         Args:
-            pace: :func:`pace` of that machine.
+            pace: :func:`pace` of that machine, in milliseconds.
 
         Returns:
-            ``minutes``, in proportion to the pace.
+            ``minutes``, multiplied by the ratio of the two paces.
 
         Example:
             >>> Timing(version=1, minutes=10.0, pace=2.0).here(3.0)
@@ -61,13 +62,15 @@ class Timing(msgspec.Struct, frozen=True):
         return self.minutes * pace / self.pace
 
     def shared_here(self, pace: float) -> float:
-        """Return the shared minutes on a machine of another pace.
+        """Return the minutes of shared trainings on a machine of the given pace.
+
+        Shared trainings are those that an earlier recipe of the list runs as well.
 
         Args:
-            pace: :func:`pace` of that machine.
+            pace: :func:`pace` of that machine, in milliseconds.
 
         Returns:
-            ``shared``, in proportion to the pace.
+            ``shared``, multiplied by the ratio of the two paces.
 
         Example:
             >>> Timing(version=1, minutes=10.0, pace=2.0, shared=4.0).shared_here(1.0)
@@ -78,16 +81,19 @@ class Timing(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def timings() -> dict[str, Timing]:
-    """Return the timings of the built-in recipes, by full name; some recipes have none."""
+    """Return the timings of the built-in recipes, by full name; not every recipe has one."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, Timing])
 
 
 def minutes_of(name: str) -> float | None:
-    """Return the processor minutes of a recipe at scale ``cpu``; ``None`` if they are not known.
+    """Return the processor minutes of a recipe at scale ``cpu``, or ``None`` if it was not timed.
 
     Args:
-        name: Full name of the recipe.
+        name: Full name of the recipe, which is not checked.
+
+    Returns:
+        Minutes on one core for all seeds, on the machine on which the recipe was timed.
 
     Example:
         >>> minutes_of("mine/rings") is None
@@ -98,13 +104,14 @@ def minutes_of(name: str) -> float | None:
 
 
 def cost_of(name: str) -> str:
-    """Return the cost of a recipe at scale ``cpu`` in words; an empty text if it is not known.
+    """Return the cost of a recipe at scale ``cpu`` in words, or an empty text if it was not timed.
 
     Args:
-        name: Full name of the recipe.
+        name: Full name of the recipe, which is not checked.
 
     Returns:
-        A text such as ``about 3 minutes on one core``.
+        A text such as ``about 3 minutes on one core``. It begins with ``at most`` if
+        trainings stop as soon as they have learnt.
 
     Example:
         >>> cost_of("mine/rings")
@@ -117,14 +124,15 @@ def cost_of(name: str) -> str:
 
 
 def pace() -> float:
-    """Measure how slow this machine is: processor milliseconds of fixed work on one thread.
+    """Measure how slow this machine is: the processor time of a fixed computation on one thread.
 
-    The work is that of a small block in plain tensor operations, so that it depends on
-    the machine and not on this library. The least of eight tries counts, since other
-    work on the machine only adds time.
+    The computation is a small block in plain tensor operations, so that the result
+    depends on the machine and not on this library. The shortest of eight repetitions
+    counts, since other work on the machine only adds time.
 
     Returns:
-        Milliseconds, to three decimals; the number is larger on a slower machine.
+        Milliseconds, rounded to three decimals. The number is larger on a slower
+        machine.
     """
     import torch
 

@@ -1,6 +1,6 @@
-"""Tell how near to its paper each recipe is, from a file, so that no plan has to be loaded.
+"""Look up how closely each recipe follows its paper, in a file, so that no plan has to be loaded.
 
-``protocols.json`` is written by ``make records``, and a test compares it with what
+``make records`` writes the file ``protocols.json``, and a test compares it with what
 :mod:`inweights.experiments.studies.protocols` computes.
 """
 
@@ -24,10 +24,12 @@ class BesidePaper(msgspec.Struct, frozen=True):
     """Summary of how closely a recipe follows its paper, at the scale ``cpu``.
 
     Attributes:
-        settings: Number of its distinct settings that are as in the ``paper``, as in
-            its ``code``, ``smaller`` than in the paper, ``ours``, or ``unclassified``.
-        claims: How closely the paper's protocol is followed for each claim of the paper
-            (``exact``, ``scaled`` or ``substitute``), by the claim's id.
+        settings: Number of the recipe's distinct settings that are as in the ``paper``,
+            as in its ``code``, ``smaller`` than in the paper, ``ours``, or
+            ``unclassified``, by these names; a name without settings is missing.
+        claims: How closely each claim of the paper follows the paper's protocol, by the
+            claim's full id: ``exact`` (as in the paper), ``scaled`` (smaller) or
+            ``substitute`` (with a replacement).
     """
 
     settings: dict[Whose, int]
@@ -35,14 +37,15 @@ class BesidePaper(msgspec.Struct, frozen=True):
 
 
 def beside_paper(recipe: Recipe) -> BesidePaper | None:
-    """Compute how near a recipe is to its paper; ``None`` where no protocol is stated.
+    """Compute how closely a recipe follows its paper; return ``None`` if no protocol is recorded.
 
     Args:
-        recipe: The recipe, at whose scale ``cpu`` settings are compared.
+        recipe: The recipe, whose settings at the scale ``cpu`` are compared with the
+            paper's.
 
     Returns:
-        Counts of settings, and the protocol of each claim; ``None`` if the paper has no
-        protocol file.
+        Number of settings by their origin, and how closely each claim follows the
+        protocol. ``None`` if the paper has no protocol file.
 
     Raises:
         ConfigError: The recipe has no scale ``cpu``.
@@ -57,20 +60,20 @@ def beside_paper(recipe: Recipe) -> BesidePaper | None:
 
 @lru_cache(maxsize=1)
 def stored() -> dict[str, BesidePaper]:
-    """Return the stored summaries of the built-in recipes of papers, by full name."""
+    """Return the stored summaries of the built-in recipes that reproduce papers, by full name."""
     file = resources.files("inweights.recipes.catalogue").joinpath(FILE)
     return msgspec.json.decode(file.read_bytes(), type=dict[str, BesidePaper])
 
 
 def computed_protocol(claim: str) -> Protocol | None:
-    """Return how closely the paper's protocol is followed for a claim, if that is stored.
+    """Return how closely a claim follows the paper's protocol, as stored, or ``None``.
 
     Args:
         claim: Full id of the claim, ``<paper>/<figure>/<id>``.
 
     Returns:
-        ``exact``, ``scaled`` or ``substitute``; ``None`` for an unknown claim or one of
-        our own.
+        ``exact`` (as in the paper), ``scaled`` (smaller) or ``substitute`` (with a
+        replacement). ``None`` if the claim is unknown or one of our own.
 
     Example:
         >>> computed_protocol("geometric-memory/c3/wide-is-geometric-free")

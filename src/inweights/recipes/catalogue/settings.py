@@ -1,7 +1,7 @@
-"""List the settings of a recipe: what each one means, and its value at each scale.
+"""List the settings of a recipe, with the meaning of each and its value at each scale.
 
-:func:`settings` serves ``inweights describe`` and pages; meanings come from the
-recipe's file, or from the docstring of the config (:func:`meanings`).
+:func:`settings` is used by ``inweights describe`` and by the pages. The meanings come
+from the recipe's TOML file or from the docstring of the config (:func:`meanings`).
 """
 
 import inspect
@@ -30,13 +30,15 @@ class Setting:
     """One setting of a recipe.
 
     Attributes:
-        path: Path of the setting, as it is written after ``--set``; items of a list are
+        path: Path of the setting, as it is written after ``--set``. Items of a list are
             numbered from 0.
-        meaning: Meaning in words; empty if no docstring and no file explains it.
-        values: Its value at each scale that has it, by scale, as plain values (numbers,
-            texts, lists, mappings).
-        ours: Whether no paper gives it. Others are the paper's at the scale ``paper``;
-            where a smaller scale has another value, that one is ours.
+        meaning: Meaning in words; empty if neither a docstring nor the recipe's file
+            explains the setting.
+        values: Value at each scale that has the setting, by scale, as plain Python
+            values (numbers, texts, lists, mappings).
+        ours: Whether the value is our own choice at every scale. Otherwise the value at
+            the scale ``paper`` is the paper's, and a different value at a smaller scale
+            is ours.
     """
 
     path: str
@@ -46,15 +48,16 @@ class Setting:
 
 
 def settings(recipe: Recipe, part: str = "") -> list[Setting]:
-    """Return every setting of a recipe, in their order.
+    """Return the settings of a recipe, with their meanings and values.
 
     Args:
         recipe: The recipe.
-        part: Path of a setting, to return only this one and those below it; by default
-            all.
+        part: Path of a setting, to return only this setting and those below it. By
+            default all settings are returned.
 
     Returns:
-        The settings, in the order of the config; none if there is no setting ``part``.
+        The settings, in the order of the config. The list is empty if there is no
+        setting ``part``.
     """
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for scale, config in recipe.scales.items():
@@ -70,14 +73,15 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
 
 
 def extras(config: msgspec.Struct) -> tuple[str, ...]:
-    """Return the optional extras of the package that a run with these settings needs.
+    """Return the optional extras of the package that a run with the given settings needs.
 
     Args:
-        config: Settings of a recipe, with all nested configs.
+        config: Settings of a recipe. Nested configs are searched as well.
 
     Returns:
         ``("lm-demo",)`` if a language model is fine-tuned and ``@smollm2`` is named,
-        ``("hf",)`` for another language model, otherwise empty.
+        ``("hf",)`` if a different language model is fine-tuned, otherwise an empty
+        tuple.
     """
     parts = list(_structs(config))
     if not any(isinstance(part, FineTune) for part in parts):
@@ -86,13 +90,13 @@ def extras(config: msgspec.Struct) -> tuple[str, ...]:
 
 
 def meanings(kind: type) -> dict[str, str]:
-    """Return the meaning of each field of a config, from the docstrings of its class.
+    """Return the meaning of each field of a config, from the docstring of its class.
 
     Args:
-        kind: Class of the config, whose base classes are read as well.
+        kind: Class of the config. The docstrings of its base classes are read as well.
 
     Returns:
-        Texts without markup, by field; fields that no docstring explains are missing.
+        Texts without markup, by field. Fields that no docstring explains are left out.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -108,11 +112,14 @@ def meanings(kind: type) -> dict[str, str]:
 
 
 def is_ours(path: str, ours: Iterable[str]) -> bool:
-    """Return whether a setting is one of some, or below one; indices in lists do not count.
+    """Return whether a setting, or one that contains it, is among the given ones.
+
+    Indices of list items in the path are ignored.
 
     Args:
         path: Path of the setting, such as ``stars.0.rate``.
-        ours: Paths of settings that are ours, without indices, such as ``stars.rate``.
+        ours: Paths of the settings that are our own choice, without indices, such as
+            ``stars.rate``.
     """
     bare = _PLACE.sub("", path)
     return any(bare == part or bare.startswith(f"{part}.") for part in ours)

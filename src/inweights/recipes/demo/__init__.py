@@ -1,1 +1,1 @@
-"""The demonstration, whose figure and verdict come in about a minute."""
+"""The demonstration recipe, which returns a figure and a verdict within about a minute."""

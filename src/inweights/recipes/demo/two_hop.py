@@ -1,4 +1,4 @@
-"""The demonstration: in a minute, what identity facts do to two-hop reasoning."""
+"""The demonstration: show within a minute what identity facts do to two-hop reasoning."""
 
 from itertools import product
 
@@ -23,11 +23,11 @@ class Settings(iw.Config):
     Values for other scales are in ``two_hop.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects and of objects.
-        models: Names of the conditions: ``emb-mlp``, ``gpt``, ``gpt-small``,
-            ``gpt-tied``, ``gpt-tied-decay`` or ``gpt-fixed``, as in Figure 2 of
-            Identity Bridge. The curves show the last one.
-        every: Number of steps between measurements.
+        n: Number ``N`` of subjects and of objects, at least 2.
+        models: Names of the conditions, at least one: ``emb-mlp``, ``gpt``,
+            ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay`` or ``gpt-fixed``, as in
+            Figure 2 of Identity Bridge. The curves show the last one.
+        every: Number of steps between measurements; 0 measures only at the end.
         gpt: The GPT and its training.
         emb_mlp: The Emb-MLP and its training.
     """
@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Emb-MLP and a GPT, with and without identity.
+    """Plan the trainings of an Emb-MLP and a GPT, with and without identity facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``models`` and ``every``;
@@ -58,8 +58,9 @@ def plan(settings: Settings) -> Plan:
         steps, for the last of ``models``.
 
     Raises:
-        ConfigError: ``models`` contains an unknown condition, or the world cannot have
-            these numbers.
+        ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,
+            ``every`` is negative, or a number is out of range for a model or its
+            training.
     """
     training = settings.gpt, settings.emb_mlp
     trials = [

@@ -1,4 +1,4 @@
-"""Make tables that compare predictions with what trained models answered."""
+"""Compute tables that compare predictions with the answers of trained models."""
 
 from collections.abc import Sequence
 
@@ -12,21 +12,23 @@ EDGES = (-1.0, -0.5, -0.25, -0.1, -0.02, 0.02, 0.1, 0.25, 0.5, 1.0)
 def roc_auc(
     table: pl.DataFrame, score: str, hit: str, by: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the area under the ROC curve of a score for every group.
+    """Return the area under the ROC curve of a score for each group of rows.
 
-    The area is the probability that a random hit has a higher score than a random miss;
-    ties count half. Groups with only hits or only misses are left out.
+    The area is the probability that a randomly chosen hit has a higher score than a
+    randomly chosen miss, where ties count one half. Groups that contain only hits or
+    only misses are left out.
 
     Args:
-        table: A row per query, with the columns ``score``, ``hit`` and ``by``.
-        score: Name of the column of the score.
-        hit: Name of a column that is above .5 if the query was answered correctly.
-        by: Columns that name the groups, at least one.
+        table: A row per query, with the columns named by ``score``, ``hit`` and ``by``.
+        score: Name of the column of the score; larger values predict a hit.
+        hit: Name of a column that is above 0.5 if the query was answered correctly.
+        by: Names of the columns that define the groups, at least one.
 
     Returns:
-        A row per group: the columns ``by``; ``auc``; and ``place``, for figures, the
-        number (from 1) of the group's value in the last column of ``by``, in the order
-        in which the values first occur in the table.
+        A row per group, in the order of the first rows of the groups: the columns
+        ``by``; ``auc``, from 0 to 1; and ``place`` (for figures), the position, counted
+        from 1, of the group's value in the last column of ``by``, among the values in
+        the order in which they first occur in the table.
     """
     # By the mean rank of ties, so that a predictor with few values is not favoured by
     # the order of the rows.
@@ -48,18 +50,18 @@ def roc_auc(
 
 
 def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of predictions that came true, excluding predicted ties.
+    """Return the share of predictions that came true, without queries that are predicted to tie.
 
     Args:
         queries: A row per query with ``verdict`` (the prediction: ``follows``, ``tied``
             or another value, which predicts a wrong answer) and ``hit`` (above .5 if
             answered correctly).
-        by: Columns that name the groups.
+        by: Names of the columns that define the groups.
 
     Returns:
-        A row per group: the columns ``by``, and ``agrees``, the share of the queries
-        whose verdict is ``follows`` exactly if they were answered correctly. Groups
-        with ties only are left out.
+        A row per group: the columns ``by``, and ``agrees``, the share (0 to 1) of the
+        queries for which the verdict is ``follows`` if and only if the query was
+        answered correctly. Groups that contain only ties are left out.
     """
     decided = queries.filter(pl.col("verdict") != "tied")
     came = (pl.col("verdict") == "follows") == (pl.col("hit") > 0.5)
@@ -67,15 +69,15 @@ def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def reliability(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of hits in bins of the predicted margin, at the mean margin of each bin.
+    """Return the share of hits in each bin of the predicted margin, with the bin's mean margin.
 
-    The edges of the bins are :data:`EDGES`; the outermost bins also contain all margins
-    beyond them. The mean margin of a bin is over all groups.
+    The edges of the bins are :data:`EDGES`. The outermost bins also contain all margins
+    beyond them. The mean margin of a bin is taken over all groups together.
 
     Args:
         queries: A row per query with ``predicted_margin`` and ``hit`` (1 if answered
             correctly, otherwise 0).
-        by: Columns that name the groups.
+        by: Names of the columns that define the groups.
 
     Returns:
         A row per group and bin that has queries: the columns ``by``, ``bin`` (index,

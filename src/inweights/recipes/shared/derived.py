@@ -1,4 +1,4 @@
-"""Derive tables from measured ones, as several recipes need them in their ``derive``."""
+"""Compute tables from measured ones that several recipes need in their function ``derive``."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,12 @@ import polars as pl
 
 
 def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFrame:
-    """Return the rows of the queries of one distribution, with all columns.
+    """Return the rows about the queries of one distribution, with all columns.
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
-        distribution: ``out`` or ``in``: out of the training distribution, or in it.
+        distribution: ``out`` (the default) for queries outside of the training
+            distribution, or ``in`` for queries in it.
     """
     return accuracy.filter(
         pl.col("part") == "queries", pl.col("distribution") == distribution
@@ -19,15 +20,15 @@ def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFr
 
 
 def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Return the accuracy of each run on the facts of its least known role.
+    """Return the accuracy of each run on the facts of the role that it knows least.
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
-        labels: Columns that name the trials.
+        labels: Names of the columns that identify the trials.
 
     Returns:
-        A row per run: the columns ``labels``, ``seed`` and ``accuracy``, the least over
-        the roles of facts.
+        A row per run: the columns ``labels``, ``seed`` and ``accuracy`` (0 to 1), the
+        smallest accuracy over the roles of facts.
     """
     facts = accuracy.filter(pl.col("part") == "facts")
     return facts.group_by([*labels, "seed"], maintain_order=True).agg(
@@ -41,22 +42,24 @@ def where_known(
     labels: Sequence[str],
     least: float = 0.99,
 ) -> pl.DataFrame:
-    """Set the ``accuracy`` of queries to NaN for runs that have not memorised their facts.
+    """Set the ``accuracy`` of queries to NaN in runs that have not memorised their facts.
 
-    A claim that depends on such a run is not judged, because a failure to answer may be
-    a failure to memorise.
+    A claim that depends on such a run is not judged, because the run may have failed to
+    memorise the facts rather than to combine them.
 
     Args:
-        queries: A row per run (or several) with ``accuracy``, and the columns
-            ``labels`` and ``seed``.
+        queries: One or more rows per run, with ``accuracy`` and the columns ``labels``
+            and ``seed``.
         accuracy: Table of :func:`inweights.probes.accuracy`.
-        labels: Columns that name the trials.
-        least: Accuracy from which on a run's facts count as memorised; by default 0.99.
+        labels: Names of the columns that identify the trials.
+        least: Smallest accuracy at which the facts of a run count as memorised; by
+            default 0.99.
 
     Returns:
-        ``queries``, with ``accuracy`` replaced by NaN where the facts are not
-        memorised, and with a further column ``recall``, the accuracy on the least known
-        role of facts.
+        The rows of ``queries``, in which ``accuracy`` is NaN if the facts are not
+        memorised, with the additional column ``recall``, the accuracy on the facts of
+        the least known role. Runs without rows about facts in ``accuracy`` are left
+        out.
 
     Example:
         >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})
@@ -75,12 +78,12 @@ def where_known(
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
-    """Return rows of complexity above 1, with the ``excess`` of an accuracy over ``1/C``.
+    """Return the rows of complexity above 1, with the ``excess`` of an accuracy over ``1/C``.
 
     Args:
         queries: Rows with ``complexity`` (``C``, the number of objects that a subject
-            leads to) and ``column``.
-        column: Column of the accuracy; by default ``accuracy``.
+            leads to) and the column named by ``column``.
+        column: Name of the column of the accuracy; by default ``accuracy``.
 
     Returns:
         The rows of ``queries`` with complexity above 1, with the additional columns
@@ -93,14 +96,14 @@ def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
 
 
 def extremes(margins: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Return the ``least`` and ``largest`` margin over the queries of each run.
+    """Return the smallest and the largest margin over the queries of each run.
 
     Args:
         margins: A row per query, with ``margin``.
-        labels: Columns that name the trials.
+        labels: Names of the columns that identify the trials.
 
     Returns:
-        A row per run: ``labels``, ``seed``, ``least`` and ``largest``.
+        A row per run: the columns ``labels``, ``seed``, ``least`` and ``largest``.
     """
     return margins.group_by([*labels, "seed"], maintain_order=True).agg(
         least=pl.col("margin").min(), largest=pl.col("margin").max()
@@ -110,16 +113,16 @@ def extremes(margins: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 def over_blocks(
     layers: pl.DataFrame, columns: Sequence[str], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the mean of columns over the blocks of a model, without its embedding and output.
+    """Return the means of columns over the blocks of a model, excluding its embedding and output.
 
     Args:
-        layers: A row per layer, whose name is in ``layer``; blocks are the layers whose
-            name begins with ``block``.
-        columns: Columns to average.
-        by: Columns that name the groups.
+        layers: A row per layer, whose name is in the column ``layer``. Blocks are the
+            layers whose name begins with ``block``; all other rows are ignored.
+        columns: Names of the columns to average.
+        by: Names of the columns that define the groups.
 
     Returns:
-        A row per group: the columns ``by``, and the means under the names of
+        A row per group: the columns ``by``, and the means, in columns with the names
         ``columns``.
     """
     blocks = layers.filter(pl.col("layer").str.starts_with("block"))
@@ -131,10 +134,12 @@ def over_blocks(
 def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFrame:
     """Return the first step at which a column is half-way from its first value to its maximum.
 
+    Half-way means a value of at least the mean of the first value and the maximum.
+
     Args:
         curves: A row per ``step`` of each curve, in any order.
-        column: Column of the curve's value.
-        by: Columns that name the curves.
+        column: Name of the column that contains the value of the curve.
+        by: Names of the columns that identify the curves.
 
     Returns:
         A row per curve: the columns ``by``, and ``half_time``, the step as a float.
@@ -147,12 +152,13 @@ def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFr
 
 
 def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the mean cosine over all pairs of nodes of equal distance, one hop and more.
+    """Return the mean cosine over all pairs of nodes at the same distance, from one hop upwards.
 
     Args:
-        cosines: A row per pair of nodes, with ``hops`` (their distance) and ``cosine``;
-            pairs at distance 0, a node and itself, are left out.
-        by: Columns that name the trials.
+        cosines: A row per pair of nodes, with ``hops`` (their distance) and ``cosine``.
+            Pairs of a node with itself (distance 0), and pairs without a path, are left
+            out.
+        by: Names of the columns that identify the trials.
 
     Returns:
         A row per run and distance: the columns ``by``, ``seed``, ``hops`` and
@@ -169,15 +175,14 @@ def beside_chance(
 ) -> pl.DataFrame:
     """Return a table with additional rows for random vectors, whose ``label`` is ``name``.
 
-    The rows with the first value of ``label`` in the table are copied, with the mean of
-    their null distribution as the measured value.
+    The rows that have the first value of ``label`` in the table are copied, and the
+    mean of their null distribution takes the place of the measured value.
 
     Args:
         table: The rows.
-        column: Column of the measured value, which in the new rows is the mean of the
-            null distribution.
-        null: Column of that mean.
-        label: Column of the label.
+        column: Name of the column of the measured value.
+        null: Name of the column that contains the mean of the null distribution.
+        label: Name of the column of the label.
         name: Value of the label in the new rows.
 
     Returns:
@@ -191,17 +196,17 @@ def beside_chance(
 def correlation(
     table: pl.DataFrame, one: str, other: str, by: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the correlation of two columns over the rows of every group.
+    """Return Pearson's correlation of two columns over the rows of each group.
 
     Args:
         table: The rows.
-        one: Name of a column.
-        other: Name of the other column.
-        by: Columns that name the groups.
+        one: Name of the first column.
+        other: Name of the second column.
+        by: Names of the columns that define the groups.
 
     Returns:
-        A row per group: the columns ``by``, and ``correlation`` (Pearson's; NaN if a
-        column is constant).
+        A row per group: the columns ``by``, and ``correlation`` (NaN if a column is
+        constant in the group, or if the group has only one row).
     """
     return table.group_by(list(by), maintain_order=True).agg(
         correlation=pl.corr(one, other)
@@ -218,15 +223,15 @@ def gain(
 
     Args:
         table: The rows.
-        column: Name of the column.
-        over: Values of columns, by name, that identify the subtracted row in each
-            group; there should be one such row per group, since each further one
-            repeats the group's rows.
-        by: Columns that name the groups.
+        column: Name of the column from which the value is subtracted.
+        over: Values that identify the subtracted row of each group, by the name of the
+            column. Each group should contain one such row, because every further one
+            repeats all rows of the group.
+        by: Names of the columns that define the groups.
 
     Returns:
-        The rows of ``table`` whose group has such a row, with the subtracted value
-        (``_base``) and ``gain``.
+        The rows of the groups that contain such a row, with two additional columns:
+        ``_base``, the subtracted value, and ``gain``, the difference.
     """
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))
@@ -236,14 +241,16 @@ def gain(
 
 
 def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of the last step of every run.
+    """Return the rows of the last step of each run.
 
     Args:
         table: A row per run and ``step``.
-        keys: Columns that name the runs; each run can end at another step.
+        keys: Names of the columns that identify the runs, which may end at different
+            steps.
 
     Returns:
-        The rows whose ``step`` is the largest of their run, with all columns.
+        The rows whose ``step`` is the largest of their run, with all columns, in the
+        order of the table.
     """
     return table.filter(pl.col("step") == pl.col("step").max().over(list(keys)))
 
@@ -251,13 +258,13 @@ def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def first_step(
     table: pl.DataFrame, column: str, keys: Sequence[str], least: float = 0.5
 ) -> pl.DataFrame:
-    """Return the first step at which a column reaches a value.
+    """Return the first step at which a column of each run reaches a value.
 
     Args:
         table: A row per run and ``step``.
-        column: The column.
-        keys: Columns that name the runs.
-        least: Value to reach; by default 0.5.
+        column: Name of the column that is compared with ``least``.
+        keys: Names of the columns that identify the runs.
+        least: Value that the column has to reach or exceed; by default 0.5.
 
     Returns:
         A row per run: the columns ``keys``, and ``first``, the step as a float; if the

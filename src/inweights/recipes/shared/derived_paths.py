@@ -1,4 +1,4 @@
-"""Derive tables of paths and edges from measured ones, for the recipes of path-stars."""
+"""Compute tables of paths and edges from measured ones, for recipes about path-stars."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import polars as pl
 
 
 def hardest(paths: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the hardest token of held-out paths, the first after the root.
+    """Return the rows about the hardest token of held-out paths, the first one after the root.
 
     Args:
         paths: Table of :func:`inweights.probes.path_accuracy`.
@@ -19,17 +19,19 @@ def hardest(paths: pl.DataFrame) -> pl.DataFrame:
 
 
 def whole(paths: pl.DataFrame) -> pl.DataFrame:
-    """Return the accuracy on held-out and on trained leaves, one row for each run and step.
+    """Return the accuracies on held-out and on trained paths, one row for each run and step.
 
     Args:
-        paths: Table of :func:`inweights.probes.path_accuracy`.
+        paths: Table of :func:`inweights.probes.path_accuracy`, with any labels.
 
     Returns:
-        The labels, ``seed`` and ``step`` (if the table has it), four accuracies:
-        ``hardest`` (hardest token of held-out leaves), ``exact`` (exact match of the
-        whole path on held-out leaves), ``easiest_last`` (last token of held-out leaves)
-        and ``trained`` (exact match on trained leaves); and ``chance``, the accuracy of
-        guessing the hardest token of held-out leaves.
+        All columns that identify the measurement (the labels, ``seed``, and ``step`` if
+        the table has it); four accuracies from 0 to 1: ``hardest`` (hardest token,
+        which is the first after the root, of held-out paths), ``exact`` (share of
+        held-out paths that are right as a whole), ``easiest_last`` (last token of
+        held-out paths) and ``trained`` (share of trained paths that are right as a
+        whole); and ``chance``, the accuracy of guessing the hardest token of held-out
+        paths.
     """
     about = (
         "part",
@@ -53,16 +55,18 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
 
 
 def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.DataFrame:
-    """Return when each token of held-out paths is learnt: the first step of accuracy ``half``.
+    """Return the first step at which each token of held-out paths reaches the accuracy ``half``.
 
     A token whose accuracy never reaches ``half`` counts as learnt one step after the
-    last measurement. The root, place 0, is left out: it is the same for all leaves.
+    last measurement. The root, at place 0, is left out, because it is the same in all
+    paths.
 
     Args:
-        paths: A row per run, step and place (index of the token in the path, from the
-            root): table of :func:`inweights.probes.path_accuracy`.
-        keys: Columns that name the runs.
-        half: Accuracy from which on a token counts as learnt; by default 0.5.
+        paths: A row per run, step and place (index of the token in the path, counted
+            from the root), as :func:`inweights.probes.path_accuracy` returns it during
+            training.
+        keys: Names of the columns that identify the runs.
+        half: Smallest accuracy at which a token counts as learnt; by default 0.5.
 
     Returns:
         A row per run and ``place``, with the columns ``keys``; ``step``, at which this
@@ -91,11 +95,11 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
 
 
 def token_names() -> pl.Expr:
-    """Return the expression ``token``: a name for each token of a path, by its ``place``.
+    """Return a polars expression that names each token of a path by its ``place``.
 
     Returns:
-        A polars expression of strings: ``root`` for place 0, ``hardest (1st node)`` for
-        place 1, otherwise ``node 2``, ``node 3``, …
+        An expression of strings with the name ``token``: ``root`` for place 0,
+        ``hardest (1st node)`` for place 1, otherwise ``node 2``, ``node 3``, …
     """
     ranks = {0: "root", 1: "hardest (1st node)"}
     place = pl.col("place")
@@ -106,11 +110,11 @@ def token_names() -> pl.Expr:
 
 
 def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return the ``recall`` of the edges for each run, averaged over both directions.
+    """Return the recall of the edges in each run, averaged over both directions.
 
     Args:
-        edges: A row per run and direction, with ``recall``.
-        keys: Columns that name the runs.
+        edges: A row per run and direction of the edges, with the column ``recall``.
+        keys: Names of the columns that identify the runs.
 
     Returns:
         A row per run: the columns ``keys`` and ``recall``.
@@ -121,7 +125,7 @@ def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def own_and_other_arms(
     cosines: pl.DataFrame, navigation: pl.DataFrame, keys: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the mean cosine of a leaf and the first node of its own path, and of other paths.
+    """Return mean cosines of a leaf with the first node of its own path, and with all other ones.
 
     Args:
         cosines: A row per run, leaf and first node of a path, with ``cosine``, and
@@ -129,13 +133,13 @@ def own_and_other_arms(
         navigation: A row per run and depth, with the shares ``nearest`` and ``ridge``,
             as :func:`inweights.probes.navigation` returns it; only the rows of depth 1
             are used.
-        keys: Columns that name the runs.
+        keys: Names of the columns that identify the runs.
 
     Returns:
         A row per run: the columns ``keys``; the mean cosines ``own`` and ``others``,
-        and their difference ``gap``; ``nearest``, the share of leaves whose own first
-        node is the nearest of all first nodes; and ``ridge``, the share for which a
-        ridge regression finds it.
+        and their difference ``gap``; ``nearest``, the share of leaves for which the
+        first node of their own path is the nearest of all first nodes; and ``ridge``,
+        the share of leaves for which a ridge regression finds it.
     """
     own = pl.col("own")
     cosine = pl.col("cosine")
@@ -149,20 +153,25 @@ def own_and_other_arms(
 
 
 def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
-    """Return the accuracies of each run at the end of training.
+    """Return the accuracies on paths and edges of each run at the end of training.
 
     Args:
         tables: The tables ``places`` (accuracy by token: a row per run, role, part and
             place, of :func:`inweights.probes.stepwise`) and ``navigation``
             (:func:`inweights.probes.navigation`).
-        keys: Columns that name the runs.
+        keys: Names of the columns that identify the runs.
 
     Returns:
         A row per run: the columns ``keys``; ``hardest`` and ``exact`` (accuracy of the
-        hardest token, and exact match, on held-out leaves), ``trained`` (the hardest
-        token on trained leaves), ``edges`` (the least recall of edges over their
-        roles), ``nearest`` and ``ridge`` as in :func:`own_and_other_arms`, and
-        ``chance`` (of guessing the first node).
+        hardest token, which is the first after the root, and share of paths that are
+        right as a whole, both on held-out paths), ``trained`` (accuracy of the hardest
+        token on trained paths), ``edges`` (the smallest recall of edges over their
+        roles), ``nearest`` and ``ridge`` (shares of leaves whose own first node is the
+        nearest, or is found by a ridge regression, as in :func:`own_and_other_arms`),
+        and ``chance`` (accuracy of guessing the first node).
+
+    Raises:
+        KeyError: ``tables`` does not contain ``places`` or ``navigation``.
     """
     places = tables["places"]
     paths = places.filter(pl.col("role") == "path", pl.col("place") == 1)

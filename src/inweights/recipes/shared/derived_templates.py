@@ -1,4 +1,4 @@
-"""Derive tables from logit templates at complexity one: their peaks and their blocks."""
+"""Compute the peaks and the blocks of logit templates of worlds of complexity one."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,16 @@ def _numbered(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of rows of subjects and bridges that peak on their own bridge or object.
+    """Return the share of subject and bridge rows that peak at their own bridge or object.
 
-    The rows and columns of a world of complexity one are numbered; the own bridge of
-    subject ``a3`` is ``b3``, its own object ``c3``.
+    In a world of complexity one, rows and columns are numbered: the bridge of subject
+    ``a3`` is ``b3``, and its object is ``c3``.
 
     Args:
-        tokens: Table of :func:`inweights.probes.templates` at complexity one. The
-            maximum is taken over the columns of each group.
-        by: Columns that name the runs.
+        tokens: Table of :func:`inweights.probes.templates` in a world of complexity
+            one: a row per run, token and output, with ``value``, the logit. The maximum
+            is taken over the columns of each group.
+        by: Names of the columns that identify the runs.
 
     Returns:
         A row per run, ``row_group`` (``subject`` or ``bridge``) and ``column_group``
@@ -39,20 +40,22 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return contrast and spread of the logits in each block of the templates at complexity one.
+    """Return contrast and spread of the logits in each block of templates at complexity one.
 
     A block contains the logits of one group of rows (subjects or bridges) in one group
     of columns (bridges or objects). Its own entries are those whose row and column have
     the same number, such as ``a3`` and ``c3``.
 
     Args:
-        tokens: Table of :func:`inweights.probes.templates` at complexity one.
-        by: Columns that name the runs.
+        tokens: Table of :func:`inweights.probes.templates` in a world of complexity
+            one: a row per run, token and output, with ``value``, the logit.
+        by: Names of the columns that identify the runs.
 
     Returns:
-        A row per block: the columns ``by``, ``row_group``, ``column_group``;
-        ``contrast``, the mean of the own entries minus that of the others; and
-        ``spread``, the range of the other entries.
+        A row per run and block: the columns ``by``, ``row_group`` (``subject`` or
+        ``bridge``) and ``column_group`` (``bridge`` or ``object``); ``contrast``, the
+        mean of the own entries minus that of all others; and ``spread``, the largest
+        minus the smallest of the others.
     """
     other = pl.col("value").filter(~pl.col("own"))
     keys = [*by, "row_group", "column_group"]

@@ -9,23 +9,26 @@ import polars as pl
 def linear_law(
     table: pl.DataFrame, column: str, factors: Sequence[str], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Fit a column by least squares, linearly in the base-2 logarithms of factors, in each group.
+    """Fit a column in each group by least squares, linearly in the base-2 logarithms of factors.
 
     Args:
-        table: Table with the column, the factors (above 0), and ``fitted``: whether the
-            law is fitted to a row. The column is predicted in every row.
-        column: Column that the law predicts.
-        factors: Columns of the factors. Each group needs at least one more row to fit
-            than there are factors.
-        by: Columns that name the groups.
+        table: Table with the column, the factors (above 0), and ``fitted`` (a Boolean):
+            whether the law is fitted to the row. The law predicts the column in every
+            row.
+        column: Name of the column that the law predicts.
+        factors: Names of the columns of the factors. The fitted rows of each group must
+            outnumber the factors, which is not checked.
+        by: Names of the columns that define the groups.
 
     Returns:
-        ``table`` with ``foretold`` (the prediction), ``error`` (the column minus the
+        The rows of ``table``, group by group, with the additional columns ``foretold``
+        (the prediction, rounded to nine decimals), ``error`` (the column minus the
         prediction) and, for each factor, ``per_<factor>``: by how much the prediction
-        grows when the factor doubles.
+        grows if the factor doubles.
 
     Raises:
-        LinAlgError: A value is not a finite number.
+        LinAlgError: In a fitted row, a value or the logarithm of a factor is not
+            finite.
 
     Example:
         >>> rows = {"x": [1, 2, 4, 16], "fitted": [True, True, True, False], "y": [3.0, 5, 7, 10]}

@@ -1,4 +1,4 @@
-"""Define the conditions for positions of a GPT and for the block of a Mamba."""
+"""Define the conditions that vary the positions of a GPT or the block of a Mamba."""
 
 import inweights as iw
 from inweights.models.configs import MambaConfig
@@ -56,22 +56,25 @@ ON_GRID = (SMALL, UNIT, UNTIED, BARE)
 
 
 def gpt_of(name: str, **sizes: object) -> iw.GPTConfig:
-    """Return the config of a GPT in one condition of its positions.
+    """Return the config of a GPT whose positions, embeddings, head or residual stream are varied.
 
     Args:
-        name: The condition, a key of :data:`CHANGES`: how positions are initialised or
-            encoded (``N(0, .02²)``, ``N(0, .3²)``, ``N(0, 1)``, ``sinusoidal``,
-            ``none``), ``tokens N(0, 1)`` (large token embeddings), ``untied`` (head) or
-            ``no residual stream``.
-        **sizes: Other fields of the config, such as ``layers`` and ``width``; the
-            condition overrides them.
+        name: Name of the condition, a key of :data:`CHANGES`: ``N(0, .02²)``, ``N(0,
+            .3²)`` or ``N(0, 1)`` (learned positions with this initial distribution),
+            ``sinusoidal`` or ``none`` (no positions), ``tokens N(0, 1)`` (large token
+            embeddings), ``untied`` (the head has its own weights) or ``no residual
+            stream``.
+        **sizes: Other fields of :class:`GPTConfig`, such as ``layers`` and ``width``;
+            the condition overrides them.
 
     Returns:
-        The config.
+        The config. Unless the condition changes it, positions are learned and
+        initialised with a small scale.
 
     Raises:
         KeyError: The condition is unknown.
-        ConfigError: A size is out of range.
+        ConfigError: A value is out of range or has the wrong type.
+        TypeError: A name in ``sizes`` is not a field of the config.
     """
     given = {
         **sizes,
@@ -81,21 +84,22 @@ def gpt_of(name: str, **sizes: object) -> iw.GPTConfig:
 
 
 def mamba_of(name: str, **sizes: object) -> MambaConfig:
-    """Return the config of a Mamba in one condition of its block.
+    """Return the config of a Mamba with one of three kinds of block.
 
     Args:
-        name: The condition, a key of :data:`BLOCKS`: ``residual stream`` (as in Mamba's
-            paper), ``the code's`` (as in the code of Geometric Memory) or ``the code's,
-            with a residual stream``.
-        **sizes: Other fields of the config, such as ``layers`` and ``width``; the
-            condition overrides them.
+        name: Name of the condition, a key of :data:`BLOCKS`: ``residual stream`` (as in
+            Mamba's paper), ``the code's`` (the block in the code of Geometric Memory,
+            which has no residual stream) or ``the code's, with a residual stream``.
+        **sizes: Other fields of :class:`MambaConfig`, such as ``layers`` and ``width``;
+            the condition overrides them.
 
     Returns:
         The config.
 
     Raises:
         KeyError: The condition is unknown.
-        ConfigError: A size is out of range.
+        ConfigError: A value is out of range or has the wrong type.
+        TypeError: A name in ``sizes`` is not a field of the config.
     """
     given = {
         **sizes,

@@ -1,6 +1,6 @@
-"""Train and evaluate real-world analogies: two similar things, one with a trained category.
+"""Train and evaluate real-world analogies between two things, one of which has a trained category.
 
-Feature Resemblance, §8.2, in the sentences of Tables 5 and 6.
+The sentences are those of Tables 5 and 6 of Feature Resemblance, §8.2.
 """
 
 from collections.abc import Sequence
@@ -35,24 +35,26 @@ _STAGES: dict[str, tuple[int | None, ...]] = {
 
 
 class Analogies(iw.Config):
-    """Config of analogies that are trained in one of several orders.
+    """Config of real-world analogies that are trained in one of several orders.
 
+    Each row of the data is about two similar subjects that belong to one category.
     Questions have the role ``analogy`` (about the first subject, whose category is
-    never trained) or ``recall`` (about the second subject). A pair consists of the
-    questions about both subjects of a row.
+    never trained) or ``recall`` (about the second subject, whose category is trained).
+    A pair consists of the questions about both subjects of a row.
 
     Attributes:
-        rows: Number of rows of the data, spread evenly over its relations; at least 2,
-            or 0 for all.
-        condition: What is trained, and in which order: ``joint`` (attribution and
-            similarity together), ``SA`` (similarity before attribution), ``AS``
+        rows: Number of rows of the data that are used, spread evenly over its
+            relations; at least 2, or 0 for all rows.
+        condition: Sentences that are trained, and their order: ``joint`` (attribution
+            and similarity together), ``SA`` (similarity before attribution), ``AS``
             (attribution before similarity, see :func:`examples`), ``attribution only``,
-            ``zero-shot`` (nothing), or ``AS-pair`` or ``AS-target``, two other readings
-            of AS. ``shuffled joint``, ``shuffled SA`` and ``shuffled AS`` are the same
-            with shuffled categories, which no prior knowledge can answer.
+            ``zero-shot`` (nothing is trained), ``AS-pair`` or ``AS-target`` (two other
+            readings of AS). ``shuffled joint``, ``shuffled SA`` and ``shuffled AS`` are
+            the same with shuffled categories, which cannot be known from pretraining.
 
     Raises:
-        ConfigError: ``condition`` is unknown, or ``rows`` is 1 or negative.
+        ConfigError: ``condition`` is unknown, ``rows`` is 1 or negative, or a value has
+            the wrong type.
     """
 
     rows: int
@@ -69,14 +71,19 @@ class Analogies(iw.Config):
         return self.condition.startswith(SHUFFLED)
 
     def quiz(self, seed: int) -> Quiz:
-        """Return questions for the category of each subject of a row, among all categories.
+        """Return two questions per row about the category of each subject, among all categories.
 
         Args:
-            seed: Root seed of the shuffled categories; no effect in other conditions.
+            seed: Root seed of the shuffled categories. It has no effect in conditions
+                without shuffling.
 
         Returns:
-            Two questions per row, with the roles ``analogy`` and ``recall``; the pairs
-            of prompts about the two subjects of each row; and no ids of chains.
+            The questions, in the order of the rows, with the roles ``analogy`` and
+            ``recall``; for each row, the pair of prompts about its two subjects; and an
+            empty set of ids of chains.
+
+        Raises:
+            ConfigError: ``seed`` is negative (only with shuffled categories).
         """
         data = self._data(seed)
         categories = tuple(dict.fromkeys(row.category for row in data))
@@ -90,17 +97,21 @@ class Analogies(iw.Config):
         return Quiz(questions, [(row.question[0], row.attribution[0]) for row in data])
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:  # noqa: ARG002  # no budget
-        """Return the training sentences, each with its stage.
+        """Return the training sentences of the condition, each with its stage.
 
         Args:
-            lm: Not used, as there is no budget of tokens.
-            seed: Root seed of the shuffled categories; no effect in other conditions.
+            lm: Not used, because the sentences are not repeated up to a number of
+                tokens.
+            seed: Root seed of the shuffled categories. It has no effect in conditions
+                without shuffling.
 
         Returns:
-            The sentences of all rows, with stages from 0; none with ``zero-shot``.
+            Up to three sentences per row, in the order of the rows, with stages
+            numbered from 0 (:func:`examples`).
 
         Raises:
             KeyError: ``condition`` is ``zero-shot``, in which nothing is trained.
+            ConfigError: ``seed`` is negative (only with shuffled categories).
         """
         return examples(self._data(seed), self.condition)
 
@@ -110,25 +121,30 @@ class Analogies(iw.Config):
 
 
 def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
-    """Return the training sentences of a condition; each is in exactly one stage.
+    """Return the training sentences of a condition, each of which belongs to one stage.
 
-    A row has three sentences: the attribution (the category of the second subject), and
-    the similarity, as one sentence about the second subject and one about the first.
-    ``joint`` trains all in stage 0; ``SA`` the similarity in stage 0 and the
-    attribution in stage 1; ``AS`` the attribution and the sentence about the second
-    subject in stage 0, and that about the first in stage 1. ``AS-pair`` trains both
-    sentences of the similarity in stage 1, ``AS-target`` only that about the first
-    subject, and ``attribution only`` no similarity.
+    Each row has three sentences: the attribution, which states the category of the
+    second subject, and the similarity, which is stated in one sentence about the second
+    subject and one about the first.
+
+    ``joint`` trains all three in stage 0. ``SA`` trains the similarity in stage 0 and
+    the attribution in stage 1. ``AS`` trains the attribution and the similarity
+    sentence about the second subject in stage 0, and the one about the first subject in
+    stage 1. ``AS-pair`` trains the attribution in stage 0 and both similarity sentences
+    in stage 1. ``AS-target`` trains the attribution in stage 0 and only the similarity
+    sentence about the first subject in stage 1. ``attribution only`` trains no
+    similarity.
 
     Args:
         rows: The analogies.
-        condition: A value of :attr:`Analogies.condition` except ``zero-shot``.
+        condition: A value of :attr:`Analogies.condition` other than ``zero-shot``. The
+            prefix ``shuffled`` has no effect here.
 
     Returns:
         Up to three examples per row, in the order of the rows, each with its ``stage``.
 
     Raises:
-        KeyError: The condition is unknown or ``zero-shot``.
+        KeyError: The condition is unknown, or it is ``zero-shot``.
     """
     stages = _STAGES[condition.removeprefix(SHUFFLED)]
     made = []

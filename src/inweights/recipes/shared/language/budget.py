@@ -13,24 +13,25 @@ from inweights.seeds import WORLD, Streams
 def fill_budget(
     lm: LanguageModel, examples: Sequence[Example], tokens: int, seed: int
 ) -> list[Example]:
-    """Return statements once, then again in a drawn order, up to a number of tokens.
+    """Return all statements once, followed by random repetitions, up to a number of tokens.
 
-    Every mix then costs the same number of tokens, so that an effect that more of the
-    same facts has as well is recognised as one of repetition.
+    Every mix of statements then costs about the same number of tokens, so that an
+    effect of mere repetition is not mistaken for an effect of the mix.
 
     Args:
-        lm: The model, with whose tokenizer tokens are counted.
+        lm: The model, whose tokenizer counts the tokens.
         examples: The statements.
-        tokens: Number of tokens of one pass.
-        seed: Root seed of the order.
+        tokens: Largest number of tokens of one pass over the texts.
+        seed: Root seed of the random order of repetitions.
 
     Returns:
-        The statements in their order, then repetitions, until no statement fits in the
-        remaining tokens.
+        The statements in their order, followed by repetitions in random order, until no
+        statement fits in the remaining tokens.
 
     Raises:
-        ConfigError: The statements together have more than ``tokens`` tokens.
-        DataError: There are no statements.
+        ConfigError: The statements together have more than ``tokens`` tokens, or
+            ``seed`` is negative.
+        DataError: There are no statements, or one of them has nothing to train.
     """
     lengths = np.array([len(row.ids) for row in encode(lm, examples)])
     left = tokens - int(lengths.sum())

@@ -1,9 +1,9 @@
-"""Run a fine-tuning experiment: a model is evaluated, trained on some facts, and evaluated again.
+"""Run a fine-tuning experiment: evaluate a model, train it on some facts, and evaluate it again.
 
 A :class:`Lesson` defines the training texts and the questions. The evaluation before
-training is a computation of its own, so that its result is shared by all lessons and
-recipes. :func:`inweights.recipes.shared.language.tables.both_times` joins the results
-before and after training.
+training is a separate computation, so that all lessons and recipes share its result.
+:func:`inweights.recipes.shared.language.tables.both_times` joins the results before and
+after training.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ class Quiz(NamedTuple):
     """Questions on which a model is evaluated.
 
     Attributes:
-        questions: Questions with candidates.
+        questions: Questions, each with its candidate answers.
         pairs: Pairs of prompts whose hidden states are compared layer by layer; at
             least 2.
-        told: Ids of chains (:attr:`Question.chain`) whose conclusion is stated in the
-            training texts; by default none.
+        told: Ids of the chains (:attr:`Question.chain`) whose conclusion is stated in
+            the training texts; empty by default.
     """
 
     questions: Sequence[Question]
@@ -36,14 +36,15 @@ class Quiz(NamedTuple):
 
 
 def without_bridge(question: Question) -> Question:
-    """Return the question with candidates of the answer's kind only, as the recipes use it.
+    """Return a question without its bridge among the candidates, if it is a two-hop question.
 
     Args:
-        question: A question of any role; only a composition is changed.
+        question: A question of any role. Only a question with the role ``composition``
+            is changed.
 
     Returns:
-        For a composition whose bridge is among its candidates, a copy without this
-        candidate; otherwise the question itself.
+        A copy without the bridge among its candidates, for a composition whose bridge
+        is one of them; otherwise the same question.
     """
     if question.role != "composition" or question.bridge not in question.candidates:
         return question
@@ -52,7 +53,7 @@ def without_bridge(question: Question) -> Question:
 
 
 class Lesson(Protocol):
-    """Config of the training texts and the questions of an experiment.
+    """Protocol for configs that define the training texts and the questions of an experiment.
 
     Results are stored under a hash of the config.
     """
@@ -66,22 +67,24 @@ class Lesson(Protocol):
         """Return the questions, which are the same before and after training.
 
         Args:
-            seed: Root seed of what is drawn; no effect if :attr:`drawn` is false.
+            seed: Root seed of random choices. It has no effect if :attr:`drawn` is
+                false.
 
         Returns:
-            Questions, pairs of prompts, and the chains that the training texts state.
+            Questions, pairs of prompts, and the ids of the chains that the training
+            texts state.
         """
         ...
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
-        """Return the training texts.
+        """Return the training texts of one pass.
 
         Args:
-            lm: The model, whose tokens are counted.
-            seed: Root seed of what is drawn.
+            lm: The model, whose tokenizer may be used to count tokens.
+            seed: Root seed of random choices.
 
         Returns:
-            Examples of one pass, each with its stage.
+            The examples, each with its stage.
         """
         ...
 
@@ -98,21 +101,22 @@ def computations(
     """Return the computations whose results are the tables ``before`` and ``after``.
 
     Args:
-        labels: Columns that are added to all rows, by name.
-        lessons: The lesson of each condition, by the name that it gets in the column
-            ``condition`` of ``after``. All lessons have the same questions. An empty
-            mapping gives only ``before``.
-        asked: A lesson with the same questions, for ``before``; its training texts are
-            not used.
-        model: A folder, a hub name in the local cache, ``@smollm2`` or ``@tiny`` (a
-            small random model).
+        labels: Values of columns that are added to all rows, by the name of the column.
+        lessons: The lesson of each condition, by the name that the column ``condition``
+            of ``after`` shows. All lessons must have the same questions. With an empty
+            mapping, only ``before`` is computed.
+        asked: A lesson with the same questions, for the computation ``before``. Its
+            training texts are not used.
+        model: A folder, the name of a Hugging Face model in the local cache,
+            ``@smollm2`` or ``@tiny`` (a small random model).
         tuning: Settings of the fine-tuning.
         device: Torch device of the model; by default ``cpu``.
 
     Returns:
-        First the computation ``before``, then one named ``after`` per lesson, all with
-        :func:`tell_and_ask`. ``after`` is computed for each seed; ``before`` only if
-        the questions or the model (``@tiny``) depend on it.
+        First the computation ``before``, then one computation named ``after`` for each
+        lesson, all of which call :func:`tell_and_ask`. ``after`` is computed for each
+        seed, ``before`` for each seed only if the questions or the model (``@tiny``)
+        depend on the seed.
     """
     where = {"model": Outside(name=model), "device": device}
     before = Computation(
@@ -144,36 +148,40 @@ def tell_and_ask(
     device: str = "cpu",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Fine-tune a model on a lesson, and return its answers and states in one tidy table.
+    """Fine-tune a model on a lesson, and return its answers and hidden states in one table.
 
     Args:
-        model: A folder, a hub name in the local cache, ``@smollm2`` or ``@tiny`` (a
-            small random model).
+        model: The model's name: a folder, the name of a Hugging Face model in the local
+            cache, ``@smollm2`` or ``@tiny`` (a small random model).
         lesson: Config of the training texts and the questions.
-        tuning: Settings of the fine-tuning; by default (``None``) nothing is trained.
+        tuning: Settings of the fine-tuning. With ``None``, the default, nothing is
+            trained.
         device: Torch device of the model; by default ``cpu``.
         seed: Root seed of the lesson, of the fine-tuning and of ``@tiny``; by default
             0.
 
     Returns:
-        Rows of four kinds, by the column ``kind``; columns of other kinds are null.
+        Rows of four kinds, named by the column ``kind``. Columns that do not apply to a
+        kind are null.
 
-        - ``question``: the rows of :func:`inweights.lm.ask`, and ``told``, whether the
-          answer is stated in the training texts.
+        - ``question``: the rows of :func:`inweights.lm.ask`, one per question, with
+          ``told``, whether the answer is stated in the training texts.
         - ``thought``: the rows of :func:`inweights.lm.exams.evaluate.ask_with_thought`,
-          and ``told``, for compositions that are answered step by step. There are none
-          if no question has steps, or if the model is not trained and the facts are
-          invented.
-        - ``layer``: the rows of :func:`inweights.lm.resemblance_by_layer` for the pairs
-          of the quiz.
+          one per composition, which is answered step by step, with ``told``. There are
+          no such rows if no question has steps, or if the model is not trained and the
+          facts are invented.
+        - ``layer``: the rows of :func:`inweights.lm.resemblance_by_layer`, one per
+          layer, for the pairs of the quiz.
         - ``training``: one row if the model was trained: ``steps`` (number of updates),
-          ``trained`` (number of tokens) and ``loss``, the mean over the last pass.
+          ``trained`` (number of tokens) and ``loss`` (mean over the last pass, in
+          nats).
 
     Raises:
         ConfigError: The model's library, or ``peft`` for LoRA, is not installed, the
-            device is unknown, or the statements do not fit in the lesson's number of
-            tokens.
-        DataError: The model is missing or cannot be read, or there is nothing to train.
+            device is unknown, the statements do not fit in the lesson's number of
+            tokens, or ``seed`` is negative.
+        DataError: The model is missing or cannot be read, there is nothing to train, or
+            a text has no tokens.
         RunError: The loss is not a finite number.
     """
     lm = load_model(model.name, device=device, seed=seed)
@@ -200,7 +208,7 @@ def tell_and_ask(
 
 
 def _answers(lm: LanguageModel, quiz: Quiz, thoughts: bool) -> pl.DataFrame:
-    """Return the answers of a model to a quiz, and how similar its states are for each pair."""
+    """Return a model's answers to a quiz, and the similarity of its hidden states for each pair."""
     from inweights.lm.exams.evaluate import ask, ask_with_thought
     from inweights.lm.exams.states import resemblance_by_layer
 

@@ -1,4 +1,4 @@
-"""Train and evaluate chains of two facts, real or invented."""
+"""Train and evaluate chains of two facts, which are real or invented."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,15 +39,16 @@ class TrainingMix(iw.Config):
         identity: Whether the identity ``b → b`` of each bridge is trained.
         reverse: Whether each fact is also stated in reverse, from its object to its
             subject.
-        paraphrase: Number of wordings of each statement, at least 1; by default 1.
-        hops: Which facts are trained: those of ``both`` hops, or only those of the
+        paraphrase: Number of wordings of each statement, at least 1 (the default).
+        hops: Facts that are trained: those of ``both`` hops, or only those of the
             ``first`` or the ``second`` hop.
         composed: Share of the bridges whose two-hop facts are trained as well, from 0
             to below 1. Questions through these bridges are in distribution, all others
             out of distribution.
 
     Raises:
-        ConfigError: ``composed`` is not from 0 to below 1.
+        ConfigError: ``composed`` is not from 0 to below 1, ``hops`` is unknown, or a
+            value has the wrong type.
     """
 
     identity: bool = False
@@ -64,7 +65,7 @@ class TrainingMix(iw.Config):
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """Names of the strategies of :func:`inweights.audit.augment` that make these statements."""
+        """Names of the strategies of :func:`inweights.audit.augment` that add these statements."""
         chosen = {
             "paraphrases": self.paraphrase > 1,
             "reversals": self.reverse,
@@ -74,19 +75,20 @@ class TrainingMix(iw.Config):
 
 
 class Facts(iw.Config):
-    """Config of chains of two facts, trained with a mix of statements.
+    """Config of chains of two facts, trained on a mix of statements.
 
-    The questions are compositions, both of their hops, and prompts that skip the first
-    hop. A pair consists of the prompts of a composition and of its second hop.
+    The questions are compositions of two facts, both of their hops, and prompts that
+    skip the first hop. A pair consists of the prompt of a composition and the prompt of
+    its second hop.
 
     Attributes:
-        world: Config of invented facts; by default (``None``) real facts about people
-            and substances.
+        world: Config of invented facts. With ``None``, the default, the facts are real
+            facts about people and substances.
         mix: Selection of the statements that are trained; by default the facts of both
             hops.
-        tokens: Number of tokens of one pass, the same for every mix: statements are
-            repeated up to this number, so it must be at least the number of tokens of
-            all statements. The default, 0, is enough only for a lesson that is not
+        tokens: Number of tokens of one pass, the same for every mix. Statements are
+            repeated up to this number, which must be at least the number of tokens of
+            all statements. The default, 0, suffices only for a lesson that is not
             trained.
     """
 
@@ -100,10 +102,10 @@ class Facts(iw.Config):
         return self.world is not None
 
     def quiz(self, seed: int) -> Quiz:
-        """Return the questions (the same for all mixes), and which answers the mix states.
+        """Return the questions (the same for all mixes) and the ids of those that the mix states.
 
         Args:
-            seed: Root seed of invented facts and of the choice of bridges.
+            seed: Root seed of invented facts and of the choice of trained bridges.
 
         Returns:
             The questions of :func:`asked_of`; for each composition, the pair of its
@@ -111,7 +113,8 @@ class Facts(iw.Config):
             two-hop facts are trained.
 
         Raises:
-            ConfigError: The numbers of ``world`` do not define a world.
+            ConfigError: The numbers of ``world`` do not define a world, or ``seed`` is
+                negative.
         """
         questions = asked_of(*facts_of(self.world, seed))
         through = trained_bridges(questions, self.mix, seed)
@@ -129,16 +132,18 @@ class Facts(iw.Config):
         """Return the statements of the mix, repeated up to the number of tokens.
 
         Args:
-            lm: The model, with whose tokenizer tokens are counted.
-            seed: Root seed of invented facts, bridges and repetitions.
+            lm: The model, whose tokenizer counts the tokens.
+            seed: Root seed of invented facts, of the choice of trained bridges, and of
+                the repetitions.
 
         Returns:
-            Examples in one stage. Countries of real cities (``world.second`` is
-            ``known``) are left out.
+            Examples, all in one stage. The countries of real cities (if
+            ``world.second`` is ``known``) are left out.
 
         Raises:
-            ConfigError: The statements have more than ``tokens`` tokens, or the numbers
-                of ``world`` do not define a world.
+            ConfigError: The statements have more than ``tokens`` tokens, the numbers of
+                ``world`` do not define a world, ``mix.paraphrase`` is out of range, or
+                ``seed`` is negative.
         """
         facts, words = facts_of(self.world, seed)
         told = statements(facts, words, self.mix, asked_of(facts, words), seed)
@@ -149,14 +154,15 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
     """Return the facts of an invented world, or real facts, and the wording of their statements.
 
     Args:
-        world: Config of the invented world; ``None`` for real facts.
-        seed: Root seed of an invented world; no effect on real facts.
+        world: Config of the invented world. ``None`` means real facts.
+        seed: Root seed of the invented world. It has no effect on real facts.
 
     Returns:
         The facts, and the sentence templates of their relations.
 
     Raises:
-        ConfigError: The numbers of ``world`` do not define a world.
+        ConfigError: The numbers of ``world`` do not define a world, or ``seed`` is
+            negative.
 
     Example:
         >>> facts, words = facts_of(None, 0)
@@ -182,17 +188,20 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
-    """Return compositions, their hops and prompts that skip a hop, each with its candidates.
+    """Return compositions, their hops, and prompts that skip the first hop, all with candidates.
 
     Args:
         facts: The facts.
-        words: Wording of their statements.
-        seed: Root seed of the candidates; by default 0.
+        words: Wording of the statements of these facts.
+        seed: Root seed of the choice of candidates; by default 0.
 
     Returns:
         Questions with the roles ``composition``, ``first_hop``, ``second_hop`` and
-        ``skip``, each with at most 12 candidates; none if there are no chains of two
-        facts.
+        ``skip`` (second relation asked of the subject), each with at most 12
+        candidates. The list is empty if no two facts form a chain.
+
+    Raises:
+        ConfigError: ``seed`` is negative.
     """
     augmented = augment(facts, wording=words, seed=seed)
     asked = exam(augmented.questions, augmented.train, most=12, seed=seed)
@@ -202,16 +211,20 @@ def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
 def trained_bridges(
     questions: Sequence[Question], mix: TrainingMix, seed: int
 ) -> set[str]:
-    """Return the bridges whose two-hop facts are trained, drawn at random from the seed.
+    """Return the bridges whose two-hop facts are trained, which are drawn at random.
 
     Args:
-        questions: Questions; the bridges are those of the compositions (``bridge``).
-        mix: Mix of statements, whose ``composed`` is the share of the bridges (rounded
-            to a number).
-        seed: Root seed.
+        questions: Questions, whose bridges (``bridge``) are the candidates; questions
+            without a bridge are ignored.
+        mix: Mix of statements, whose ``composed`` is the share of the bridges that are
+            drawn. The number of bridges is rounded to the nearest integer.
+        seed: Root seed of the draw.
 
     Returns:
         Names of the bridges; the same set for the same questions and seed.
+
+    Raises:
+        ConfigError: ``seed`` is negative.
     """
     bridges = sorted({q.bridge for q in questions if q.bridge})
     rng = Streams(seed).numpy(WORLD, "composed")
@@ -230,15 +243,18 @@ def statements(
 
     Args:
         facts: The facts.
-        words: Wording of the statements.
+        words: Wording of the statements of these facts.
         mix: Selection of the statements.
-        questions: Questions of :func:`asked_of`, some of whose compositions the mix may
-            train.
-        seed: Root seed of wordings and of the choice of bridges.
+        questions: Questions of :func:`asked_of`. The mix may also train some of the
+            compositions among them.
+        seed: Root seed of the choice of wordings and of trained bridges.
 
     Returns:
-        First the facts and what the strategies of the mix add to them, then the trained
-        two-hop facts; all in one stage.
+        First the facts and the statements that the strategies of the mix add to them,
+        then the trained two-hop facts; all in one stage.
+
+    Raises:
+        ConfigError: ``mix.paraphrase`` is out of range, or ``seed`` is negative.
 
     Example:
         >>> world = Invented(people=4, towns=2, countries=2)
@@ -280,7 +296,7 @@ def statements(
 
 
 def _without_known(examples: list[Example], world: Invented | None) -> list[Example]:
-    """Return the examples without second hops that the model should know from pretraining."""
+    """Return the examples without second hops that the model should know from its pretraining."""
     if world is None or world.second == "invented":
         return examples
     known = {

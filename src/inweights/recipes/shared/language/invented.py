@@ -1,4 +1,4 @@
-"""Invent people and places that do not exist, so that no model knows anything about them."""
+"""Invent people and towns, so that a pretrained model cannot know anything about them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -38,18 +38,18 @@ class Invented(iw.Config):
     Attributes:
         people: Number of invented people. They are spread evenly over the towns, in
             random order.
-        towns: Number of towns, the bridge entities of the two-hop questions.
-        countries: Number of countries, which are real ones; the invented towns are
-            spread evenly over them.
-        second: ``invented``: towns have invented names, and the model is trained on
-            their countries. ``known``: the towns are real cities, and the model is not
-            trained on their countries, so that the second hop comes from its
-            pretraining.
+        towns: Number of towns, which are the bridge entities of the two-hop questions.
+        countries: Number of countries, from 2 to the number of towns (and at most 8).
+            They are real countries; the invented towns are spread evenly over them.
+        second: Kind of the towns. ``invented``: the towns have invented names, and the
+            model is trained on their countries. ``known``: the towns are real cities,
+            and the model is not trained on their countries, so that the second hop
+            comes from its pretraining.
 
     Raises:
-        ConfigError: There are fewer people than towns, fewer than 2 countries, more
-            countries than towns or than the library lists, or more known cities are
-            needed than it lists.
+        ConfigError: There are fewer people than towns; ``countries`` is below 2, above
+            the number of towns, or above 8; ``second`` is ``known`` and there are more
+            than 16 towns; or a value has the wrong type.
     """
 
     people: int = 24
@@ -80,15 +80,15 @@ class Invented(iw.Config):
         of the training set and use them only to check the answers.
 
         Args:
-            seed: The root seed of names and pairings.
+            seed: Root seed of the names and of the pairings, at least 0.
 
         Returns:
             The facts as :class:`~inweights.worlds.knowledge.knowledge.Knowledge`: first
             ``born_in`` for each person, then ``country`` for each town.
 
         Raises:
-            ConfigError: ``second`` is ``known``, and the first ``countries`` countries
-                have fewer listed cities than there are towns.
+            ConfigError: ``second`` is ``known`` and the first ``countries`` countries
+                have fewer listed cities than there are towns, or ``seed`` is negative.
         """
         rng = Streams(seed).numpy(WORLD, "invented")
         drawn = names(rng)
@@ -122,16 +122,16 @@ def knowledge(
     relations: Sequence[str],
     facts: Sequence[tuple[str, str, str]],
 ) -> Knowledge:
-    """Make a :class:`Knowledge` of facts in memory, as if they were read from a file.
+    """Make a :class:`Knowledge` from facts in memory, as if they had been read from a file.
 
     Args:
-        entities: Names of all entities; repeated names count once.
-        relations: Names of all relations.
+        entities: Names of all entities; repeated names are ignored.
+        relations: Names of all relations, without repetitions.
         facts: The facts, each a ``(subject, relation, object)`` triple of names.
 
     Returns:
-        The knowledge, in which fact ``i`` has line number ``i + 1`` and all facts
-        belong to one stage.
+        The knowledge. Fact ``i`` has the line number ``i + 1``, and all facts belong to
+        one stage.
 
     Raises:
         KeyError: A fact names an entity that is not in ``entities``.
@@ -146,7 +146,10 @@ def knowledge(
 
 
 def names(rng: np.random.Generator) -> Iterator[str]:
-    """Yield different random names of two syllables without end.
+    """Yield distinct random names of two syllables, without end.
+
+    The number of such names is limited; after all of them have been yielded, the
+    generator does not return.
 
     Args:
         rng: The generator that draws the syllables.
@@ -173,11 +176,11 @@ class InventedSettings(iw.Config):
     """Settings of a recipe that fine-tunes a language model on invented people and towns.
 
     Attributes:
-        model: The model that is evaluated and fine-tuned: a folder, the name of a
-            Hugging Face model on this disk, or ``@smollm2``, the model that the extra
-            ``lm-demo`` installs.
-        device: The torch device of the model, such as ``cpu`` or ``cuda``.
-        world: The invented people and towns.
+        model: Model that is evaluated and fine-tuned: a folder, the name of a Hugging
+            Face model on this disk, ``@smollm2`` (the model that the extra ``lm-demo``
+            installs) or ``@tiny`` (a small random model).
+        device: Torch device of the model, such as ``cpu`` or ``cuda``.
+        world: Config of the invented people and towns.
         tokens: Number of tokens of one pass over the training texts, the same in every
             condition.
         tuning: Settings of the fine-tuning.

@@ -1,4 +1,4 @@
-"""Train a model on facts with strategies of ``augment``, and measure the effect."""
+"""Train a model on facts with strategies of ``augment``, and measure their effect."""
 
 import polars as pl
 
@@ -19,19 +19,21 @@ _ASKED = 2
 
 
 class Taught(iw.Config):
-    """Config of the facts of an invented world, stated with strategies of ``augment``.
+    """Config of the facts of an invented world, stated with the help of strategies of ``augment``.
 
     Attributes:
         world: Config of the invented facts.
-        strategies: Names of strategies of :func:`inweights.audit.augment`; by default
-            none.
-        wordings: Number of wordings in which a strategy states the same content.
-            Questions use the third wording of a fact.
-        hold_out: Share (0 to 1) of the bridges whose chains are stated by no strategy.
-        tokens: Number of tokens of one pass, the same for every strategy.
+        strategies: Names of strategies of :func:`inweights.audit.augment`, which add
+            statements to the facts; none by default.
+        wordings: Number of wordings in which a strategy states the same content; by
+            default 2. Questions use the third wording of a fact.
+        hold_out: Share of the bridges, from 0 to 1, whose chains no strategy states; by
+            default 0.5.
+        tokens: Largest number of tokens of one pass, the same for every strategy; by
+            default 600.
 
     Raises:
-        ConfigError: A strategy is unknown.
+        ConfigError: A strategy is unknown, or a value has the wrong type.
     """
 
     world: Invented
@@ -47,17 +49,17 @@ class Taught(iw.Config):
         """Return the training texts of one pass.
 
         Args:
-            lm: The model, with whose tokenizer tokens are counted, and which writes
-                texts for ``replay``.
+            lm: The model. Its tokenizer counts the tokens, and for the strategy
+                ``replay`` the model itself writes texts.
             facts: The facts, as ``world`` builds them.
-            seed: Root seed of all random choices.
+            seed: Root seed of all random choices, at least 0.
 
         Returns:
-            Examples in one stage, of about ``tokens`` tokens together.
+            Examples, all in one stage, of about ``tokens`` tokens in total.
 
         Raises:
-            ConfigError: ``tokens`` is too small for the facts, or a number is out of
-                range.
+            ConfigError: ``tokens`` is too small for the facts, or ``wordings``,
+                ``hold_out`` or ``seed`` is out of range.
         """
         from inweights.lm.tuning.writing import own_text
 
@@ -88,16 +90,19 @@ def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.Da
     """Return the answers of an untrained model to general questions, one row per question.
 
     Args:
-        model: A folder, a hub name in the local cache, ``@smollm2`` or ``@tiny``.
+        model: The model's name: a folder, the name of a Hugging Face model in the local
+            cache, ``@smollm2`` or ``@tiny`` (a small random model).
         device: Torch device of the model; by default ``cpu``.
-        seed: Root seed of ``@tiny``; no effect on other models.
+        seed: Root seed of ``@tiny``; by default 0. It has no effect on other models.
 
     Returns:
         The table of :func:`~inweights.lm.exams.general.general_knowledge` without the
-        column ``said``.
+        column ``said``: a row per general question and text, with (among others)
+        ``hit`` (whether the answer is right) and ``nats`` (loss on a text).
 
     Raises:
-        ConfigError: The model's library is not installed, or the device is unknown.
+        ConfigError: The model's library is not installed, the device is unknown, or
+            ``seed`` is negative.
         DataError: The model is missing or cannot be read.
     """
     from inweights.lm.exams.general import general_knowledge
@@ -115,31 +120,37 @@ def teach(
     device: str = "cpu",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Fine-tune a model on a lesson, and evaluate it on all questions.
+    """Fine-tune a model on the facts of a lesson, and evaluate it on all questions.
 
     Args:
-        model: A folder, a hub name in the local cache, ``@smollm2`` or ``@tiny``.
+        model: The model's name: a folder, the name of a Hugging Face model in the local
+            cache, ``@smollm2`` or ``@tiny`` (a small random model).
         lesson: Config of the facts and of the training texts.
         tuning: Settings of the fine-tuning.
         device: Torch device of the model; by default ``cpu``.
-        seed: Root seed of facts, texts and training; by default 0.
+        seed: Root seed of the facts, the texts and the training; by default 0.
 
     Returns:
-        A row per question, with the columns ``id``; ``what``: ``told`` (a fact in a
-        wording that was trained), ``recall`` (a fact in one that never is), ``reverse``
-        (from the object to the subject), ``composition`` (two facts, directly),
-        ``steps`` (two facts, one after the other), ``general`` (questions of
-        :func:`~inweights.lm.exams.general.general_knowledge`) or ``text`` (its texts);
-        ``hit`` and ``chance``; ``held`` (whether its chain is through a held-out
-        bridge); ``wrong`` (of a composition, whether its answer in words begins with
-        another name of the world); and ``runs_on``, ``repeats``, ``spilled`` and
-        ``nats`` of general questions and texts. Values of other kinds are null. One
-        more row, whose ``what`` is ``training``, has ``trained`` (number of tokens) and
-        ``loss``, the mean of the last pass.
+        A row per question, with the columns ``id``; ``what``, the kind of question:
+        ``told`` (a fact in a wording that was trained), ``recall`` (a fact in a wording
+        that was not trained), ``reverse`` (from the object to the subject),
+        ``composition`` (two facts, answered directly), ``steps`` (two facts, answered
+        one after the other), ``general`` (a question of
+        :func:`~inweights.lm.exams.general.general_knowledge`) or ``text`` (one of its
+        texts); ``hit`` (whether the answer is right) and ``chance`` (probability of
+        guessing it); ``held`` (whether the chain passes through a held-out bridge);
+        ``wrong`` (for a composition, whether the answer in words begins with a wrong
+        name of the world); and, for general questions and texts, ``runs_on``,
+        ``repeats``, ``spilled`` and ``nats``. Columns that do not apply to a kind are
+        null.
+
+        An additional row, whose ``what`` is ``training``, contains ``trained`` (number
+        of tokens) and ``loss`` (mean over the last pass, in nats).
 
     Raises:
         ConfigError: The model's library, or ``peft`` for LoRA, is not installed, the
-            device is unknown, or the lesson's number of tokens is too small.
+            device is unknown, the lesson's number of tokens is too small for the facts,
+            or a number of the lesson or ``seed`` is out of range.
         DataError: The model is missing or cannot be read.
         RunError: The loss is not a finite number.
 

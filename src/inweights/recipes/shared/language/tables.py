@@ -1,4 +1,4 @@
-"""Derive tables that recipes judge from a model's answers before and after fine-tuning."""
+"""Compute tables, which claims judge, from a model's answers before and after fine-tuning."""
 
 from collections.abc import Sequence
 
@@ -23,26 +23,28 @@ _ABOUT = ("kind", "id", "chain", "role", "prompt", "answer", "chance", "layer", 
 def both_times(
     before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]
 ) -> pl.DataFrame:
-    """Join the answers of a model before and after fine-tuning.
+    """Join the answers of a model before fine-tuning with its answers afterwards.
 
-    Both are tables of
-    :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. A single seed of
-    ``before`` represents every seed of ``after``.
+    Both arguments are tables of
+    :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. If ``before``
+    contains only one seed (for the same values of ``shared``), its rows are joined with
+    every seed of ``after``.
 
     Args:
-        before: Table of the model before training; a model that does not depend on the
-            seed has only one.
+        before: Table of the model before training. A model that does not depend on the
+            seed has only one seed.
         after: Table of the model after training, with the label ``condition``.
-        shared: Columns of labels that both have; not ``condition``.
+        shared: Names of the label columns that both tables have, without ``condition``.
 
     Returns:
-        The rows of ``after``, in which the names of measured columns end in ``_after``
-        or ``_before``; values of questions that were not evaluated before training are
-        null. ``distribution`` of a question is ``in`` if its answer was stated in the
-        training texts, otherwise ``out`` (null in rows of layers and of the training);
-        ``set`` is the set of its composition (Identity Bridge, §4.5): ``D_correct``
-        (right before and after), ``D_partial`` (right only after) or ``D_incorrect``
-        (wrong after), null without a composition.
+        The rows of ``after``. The names of measured columns end in ``_after`` (after
+        training) or ``_before`` (before training); values of questions that were not
+        evaluated before training are null. Two columns are added. ``distribution`` is
+        ``in`` if the answer to the question was stated in the training texts, and
+        otherwise ``out`` (null in rows about layers and about the training). ``set`` is
+        the set of the composition to which the question belongs (Identity Bridge,
+        §4.5): ``D_correct`` (right before and after training), ``D_partial`` (right
+        only after) or ``D_incorrect`` (wrong after); it is null without a composition.
     """
     keys = [*shared, "seed", "kind", "id", "layer"]
     said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]
@@ -82,7 +84,7 @@ def both_times(
 def _every_seed(
     before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]
 ) -> pl.DataFrame:
-    """Repeat the rows of results that do not depend on the seed for every seed."""
+    """Repeat rows whose results do not depend on the seed for every seed."""
     alone = pl.col("seed").n_unique().over(shared) == 1
     seeds = after.select(*shared, "seed").unique(maintain_order=True)
     repeated = before.filter(alone).drop("seed").join(seeds, on=shared)
@@ -90,19 +92,21 @@ def _every_seed(
 
 
 def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Return accuracy among candidates for each run, kind of question and distribution.
+    """Return the accuracy among candidates for each run, kind of question and distribution.
 
     Args:
         measured: Table of :func:`both_times`.
-        labels: Columns that name the trials, ``condition`` among them.
+        labels: Names of the columns that identify the trials, including ``condition``.
 
     Returns:
         A row per run, ``what`` and ``distribution``, with the columns ``labels``,
         ``seed``, these two, ``accuracy`` (after training), ``before`` (accuracy before
-        training), ``chance`` and ``excess`` (accuracy minus chance). ``what`` is the
-        role of a question (``composition``, ``first_hop``, ``second_hop``, ``skip``,
-        ``analogy``, ``recall``), or ``thought`` for compositions that were answered
-        step by step.
+        training), ``chance`` (accuracy of guessing) and ``excess`` (accuracy minus
+        chance). Accuracies are shares from 0 to 1. ``what`` is the role of the
+        questions (``composition``, ``first_hop``, ``second_hop``, ``skip``, ``analogy``
+        or ``recall``), or ``thought`` for compositions that were answered step by step.
+        ``distribution`` is ``in`` if the answers were stated in the training texts,
+        otherwise ``out``.
     """
     what = (
         pl.when(pl.col("kind") == "thought")
@@ -126,20 +130,23 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 def rises(
     measured: pl.DataFrame, labels: Sequence[str], role: str = "composition"
 ) -> pl.DataFrame:
-    """Return how much likelier training made the answers of a role, and the wrong candidates.
+    """Return how much more likely training made the right answers, and the wrong candidates.
 
     Args:
         measured: Table of :func:`both_times`.
-        labels: Columns that name the trials.
-        role: Role of the questions, such as ``skip``; by default ``composition``.
+        labels: Names of the columns that identify the trials.
+        role: Role of the questions, such as ``skip`` (the second relation asked of the
+            subject); by default ``composition``.
 
     Returns:
-        A row per run and ``set`` (see :func:`both_times`), with the columns ``labels``,
-        ``seed``, ``set`` and means over questions: ``decades`` (decimal logarithm of
-        the answer's probability after over before), ``own`` (the same, minus that of
-        the mean wrong candidate: what remains if both rise alike), ``rise`` (difference
-        of the probabilities) and ``share_rise`` (difference of the shares among
-        candidates). A probability of 0 counts as the smallest positive number.
+        A row per run and ``set`` (``D_correct``, ``D_partial`` or ``D_incorrect``, see
+        :func:`both_times`), with the columns ``labels``, ``seed``, ``set`` and four
+        means over the questions: ``decades`` (decimal logarithm of the ratio of the
+        answer's probability after training to that before), ``own`` (the same, minus
+        the value for the mean wrong candidate, so that it is 0 if both rise alike),
+        ``rise`` (difference of the answer's probabilities, after minus before) and
+        ``share_rise`` (difference of its shares among the candidates). In the
+        logarithms, a probability of 0 counts as the smallest positive number.
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
     said = ("probability", "share", "others")
@@ -158,5 +165,5 @@ def rises(
 
 
 def _log10(column: pl.Expr) -> pl.Expr:
-    """Return the decimal logarithm; a probability of 0 counts as the smallest positive number."""
+    """Return the decimal logarithm, in which 0 counts as the smallest positive number."""
     return column.clip(lower_bound=_TINY).log10()
