@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from inweights.errors import InweightsError
+from inweights.config import replace_at
+from inweights.errors import ConfigError, InweightsError
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.recipes import get_recipe, recipe_names
@@ -120,3 +121,30 @@ def test_every_recipe_is_timed_as_it_is() -> None:
     assert tried | {name: now[name] for name in pretrained} == now, (
         "time those that differ: python -m tests.house.catalogue NAME"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [
+        ("demo/two-hop", "models", []),
+        ("identity-bridge/fig7", "models", []),
+        ("geometric-memory/fig3", "stars", []),
+        ("beyond/hops-and-layers", "taught", []),
+        ("beyond/predicted-composition", "popularity", []),
+        ("feature-resemblance/late-similarity", "gpt.losses", {}),
+        ("beyond/curriculum-map", "gpt.losses", {}),
+        ("geometric-memory/fig1", "looks", 0),
+        ("geometric-memory/fig5", "looks", 0),
+        ("geometric-memory/c3", "looks", 0),
+        ("beyond/real-graphs", "looks", 0),
+        ("geometric-memory/e2-e3", "path", 1),
+        ("beyond/what-decides", "shrink", 0),
+    ],
+)
+def test_a_plan_refuses_what_leaves_it_nothing_to_divide_or_choose_from(
+    name: str, setting: str, value: Any
+) -> None:
+    recipe = get_recipe(name)
+    changed = replace_at(recipe.scales["smoke"], {setting: value})
+    with pytest.raises(ConfigError, match=setting.rpartition(".")[2]):
+        recipe.plan(changed)

@@ -5,6 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.errors import check_names
 from inweights.experiments import Plan, Trial, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
@@ -79,6 +80,7 @@ def plan(settings: Settings) -> Plan:
     """
     one = settings.one_layer
     gpt = settings.gpt
+    check_names("course of gpt.losses", ["AS"], gpt.losses)
     world = fr.world_of("AS", settings.n)
     trials = []
     for told, rehearsed in product(settings.shares, (False, True)):

@@ -5,6 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Plan, Trial, number, share
 from inweights.worlds.families.hops import Hops
 
@@ -65,6 +66,7 @@ def plan(settings: Settings) -> Plan:
     Raises:
         ConfigError: A number is out of range for a world or the model.
     """
+    check_size("the number of shares in taught", len(settings.taught))
     most = max(settings.taught)
     layers = settings.layers
     lengths = (2, 3, 4)

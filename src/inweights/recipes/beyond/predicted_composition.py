@@ -7,6 +7,7 @@ import msgspec
 import inweights as iw
 from inweights import experiments
 from inweights.audit.prediction.by_training import trained_queries
+from inweights.config import check_size
 from inweights.errors import check_names
 from inweights.recipes.beyond import forecasters
 from inweights.recipes.beyond.forecasters import (
@@ -81,6 +82,7 @@ class Settings(iw.Config):
             ConfigError: A name in ``others`` is unknown, or the numbers do not define a
                 world.
         """
+        check_size("the number of values of popularity", len(self.popularity))
         of = partial(msgspec.structs.replace, self.drawn)
         found: dict[tuple[str, float], experiments.WorldConfig] = {
             ("drawn evenly", 0.5): of()

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Curriculum, Plan, Trial, number
 from inweights.recipes.shared.derived import compositions, where_known
 from inweights.seeds import Streams
@@ -89,6 +90,7 @@ def plan(settings: Settings) -> Plan:
     Raises:
         ConfigError: ``shrink`` is too large for the model or its training.
     """
+    check_size("shrink", settings.shrink)
     levels = design()
     trials = []
     for cell in range(CELLS):

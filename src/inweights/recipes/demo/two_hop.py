@@ -5,6 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Measure, Plan, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions
@@ -62,6 +63,7 @@ def plan(settings: Settings) -> Plan:
             ``every`` is negative, or a number is out of range for a model or its
             training.
     """
+    check_size("the number of models", len(settings.models))
     training = settings.gpt, settings.emb_mlp
     trials = [
         ib.trial(

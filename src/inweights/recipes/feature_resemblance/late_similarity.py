@@ -6,6 +6,7 @@ import polars as pl
 from msgspec.structs import replace
 
 import inweights as iw
+from inweights.errors import check_names
 from inweights.experiments import Judged, Plan, Trial, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import table1, table3
@@ -78,6 +79,7 @@ def plan(settings: Settings) -> Plan:
     world = fr.world_of("AS", settings.n)
     one_layer = settings.one_layer
     gpt = settings.gpt
+    check_names("course of gpt.losses", ["AS"], gpt.losses)
     trials = []
     for reading in tasks.READINGS:
         parts = tasks.phase_roles(reading)

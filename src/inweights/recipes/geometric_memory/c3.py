@@ -8,6 +8,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import (
     Curriculum,
     Judged,
@@ -84,6 +85,7 @@ def plan(settings: Settings) -> Plan:
         ConfigError: A name in the settings is unknown, or a number is out of range for
             a graph or a model.
     """
+    check_size("looks", settings.looks)
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     trials = []
     measures = [Measure(name="cosines", probe=iw.probes.cosines)]

@@ -7,6 +7,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Computation, Plan, computed
 from inweights.recipes.geometric_memory.common import GRAPHS, Shape
 from inweights.theory.geometric_memory.storage_tables import (
@@ -67,6 +68,7 @@ def plan(settings: Settings) -> Plan:
     Raises:
         ConfigError: A number is too small for a graph.
     """
+    check_size("path", settings.path, least=2)
     stored = []
     for count, edges in product(settings.nodes, ("forward", "both")):
         graphs = _graphs(count, edges, settings.path, settings.most)

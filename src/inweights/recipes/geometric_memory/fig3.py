@@ -7,6 +7,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
@@ -80,6 +81,7 @@ def plan(settings: Settings) -> Plan:
         ConfigError: The numbers do not define a world.
         DataError: ``own`` has no path.
     """
+    check_size("the number of stars", len(settings.stars))
     task = settings.own or PathStar()
     stars = settings.stars[:1] if settings.own else settings.stars
     trials = [

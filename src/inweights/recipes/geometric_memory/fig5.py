@@ -5,6 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import variants
@@ -65,6 +66,7 @@ def plan(settings: Settings) -> Plan:
         ConfigError: A name in the settings is unknown, or a number is out of range for
             a graph or a model.
     """
+    check_size("looks", settings.looks)
     made = gm.trials(settings.graphs, MODELS, settings.most, variant=settings.variant)
     measures = [Measure(name="cosines", probe=iw.probes.cosines)]
     draws = {"draws": settings.draws}

@@ -6,6 +6,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Judged, Measure, Plan, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.variants import UNCHANGED
@@ -52,6 +53,7 @@ def filmed(
         ConfigError: A condition is unknown, or a number is out of range for a graph or
             a model.
     """
+    check_size("looks", looks)
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
     trials = []
     films = []

@@ -7,6 +7,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared import derived
@@ -61,6 +62,7 @@ def plan(settings: Settings) -> Plan:
         ConfigError: ``models`` contains an unknown condition, or the world cannot have
             these numbers.
     """
+    check_size("the number of models", len(settings.models))
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining()
     trials = [ib.trial(name, world, *training) for name in settings.models]
