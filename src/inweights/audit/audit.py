@@ -1,8 +1,8 @@
-"""Audit of triples: conclusions that a model can draw from facts, and obstacles to them.
+"""Audit triples: which conclusions a model can draw from facts, and what prevents others.
 
 :func:`audit` collects the tables of :mod:`inweights.audit.counts` and a prediction in
 an :class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything
-but the prediction is counted by joins and group-bys, so that 100,000 triples take
+except the prediction is counted with joins and group-bys, so that 100,000 triples take
 seconds.
 """
 
@@ -35,33 +35,36 @@ class Audit:
 
     Attributes:
         knowledge: The facts that were audited.
-        relations: One row per relation: ``relation`` (its name), ``triples``,
-            ``subjects`` and ``objects`` (numbers of facts and of distinct entities),
-            ``values`` (mean number of objects of a subject), ``most_common`` (the
-            object that most subjects have) and ``share`` (the fraction of subjects that
-            have that object: the accuracy of a guess from the relation alone).
-        compositions: One row per pair of relations that form chains: ``first``,
-            ``second`` (names of the relations), ``chains`` (exact number of chains),
-            ``subjects``, ``bridges``, ``answers`` (numbers of distinct entities in
-            these places; each subject makes one question), ``complexity`` (largest
-            number of objects that one subject reaches through any first relation
-            followed by ``second``), ``expected`` (mean over the chains of one divided
-            by that number of objects), ``stated`` (number of chains whose answer is the
-            object of a fact about the same subject) and ``share`` (fraction of the
-            chains that end in the most common answer). All columns but ``chains`` are
-            computed from the listed chains.
-        listed: Fraction of all chains that were listed; below 1 if there are more than
-            a million, 1 if there are none.
+        relations: One row per relation, in the order of the file: ``relation`` (its
+            name), ``triples``, ``subjects`` and ``objects`` (numbers of facts and of
+            distinct entities), ``values`` (mean number of objects of a subject),
+            ``most_common`` (the object that most subjects have) and ``share`` (the
+            fraction of subjects that have that object: the accuracy of a guess from the
+            relation alone).
+        compositions: One row per pair of relations that form chains, most chains first:
+            ``first``, ``second`` (names of the relations), ``chains`` (exact number of
+            chains), ``subjects``, ``bridges``, ``answers`` (numbers of distinct
+            entities in these positions of the chains; there is one question per
+            subject), ``complexity`` (largest number of objects that one subject reaches
+            through any first relation followed by ``second``), ``expected`` (mean of 1
+            / (that number of objects) over the chains), ``stated`` (number of chains
+            whose answer is the object of a fact about the same subject) and ``share``
+            (fraction of the chains that end in the most common answer). All columns
+            except ``chains`` are computed from the listed chains.
+        listed: Fraction of all chains that were listed: below 1 if there are more than
+            a million chains, and 1 if there are none.
         bridges: One row per entity that is the object of one fact and the subject of
-            another: ``entity``, ``incoming`` and ``outgoing`` (numbers of facts) and
-            ``identity`` (whether its identity statement is among the facts).
-        transfers: One row per pair of relations that suggests analogies: ``shared``,
-            ``attribute`` (names of the relations), ``groups`` (number of values of
-            ``shared``), ``pairs`` (number of pairs of entities with the same value of
-            ``shared`` of which only one has an ``attribute``; a model may transfer it
-            to the other, rightly or wrongly) and ``late`` (number of those pairs whose
-            shared value is learnt in a later stage than the attribute). Relations whose
-            values are dates, numbers or unique to a subject are left out.
+            another, most incoming facts first: ``entity``, ``incoming`` and
+            ``outgoing`` (numbers of facts) and ``identity`` (whether its identity
+            statement is among the facts).
+        transfers: One row per pair of relations that suggests analogies, most pairs of
+            entities first: ``shared``, ``attribute`` (names of the relations),
+            ``groups`` (number of values of ``shared``), ``pairs`` (number of pairs of
+            entities with the same value of ``shared`` of which only one has an
+            ``attribute``; a model may attribute it to the other as well, rightly or
+            wrongly) and ``late`` (number of those pairs whose shared value is learnt in
+            a later stage than the attribute). Relations whose values are dates, numbers
+            or unique to a subject are left out.
         leaks: One row per listed chain and fact that directly states the chain's
             answer: ``subject``, ``first``, ``bridge``, ``second``, ``answer``,
             ``stated_as`` (relation of the direct fact), ``fact`` (its index) and
@@ -72,14 +75,15 @@ class Audit:
         samples: Three facts of each relation and three questions of each kind, in the
             words of ``augment``: ``role`` (``fact: RELATION``, or the kind of
             question), ``text``, ``answer``.
-        contradicted: Chains whose end the file contradicts by stating another value
-            directly, so that one name seems to mean two things.
+        contradicted: Chains whose end contradicts another fact of the file, as if one
+            name meant two things: the indices of the three facts
+            (:class:`~inweights.audit.homonyms.Contradicted`).
         entity_positions: Numbers of entities under the keys ``subject only``, ``object
             only`` and ``both``, and number of dates and numbers among the objects under
             ``literal``; these are not counted as entities.
         forecast: Result of :func:`inweights.predict` for the facts, or for a part of
             them if there are many; None if there is no prediction.
-        why_no_forecast: Why there is no prediction; empty if there is one.
+        why_no_forecast: Reason why there is no prediction; empty if there is one.
         seconds: Time that the audit took, in seconds.
     """
 
@@ -114,22 +118,24 @@ def audit(
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
         forecast: Whether to predict which questions are answered. If there are more
             facts than can be solved in time, the prediction covers a part of them.
-        seconds: Time limit of the prediction, in seconds, from 0 to 10^7.
+        seconds: Time limit of the prediction, in seconds, from 0 to 10,000,000. The
+            other parts of the audit have no time limit.
         wording: Sentence templates and kinds of relations; by default those that the
             file defines, or else generic ones.
         progress: Called during the prediction with a description, the number of
-            iterations and the relative gap.
-        watch: Called with the number of finished parts, the number of all parts, and
-            the name of the next part.
+            iterations and the relative gap; ``None`` disables progress reporting.
+        watch: Called before each part of the audit with the number of finished parts,
+            the number of all parts (5), and the name of the next part; ``None``
+            disables it.
 
     Returns:
-        The tables of the audit, with the prediction or the reason why there is none: an
-        error during the prediction is not raised, but its message becomes
+        The tables of the audit, with the prediction or the reason why there is none. An
+        error during the prediction is not raised; its message becomes
         ``why_no_forecast``.
 
     Raises:
-        ConfigError: ``seconds`` is out of range, or the sentence templates of the file do
-            not fit.
+        ConfigError: ``seconds`` is out of range, infinite or NaN, even if ``forecast``
+            is False.
 
     Example:
         >>> from inweights.worlds import read_knowledge

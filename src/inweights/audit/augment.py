@@ -1,4 +1,4 @@
-"""Make training data from a user's facts: statements, added texts, held-out questions, a control.
+"""Make training data from a user's facts: statements, further texts, held-out questions, a control.
 
 :func:`augment` calls strategies (:mod:`inweights.audit.strategies`) that add texts, and
 :func:`~inweights.audit.write_augmented` writes the result. The same facts give the same
@@ -50,33 +50,38 @@ class Augmented:
     """Training set, control and questions made by :func:`augment`.
 
     Attributes:
-        train: One row per text: ``id`` (its index), ``fact`` (index of the fact that it
-            states) and ``line`` (of that fact in the file; both -1 for a text that
-            states no single fact), ``role`` (``fact``, or the kind of text that a
-            strategy makes), ``stage`` (of the curriculum), ``prompt``, ``completion``,
-            ``text`` (both together), ``turn`` (the user's turn in chat).
+        train: One row per text, in the order of training: ``id`` (its index), ``fact``
+            (index of the fact that it states) and ``line`` (of that fact in the file;
+            both are -1 for a text that does not state exactly one fact), ``role``
+            (``fact``, or the kind of text that a strategy makes), ``stage`` (of the
+            curriculum, from 0), ``prompt``, ``completion``, ``text`` (both together),
+            ``turn`` (the user's turn in chat).
         control: A training set with the same columns that contains the facts alone,
             repeated until it is as long as ``train`` (in tokens if a tokenizer was
             given, otherwise in words).
         questions: The table of :func:`inweights.audit.held_out`, with two more columns:
-            ``told``, the roles of the rows of ``train`` that name its subject and then
-            its answer in one sentence (empty if only reasoning answers it); and
-            ``itself``, whether the answer is the subject.
-        words: Number of words of ``train`` and of ``control``, by these names.
+            ``told``, the roles of the rows of ``train`` that name the subject of the
+            question and then its answer in one sentence (empty if the answer requires
+            reasoning); and ``itself``, whether the answer is the subject.
+        words: Number of words in all texts of ``train`` and of ``control``, under these
+            two keys.
         plain: Names of the relations without a sentence template of their own.
-        tokens: Number of tokens of ``train`` and of ``control``; empty if no tokenizer
-            was given.
-        strategies: Names of the strategies that were used.
-        dropped: Number of questions left out because their prompt is a training prompt.
+        tokens: Number of tokens under the same two keys; empty if no tokenizer was
+            given.
+        strategies: Names of the strategies that were used, including those of ``auto``.
+        dropped: Number of questions left out because the training set contains their
+            prompt.
         chains: Number of all possible two-step questions (distinct prompts);
-            ``questions`` may have fewer.
+            ``questions`` may contain fewer.
         alone: Number of questions left out because they have no wrong candidate.
-        choices: Choices of the strategy ``auto``, one for each kind of question.
+        choices: Choices of ``auto``, one for each kind of question; empty without it.
         facts: One row per fact: ``subject``, ``relation``, ``object``.
-        rewritten: Number of facts whose text by ``rewrite`` was used, and number of
-            facts that it was given; both 0 without ``rewrite``.
-        often: Least and largest number of rows of ``train`` that state the same fact.
-        doubtful: Number of facts that begin no chain, as their object may be a homonym.
+        rewritten: Number of facts whose text from ``rewrite`` was used, and number of
+            facts given to it; both are 0 without ``rewrite``.
+        often: Smallest and largest number of rows of ``train`` that state the same
+            fact.
+        doubtful: Number of facts with which no chain begins, as the object may be a
+            homonym.
     """
 
     train: pl.DataFrame
@@ -97,10 +102,11 @@ class Augmented:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of rows of each role, in the training set and among the questions.
+        """Number of rows of each role in the training set, and of questions of each role.
 
-        The keys are the roles of ``train``, and ``question: ROLE`` for questions;
-        ``question: ROLE, told`` counts those that a training text answers directly.
+        The keys are the roles of ``train``, and ``question: ROLE`` for questions.
+        ``question: ROLE, told`` counts the questions that a training text answers
+        directly; it is left out if there are none.
         """
         rows = self.train.group_by("role", maintain_order=True).len().rows()
         asked = self.questions.group_by("role", maintain_order=True)
@@ -145,47 +151,51 @@ def augment(
             ``auto``.
         wording: Sentence templates; by default those of the file, or else generic ones.
         wordings: Largest number of wordings in which a strategy states the same thing;
-            from 1 to the number of sentence templates.
+            from 1 to the largest number of templates of a relation.
         hops: Largest number of facts in a chain whose end ``derive`` states; from 2 to
             6.
-        most: Largest number of chains of each length that strategies state.
-        hold_out: Fraction (0 to 1) of the bridges whose chains no strategy states, so
-            that composition can be measured on them.
-        floor: Least fraction (0 to below 0.9) of the text that states single facts.
-            Facts are repeated until it is reached, so that errors on held-out chains
-            are not due to forgotten facts.
-        replay: Path of a text file with one text per line, or its lines, for the
-            strategy ``replay``. The length of these texts is at most a quarter of that
-            of all others; None without this strategy.
+        most: Largest number of chains of each length that strategies state; at least 1.
+        hold_out: Fraction (0 to 1) of the bridges whose chains no strategy states, for
+            measuring composition on them.
+        floor: Smallest fraction (0 to below 0.9) of the text that states single facts.
+            Facts are repeated until this fraction is reached, so that errors on
+            held-out chains are not due to forgotten facts.
+        replay: Path of a text file with one text per line, or a sequence of texts, for
+            the strategy ``replay``. Their total length is at most a quarter of that of
+            all others.
         budget: Length of the training set in tokens (in words if no tokenizer is
             given), filled with all facts, then added texts in random order, then
             repetitions. 0 takes each row once.
         curriculum: ``joint`` trains in one stage, or in the stages of the file. ``sa``
-            trains facts whose value other subjects share, and identities, before all
-            others (Feature Resemblance, §5: similarity before attribution).
-        seed: Root seed of all random choices among questions, chains and repetitions.
-        tokens: Function that counts tokens, such as
-            :func:`inweights.audit.token_counter` returns; None to measure length in
+            trains facts whose value other subjects share, and the identities that a
+            strategy adds, before all other facts (Feature Resemblance, §5: similarity
+            before attribution).
+        seed: Root seed of all random choices among questions, chains and repetitions;
+            from 0 to 2**63 - 1.
+        tokens: Function that returns the number of tokens of each text in a list, such
+            as from :func:`inweights.audit.token_counter`; ``None`` measures length in
             words.
-        first: Chains of two facts, as pairs of indices of facts, that are stated before
-            all others if ``most`` limits their number, such as those of
+        first: Chains of two facts, as pairs of indices (not checked), that are stated
+            before all others if ``most`` limits their number, such as those of
             :func:`inweights.audit.failing_chains`.
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,
-            in the same order; texts that no longer state the fact are left out.
-        watch: Called with the number of finished parts, the number of all parts, and
-            the name of the next part.
+            in the same order; texts that no longer state the fact are left out. Its
+            errors are passed on.
+        watch: Called with the number of finished parts, of all parts (3), and the name
+            of the next part.
 
     Returns:
-        Training set, control, questions, and counts.
+        The training set, the control, the questions, and counts; nothing is written.
 
     Raises:
-        ConfigError: A strategy or kind of question is unknown, a number is out of
-            range, the budget is too small for the facts or the result too large for the
-            memory, ``replay`` or ``rewrite`` is given without its strategy, or the
-            strategy ``replay`` without ``replay``.
-        DataError: The file to replay cannot be read or contains no text, a text answers
-            a held-out question without being marked, or ``rewrite`` returns too few or
+        ConfigError: A strategy, a kind of question or ``curriculum`` is unknown; a
+            number is out of range; the budget is too small for the facts, or the result
+            too large for the memory; ``replay`` or ``rewrite`` is given without its
+            strategy (``paraphrases`` for ``rewrite``), or the strategy ``replay``
+            without ``replay``.
+        DataError: The file to replay cannot be read or contains no text; a text answers
+            a held-out question without being marked; or ``rewrite`` returns too few or
             too many texts.
 
     Example:
@@ -278,7 +288,7 @@ def _added(
     floor: float,
     count: Counter,
 ) -> list[Row]:
-    """Return the rows that strategies add, including repetitions of facts up to ``floor``."""
+    """Return the rows that strategies add, and repetitions of facts up to ``floor``."""
     added: list[Row] = []
     for name, strategy in chosen.items():
         if name != "replay":

@@ -62,16 +62,21 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 
     A chain ``s → b → o`` is contradicted if another fact states a different value of
     its second relation for ``s``. Only relations for which nine in ten subjects have
-    one value are considered, and no dates or numbers. The contradictions of a pair of
-    relations count only if at least as many chains of this pair agree with the direct
-    facts, or if the names of the relations suggest that they should (as for places).
+    one value are considered; dates and numbers are ignored. The contradictions of a
+    pair of relations count only if at least as many chains of this pair agree with the
+    direct facts, or if the values can be expected to agree. This is so if the objects
+    of the first relation are not persons, at most half of them are subjects of the same
+    relation, and either both names of relations contain a word such as ``city``, or at
+    most half of these objects are subjects of the second relation.
 
     Args:
         facts: The facts.
-        words: Wording of the facts, which says which relations have persons as objects.
+        words: Wording of the facts, which determines the relations whose objects are
+            persons.
 
     Returns:
-        The contradicted chains, sorted by the indices of their facts.
+        The contradicted chains, sorted by the indices of their facts; empty if there
+        are none.
 
     Example:
         >>> import tempfile
@@ -108,7 +113,7 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 
 
 def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
-    """Return indices of facts whose object seems to be another thing of the same name.
+    """Return the indices of facts whose object seems to be a different thing of the same name.
 
     These are the facts that begin a contradicted chain. Other facts about an entity of
     that name may be wrong about the object, too.
@@ -163,11 +168,12 @@ def describe(
     Args:
         facts: The facts of the chains.
         chains: Contradicted chains, from :func:`contradicted_chains`.
-        shown: Number of chains of each pair that are written out; the others are
-            counted.
+        shown: Number of chains of each pair of relations that are written out; for the
+            others only their number is stated.
 
     Returns:
-        One sentence per pair of relations, in the order of the chains.
+        One text per pair of relations, in the order in which the pairs first occur in
+        ``chains``.
     """
     groups: defaultdict[tuple[str, str], list[Contradicted]] = defaultdict(list)
     for chain in chains:

@@ -17,15 +17,16 @@ def outlook(audit: Audit) -> pl.DataFrame:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        One row per pair of relations that form chains; if there is a prediction, pairs
-        without a query in it (as it covers a part of the facts) are left out. The
-        columns are ``first``, ``second`` (their names), ``chains`` (number of chains),
-        ``complexity`` and ``expected`` as in :class:`~inweights.audit.Audit`, and the
-        following counts of the prediction, which are null if there is none:
-        ``questions`` (distinct prompts), ``follow`` (a right answer has the largest
-        logit), ``tied`` (right and wrong answers have the same logit), ``fail`` (a
-        wrong answer is first), ``mended`` and ``lost`` (questions that begin, or cease,
-        to follow with the advised identities; 0 without advice).
+        One row per pair of relations that form chains. If there is a prediction, pairs
+        without a query in it are left out, as it may cover only a part of the facts.
+        The columns are ``first``, ``second`` (their names), ``chains`` (number of
+        chains), ``complexity`` and ``expected`` as in :class:`~inweights.audit.Audit`,
+        and the following counts of the prediction, which are null if there is none:
+        ``questions`` (distinct prompts), ``follow`` (questions for which a right answer
+        has the largest logit), ``tied`` (right and wrong answers have the same logit),
+        ``fail`` (a wrong answer has the largest logit), ``mended`` and ``lost``
+        (questions that begin, or cease, to follow with the advised identities; 0
+        without advice).
 
     Example:
         >>> from inweights.audit import audit
@@ -83,9 +84,9 @@ def headline(audit: Audit) -> str:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        One sentence: the questions that follow, and how many would with the advised
-        identities. Without a prediction it gives the number of questions, and of
-        bridges without an identity; without chains it says that there are none.
+        One sentence: how many questions follow, and how many would with the advised
+        identities. Without a prediction, the sentence states the number of questions,
+        and of bridges without an identity. Without chains, it says that there are none.
 
     Example:
         >>> from inweights.audit import audit

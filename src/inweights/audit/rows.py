@@ -1,7 +1,7 @@
-"""Make rows of a training set, and measure their length in words or tokens.
+"""Make the rows of a training set, and measure their length in words or tokens.
 
 :func:`~inweights.audit.augment` builds its training set and its control with these
-functions, which repeat rows, cut them to a budget and turn them into a table.
+functions: they repeat rows, limit their total length and convert them to a table.
 :func:`token_counter` counts with the tokenizer of a pretrained model.
 """
 
@@ -82,9 +82,9 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
 def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
     """Return the user's turn in a chat before a row's completion.
 
-    For a row that states a fact, the turn is a question for its object. Otherwise it is
-    the prompt, if this is empty or ends with ``?`` or ``:``, or else a request to
-    complete the prompt.
+    For a row of the role ``fact``, the turn is a question for the object of the fact.
+    For other rows it is the prompt itself, if this is empty or ends with ``?`` or
+    ``:``, or else a request to complete the prompt.
 
     Args:
         row: The row.
@@ -107,27 +107,29 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
 
     Args:
         rows: The rows, in order.
-        room: Limit of the length, in the unit of ``count``.
+        room: Largest total length, in the unit of ``count``.
         count: Function that returns the length of each text, in words or tokens.
 
     Returns:
-        The rows before the first one with which the total would exceed ``room``.
+        The longest beginning of ``rows`` whose total length is at most ``room``.
     """
     ends = np.cumsum(count(list(map(text_of, rows))))
     return rows[: int((ends <= room).sum())]
 
 
 def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]:
-    """Return copies of the rows that state one fact, enough for a given fraction of all text.
+    """Return copies of the rows that state one fact, to make up a given share of all text.
 
     Args:
-        rows: All rows of the training set so far.
-        floor: Least fraction of the text, from 0 to below 1, that states single facts;
-            0 adds nothing.
+        rows: All rows of the training set so far, at least one of which states a single
+            fact.
+        floor: Smallest fraction of the text, from 0 to below 1, that states single
+            facts; 0 adds nothing.
         count: Function that returns the length of each text, in words or tokens.
 
     Returns:
-        The rows to append; empty if the fraction is reached already.
+        The rows to append: all rows that state a single fact, as often as needed; empty
+        if the fraction is reached already.
     """
     lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)
     single = np.array([row.fact >= 0 for row in rows])
@@ -144,7 +146,7 @@ def fill(
 
     Args:
         facts: Rows that state the facts; each is used at least once.
-        added: Rows that strategies added; a row that does not fit is skipped.
+        added: Rows that strategies added; rows that no longer fit are skipped.
         goal: Largest length of the training set, in the unit of ``count``.
         count: Function that returns the length of each text, in words or tokens.
         seed: Root seed of the random order.
@@ -154,8 +156,8 @@ def fill(
         repetitions of both, in random order.
 
     Raises:
-        ConfigError: The facts alone are longer than the goal, the rows would exceed the
-            memory limit, or ``seed`` is negative.
+        ConfigError: The facts alone are longer than ``goal``, the rows would exceed the
+            memory limit, or ``seed`` is not from 0 to 2**63 - 1.
     """
     rows = [*facts, *added]
     lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)
@@ -188,10 +190,10 @@ def fill(
 
 
 def words_of(texts: Sequence[str]) -> list[int]:
-    """Return the number of words of each text: of the parts between single spaces.
+    """Return the number of words of each text, which are the parts between single spaces.
 
     Args:
-        texts: The texts.
+        texts: The texts; an empty one counts as one word.
     """
     return [len(text.split(" ")) for text in texts]
 
@@ -203,12 +205,13 @@ def token_counter(folder: str | Path) -> Counter:
         folder: Folder of a model, or of its tokenizer alone.
 
     Returns:
-        A function that takes a sequence of texts and returns a list of their numbers of
-        tokens.
+        A function that takes a sequence of texts and returns a list with the number of
+        tokens of each.
 
     Raises:
         ConfigError: ``transformers`` is not installed.
-        DataError: The folder does not exist, or contains no tokenizer.
+        DataError: The folder does not exist, or contains no tokenizer that
+            ``transformers`` can read without running code of the folder.
     """
     transformers = optional("hf", "counting tokens")
     path = Path(folder)

@@ -35,21 +35,24 @@ _TASK = (_TEMPLATES / "lm_eval.yaml").read_text(encoding="utf-8")
 def write_augmented(
     augmented: Augmented, folder: str | Path, *, formats: Sequence[str] = ()
 ) -> Path:
-    """Write an augmented set of facts to a new folder; the same data gives the same bytes.
+    """Write an augmented set of facts to a new folder; equal data yields equal bytes.
 
-    The folder contains ``facts``, ``train``, ``control`` (both as prompts with
-    completions, as texts, and as chats) and ``questions``, as Parquet and JSONL; a card
-    with which ``datasets.load_dataset`` reads them; ``counts.json``; and ``lm_eval/``
-    with one task for each kind of question. Texts without a prompt are left out of
-    chats and further formats. If a training text directly answers some questions of a
-    kind, these form a second task.
+    The folder contains the tables ``facts``, ``questions``, ``train`` and ``control``,
+    each as Parquet and JSONL. ``train`` and ``control`` are written in three formats:
+    prompts with completions, texts, and chats. ``README.md`` is a card with which
+    ``datasets.load_dataset`` reads the tables, ``counts.json`` contains numbers of rows
+    and words, and ``lm_eval/`` contains one task for each kind of question. Texts
+    without a prompt are left out of chats and of further formats. Questions of a kind
+    that a training text answers directly form a task of their own (``KIND_told``).
 
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.
-        folder: Folder to write, which must not exist; it appears only when it is
-            complete.
-        formats: Further formats of ``train`` and ``control``, each written to files of
-            its own such as ``train_alpaca``: ``alpaca``, ``sharegpt``, ``qa``.
+        folder: Folder to write, which must not exist; missing parent folders are
+            created. It appears only when it is complete.
+        formats: Further formats of ``train`` and ``control``, each in files of its own,
+            such as ``train_alpaca.jsonl``: ``alpaca`` (columns ``instruction``,
+            ``input``, ``output``), ``sharegpt`` (``conversations``) or ``qa``
+            (``question``, ``answer``).
 
     Returns:
         The path of the folder.
@@ -111,7 +114,7 @@ def write_augmented(
 
 
 def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Return the rows in one format: columns that identify a row, then those of the format."""
+    """Return the rows in one format: the columns that identify them, then those of the format."""
     turns = [("user", "turn"), ("assistant", "completion")]
     speakers = {"user": "human", "assistant": "gpt"}
     messages = []

@@ -1,1 +1,1 @@
-"""Correct a file of facts: repair names, unify spellings, and set doubtful facts aside."""
+"""Correct a file of facts: repair names, unify spellings, and separate doubtful facts."""

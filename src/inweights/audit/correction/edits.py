@@ -1,8 +1,8 @@
 """Find pairs of names that differ by one or two letters, or by an initial.
 
-:func:`similar_names` yields the pairs with their difference in words. It compares only
-the names; :mod:`inweights.audit.correction.near` then decides from the facts whether
-two names can mean the same entity.
+:func:`similar_names` yields such pairs with a description of the difference. It
+compares only the names; :mod:`inweights.audit.correction.near` then decides from the
+facts whether two names can mean the same entity.
 """
 
 from collections import defaultdict
@@ -23,16 +23,19 @@ _MANY = 5000
 
 
 def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, str]]:
-    """Yield pairs of names with similar spellings, and how they differ.
+    """Yield pairs of names with similar spellings, and describe how they differ.
 
-    Names are similar if they differ by one edit (:func:`count_edits`) and the longer
-    one has at least 5 characters, by two edits from 8 characters on, or by a first name
-    and its initial. Among more than 5,000 names only one edit is allowed. Dates,
-    numbers and placeholders are left out; accents and case are ignored.
+    Two names are similar if they differ by one edit (:func:`count_edits`) and the
+    longer one has at least 5 characters; if they differ by two edits and the longer one
+    has at least 8 characters; or if one has the initial of the other's first name. If
+    there are more than 5,000 names, only one edit is allowed. Accents and case are
+    ignored. Dates, numbers and placeholders are left out, and so are differences in
+    numbers (:func:`differ_in_words`) and large groups of names that resemble each
+    other.
 
     Args:
         names: Names of all entities.
-        used: Indices in ``names`` of the names to compare, ``[N]``.
+        used: Indices in ``names`` of the ``N`` names to compare, ``[N]`` (NumPy).
 
     Yields:
         The indices of both names, and the difference: ``1 letter apart``, ``2 letters
@@ -99,16 +102,17 @@ def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
 
 
 def differ_in_words(one: str, other: str) -> bool:
-    """Return whether two names differ in words, not in a number or letter that counts things.
+    """Return whether two names differ in spelling, and not in a number that distinguishes things.
 
     Args:
         one: A name.
         other: Another name.
 
     Returns:
-        True for a difference in spelling. False if a differing word has a digit or
-        fewer than three letters, as in ``room 12`` and ``room 13``, or if the names
-        have different numbers of words and one contains a digit.
+        True if the difference may be one of spelling. False if a word that differs
+        contains a digit or has fewer than three letters in one of the names, as in
+        ``room 12`` and ``room 13``, or if the names have different numbers of words and
+        one of them contains a digit.
 
     Example:
         >>> differ_in_words("anna karenina", "ana karenina"), differ_in_words("room 12", "room 13")
@@ -135,7 +139,7 @@ def _has_digit(text: str) -> bool:
 def count_edits(one: str, other: str) -> int:
     """Return the number of edits between two texts (optimal string alignment distance).
 
-    An edit inserts, deletes or replaces a letter, or swaps two neighbours.
+    An edit inserts, deletes or replaces a character, or swaps two adjacent ones.
 
     Args:
         one: A text.

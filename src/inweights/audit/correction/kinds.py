@@ -1,4 +1,4 @@
-"""What entities of one kind have in common: the relations in which they are subject or object.
+"""Find what entities of one kind have in common: relations in which they are subject or object.
 
 :class:`EntityKinds` decides from the facts alone whether two names can mean the same
 entity; :mod:`inweights.audit.correction.near` uses it for each pair of similar names.
@@ -25,12 +25,22 @@ Role = tuple[int, int]
 class EntityKinds:
     """Roles and values of all entities in a set of facts.
 
-    A role is a relation together with the position of the entity in it (subject or
-    object).
+    A role is a relation together with the position of the entity in it: the pair
+    ``(relation, 0)`` for a subject, ``(relation, 2)`` for an object. Entities and
+    relations are given by their indices.
 
     Args:
         triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,
             3]``.
+
+    Attributes:
+        roles: For each entity, how often it has each role.
+        values: Objects of each pair of subject and relation.
+        uses: Number of positions in facts in which each entity occurs.
+        holders: Number of entities that have each role.
+        together: Number of entities that have both roles, for each pair of roles.
+        functional: Relations of which at least three quarters of the subjects have one
+            value.
     """
 
     def __init__(self, triples: Ids) -> None:
@@ -54,11 +64,11 @@ class EntityKinds:
         }
 
     def are_alike(self, a: int, b: int) -> bool:
-        """Return whether two entities are of one kind.
+        """Return whether two entities are of the same kind.
 
-        They are of one kind if they share a role (a relation and the position in it),
-        or if more than half of the entities in a role of one are also in a role of the
-        other.
+        They are of the same kind if they share a role (a relation together with the
+        position in it), or if more than half of the entities in a role of one are also
+        in a role of the other.
 
         Args:
             a: Index of an entity.
@@ -79,10 +89,9 @@ class EntityKinds:
     def conflict(self, a: int, b: int) -> bool:
         """Return whether two entities have different values of a relation that is single-valued.
 
-        A relation counts as single-valued if three quarters of its subjects have one
-        value. The values are different if the two entities have none in common.
-
-        Different values means that the two have no value of the relation in common.
+        A relation counts as single-valued if at least three quarters of its subjects
+        have one value. Two entities have different values if both have the relation, as
+        subjects, but no value in common.
 
         Args:
             a: Index of an entity.
@@ -97,17 +106,17 @@ class EntityKinds:
         return False
 
     def is_incomplete(self, name: int, other: int) -> bool:
-        """Return whether a name has one fact only and lacks relations that others of its kind have.
+        """Return whether a name has only one fact, and lacks a relation that its kind usually has.
 
         Args:
             name: Index of the rarer name.
-            other: Index of the commoner name, which must have at least three facts and
-                a relation that the rarer name lacks.
+            other: Index of the more common name.
 
         Returns:
-            True if the rarer name occurs in one fact, the other in at least three, and
-            the other has a relation, as a subject, that nearly all entities with the
-            roles of the rarer name have and the rarer name lacks.
+            True if the rarer name occurs in one fact, the other one in at least three,
+            and the other one is the subject of a relation that the rarer name lacks,
+            although at least three quarters of the entities with one of its roles
+            (three or more) have it.
         """
         lacks = self._lacks(name, other, self._expected(name))
         return lacks and self.uses[name] == 1 and self.uses[other] >= _COMMON
@@ -116,14 +125,16 @@ class EntityKinds:
         """Return the evidence that two names mean the same entity.
 
         Args:
-            name: Index of the rarer name.
-            other: Index of the commoner name.
+            name: Index of the rarer name, which occurs in a fact.
+            other: Index of the more common name, which occurs in a fact.
 
         Returns:
             The number of agreements, and whether the rarer name is probably not a
-            separate entity. Agreements are the values that both have of one relation,
-            plus one if the rarer name lacks a relation that others of its kind have and
-            the commoner name has it, plus one in the opposite case.
+            separate entity. Each value that both names have for the same relation is an
+            agreement. There is one more agreement if the rarer name lacks a relation
+            that others of its kind and the more common name have, and one more if the
+            more common name lacks a relation that others of its kind and the rarer name
+            have.
         """
         own = self.roles[name]
         begun = [relation for relation, column in own if column == 0]
@@ -141,7 +152,7 @@ class EntityKinds:
         return self.together[having, other] / self.holders[having]
 
     def _expected(self, name: int) -> set[Role]:
-        """Return the subject roles that nearly all entities with the same roles as a name have."""
+        """Return the roles as a subject that most entities with one of the roles of a name have."""
         begun = [role for role in self.holders if role[1] == 0]
         pairs = product(self.roles[name], begun)
         return {role for having, role in pairs if self._is_rule(having, role, name)}
@@ -152,12 +163,12 @@ class EntityKinds:
         return any(role not in own and role in theirs for role in expected)
 
     def _fills(self, name: int, role: Role, other: int) -> bool:
-        """Return whether ``other`` lacks a role of ``name`` that its kind normally has."""
+        """Return whether ``other`` lacks a role of ``name`` that most entities of its kind have."""
         theirs = self.roles[other]
         return role not in theirs and any(self._is_rule(q, role, name) for q in theirs)
 
     def _is_rule(self, having: Role, other: Role, without: int) -> bool:
-        """Return whether nearly all entities in ``having`` are in ``other``, except ``without``."""
+        """Return whether at least three quarters of the entities in ``having`` are in ``other``."""
         # A name must not be evidence for the rule that it is judged by.
         mine = self.roles[without]
         both = self.together[having, other] - (having in mine and other in mine)

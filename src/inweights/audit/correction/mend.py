@@ -1,7 +1,7 @@
 """Write a corrected copy of a set of facts, with a list of all changes.
 
-:func:`mend` makes only corrections that need no knowledge of the world: it unifies the
-spellings of a name, removes repeated facts, and sets facts that cannot be right apart
+:func:`mend` makes only corrections that need no knowledge of the world. It unifies the
+spellings of a name, removes repeated facts, and sets apart facts that cannot be right,
 for their owner to decide. :func:`write_mended` writes the result; ``inweights audit
 --fix`` calls both.
 """
@@ -38,17 +38,18 @@ class Mended:
     """Result of :func:`mend`.
 
     Attributes:
-        facts: The remaining facts, one row each: ``line`` (in the file), ``subject``,
-            ``relation``, ``object``, ``stage`` (of the curriculum).
-        apart: The facts that were set apart: the same columns, and ``why``.
-        changes: One row per change: ``line``, ``change`` (``renamed``, ``split``,
-            ``left out``, ``set apart`` or ``to decide``), ``before``, ``after``,
-            ``why``. Rows marked ``to decide`` changed nothing: they list similar
-            spellings that were not renamed, and second values of relations that
-            normally have one value.
-        missing: Facts that a symmetric or inverse relation implies and the file does
-            not state, for their owner to accept: ``subject``, ``relation``, ``object``,
-            ``why``.
+        facts: One row per remaining fact, in the order of the file: ``line`` (in the
+            file), ``subject``, ``relation``, ``object``, ``stage`` (of the curriculum).
+        apart: One row per fact that was set apart: the same columns, and ``why``.
+        changes: One row per change, sorted by line: ``line``, ``change`` (``renamed``,
+            ``split``, ``left out``, ``set apart`` or ``to decide``), ``before``,
+            ``after`` (texts; ``after`` is empty if nothing replaces the old text),
+            ``why``. Rows with ``to decide`` changed nothing: they list similar
+            spellings, uncertain dates, and several values of relations that normally
+            have one.
+        missing: One row per fact that a symmetric or inverse relation implies and the
+            file does not state, for its owner to accept: ``subject``, ``relation``,
+            ``object``, ``why``.
     """
 
     facts: pl.DataFrame
@@ -60,9 +61,8 @@ class Mended:
     def counts(self) -> dict[str, int]:
         """Number of facts, of missing facts, and of changes of each kind.
 
-        The keys are ``facts`` (remaining facts), ``missing`` (implied facts that the
-        file does not state), ``renamed``, ``left out``, ``set apart``, ``to decide``,
-        and ``split`` if a cell was split.
+        The keys are ``facts`` (remaining facts), ``missing``, ``renamed``, ``left
+        out``, ``set apart``, ``to decide``, and ``split`` if a cell was split.
         """
         counts = {"facts": self.facts.height, "missing": self.missing.height}
         for kind in ("renamed", "split", "left out", "set apart", "to decide"):
@@ -76,18 +76,18 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     r"""Repair names, unify spellings, remove duplicates, and set doubtful facts apart.
 
     A broken name contains a character reference (``&amp;``), markup or enclosing
-    quotes. A cell with several values is split if each part is a name elsewhere. A date
-    is rewritten as ``YYYY-MM-DD`` if other values of the relation have this form and
-    its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
+    quotes. A cell with several values is split if each part also occurs as a name of
+    its own. A date is rewritten as ``YYYY-MM-DD`` if other values of the relation have
+    this format and its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
 
-    Of several spellings, the one in most facts is kept. Two kinds of facts are set
-    apart: facts about a placeholder (``n/a``), and all values of a subject that has
-    several dates or numbers for one relation, or several values of a relation for which
-    nine in ten subjects have one.
+    If a name has several spellings, the one in most facts is kept. Two kinds of facts
+    are set apart: facts with a placeholder (``n/a``), and all values of a subject that
+    has several for a relation for which nine in ten subjects have one (or fewer, if the
+    values are dates or numbers).
 
     Args:
         knowledge: The facts.
-        near: Whether to rename similar spellings, too
+        near: Whether to unify similar spellings as well
             (:func:`~inweights.audit.correction.near.near_spellings`), if the facts
             support it. By default they are only listed.
 
@@ -131,7 +131,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
 
 
 def _stated_again(facts: Knowledge) -> Iterator[Change]:
-    """Yield a change for each duplicate that the reader of the file removed."""
+    """Yield a change for each duplicate that was removed when the file was read."""
     for remark in facts.remarks:
         if remark.kind == "duplicate":
             _, statement = remark.text.split(": ", 1)
@@ -140,7 +140,7 @@ def _stated_again(facts: Knowledge) -> Iterator[Change]:
 
 
 def _join_spellings(facts: Knowledge, changes: list[Change]) -> Ids:
-    """Return the facts with a single spelling of names that differ only in writing."""
+    """Return the facts with one spelling for names that differ only in case or punctuation."""
     triples = facts.triples.copy()
     for columns, names in (((0, 2), facts.entities), ((1,), facts.relations)):
         new, renamed = _joined(names, facts.triples[:, columns], facts.lines)
@@ -153,13 +153,13 @@ def _join_spellings(facts: Knowledge, changes: list[Change]) -> Ids:
 
 
 def _first_statements(triples: Ids) -> Ids:
-    """Return for each fact the index of the first identical fact, ``[M]``."""
+    """Return, for each of ``M`` facts, the index of the first identical fact, ``[M]``."""
     _, first, place = np.unique(triples, axis=0, return_index=True, return_inverse=True)
     return np.asarray(first[place.reshape(-1)])
 
 
 def _repeated(facts: Knowledge, first: Ids, kept: Bools) -> Iterator[Change]:
-    """Yield a change for each fact that repeats another one, now that names are corrected."""
+    """Yield a change for each fact that repeats another one after names were corrected."""
     for i in np.flatnonzero(~kept).tolist():
         why = f"repeats line {int(facts.lines[first[i]])}, with the corrected names"
         yield int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", why
@@ -205,7 +205,7 @@ def _as_table(facts: Knowledge, triples: Ids) -> pl.DataFrame:
 def _rename_near(
     facts: Knowledge, triples: Ids, near: bool, changes: list[Change]
 ) -> Ids:
-    """Return the facts with similar spellings renamed, and list each pair among the changes."""
+    """Return the facts with similar spellings unified, and append each pair to the changes."""
     new = np.arange(len(facts.entities))
     for found in near_spellings(facts.entities, triples):
         name = facts.entities[found.name]
@@ -224,7 +224,7 @@ def _rename_near(
 
 
 def _undecided(facts: Knowledge, triples: Ids, rows: Ids) -> Iterator[Change]:
-    """Yield second values that are kept, because too few subjects have a single value."""
+    """Yield values that are kept although others contradict them, as the evidence is too weak."""
     for found in contradictions(facts.entities, triples[rows]):
         several = _values(facts, triples[rows[found.rows]])
         said = f"{facts.entities[found.subject]}, {facts.relations[found.relation]}"
@@ -246,14 +246,15 @@ def _missing(facts: Knowledge, triples: Ids, lines: Ids) -> pl.DataFrame:
 
 
 def write_mended(mended: Mended, folder: str | Path) -> Path:
-    """Write the four tables of a corrected set of facts as CSV, to a new folder.
+    """Write the four tables of a corrected set of facts as CSV files to a new folder.
 
     The files are ``facts.csv``, ``set_apart.csv``, ``changes.csv`` and ``missing.csv``.
-    They have a column ``stage`` (the first two) only if some fact is not in stage 0.
+    The first two have a column ``stage`` only if a remaining fact is not in stage 0;
+    ``facts.csv`` has no column ``line``.
 
     Args:
         mended: Result of :func:`mend`.
-        folder: Folder to write, which must not exist.
+        folder: Folder to write, which must not exist; its parents may be missing.
 
     Returns:
         The path of ``facts.csv``.
@@ -274,7 +275,7 @@ def write_mended(mended: Mended, folder: str | Path) -> Path:
 def _joined(
     names: Sequence[str], used: Ids, lines: Ids
 ) -> tuple[Ids, list[tuple[int, str, str]]]:
-    """Unify names that differ only in writing, under the spelling that most facts use.
+    """Replace names that differ only in case or punctuation by the spelling that most facts use.
 
     Args:
         names: Names of all entities, or of all relations.

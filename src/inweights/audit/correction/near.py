@@ -1,4 +1,4 @@
-"""Find similar spellings of one name, and facts that a symmetric or inverse relation lacks.
+"""Find similar spellings of one name, and facts that symmetric or inverse relations imply.
 
 :func:`near_spellings` compares names by edits and then decides from the facts whether
 two names can mean the same entity; :func:`missing_rows` finds facts that another fact
@@ -28,16 +28,17 @@ class Near(NamedTuple):
 
     Attributes:
         name: Index of the rarer name.
-        other: Index of the commoner name.
-        why: How the names differ, and the evidence of their facts.
-        agree: Number of facts that suggest one entity.
+        other: Index of the more common name.
+        why: How the names differ, and the evidence from their facts, in words.
+        agree: Number of agreements between their facts (:meth:`.EntityKinds.evidence`);
+            0 if ``torn``.
         sure: Whether the rarer name can be replaced without asking: no fact contradicts
-            it, and the rarer name lacks what others of its kind have, or has what the
-            commoner name lacks.
+            this, and the rarer name lacks what others of its kind have, has what the
+            more common name lacks, or is only ever an object.
         torn: Whether the evidence is mixed: the names have different values of a
-            relation that normally has one value, but the rarer name has no other fact
-            and lacks what others of its kind have. It is then either one name with a
-            wrong value, or two names.
+            relation that normally has one value, but the rarer name has only this fact
+            and lacks what others of its kind have. Then either one value is wrong, or
+            the names mean two entities.
     """
 
     name: int
@@ -49,18 +50,20 @@ class Near(NamedTuple):
 
 
 def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
-    """Return pairs of names of one kind that differ by one or two edits, or by an initial.
+    """Return pairs of names of the same kind that differ by one or two edits, or by an initial.
 
-    If a name is similar to several others, at most one of the pairs is marked ``sure``:
-    the pair with the most agreeing facts, unless another pair has the same number.
+    If the rarer name of a pair is similar to several others, at most one of its pairs
+    is marked ``sure``: the pair with the most agreements, unless another pair has the
+    same number.
 
     Args:
         names: Names of all entities.
         triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,
-            3]``.
+            3]`` (NumPy).
 
     Returns:
-        The pairs, those marked ``sure`` first, then by the number of agreeing facts.
+        The pairs, first those marked ``sure``, each group in descending order of the
+        number of agreements.
     """
     kinds = EntityKinds(triples)
     found: list[Near] = []
@@ -79,7 +82,7 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
 
 
 def _compare(kinds: EntityKinds, name: int, other: int, difference: str) -> Near | None:
-    """Return the evidence of the facts about two similar names; None if they are two entities."""
+    """Return the evidence about two similar names; ``None`` if they mean two entities."""
     if not kinds.are_alike(name, other):
         return None
     if kinds.conflict(name, other):
@@ -93,7 +96,7 @@ def _compare(kinds: EntityKinds, name: int, other: int, difference: str) -> Near
 
 
 def _is_best(near: Near, rivals: dict[int, list[int]]) -> bool:
-    """Return whether a pair has more agreeing facts than every other pair of the same name."""
+    """Return whether a pair has more agreements than every other pair of the same rarer name."""
     counts = rivals[near.name]
     return near.agree == max(counts) and counts.count(near.agree) == 1
 
@@ -102,16 +105,16 @@ def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
     """Return facts that symmetric or inverse relations imply and the file does not state.
 
     A relation counts as symmetric, or as the inverse of another, if at least two, and
-    three fifths, of its facts are also stated in the other direction. Half of them
-    suffice if they make up three fifths of the other relation.
+    at least three fifths, of its facts are also stated in the opposite direction. Half
+    of the facts suffice if they make up three fifths of the other relation.
 
     Args:
         triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,
-            3]``.
+            3]`` (NumPy).
 
     Returns:
-        Pairs of a missing fact ``(subject, relation, object)``, as indices, and the
-        index of the fact that implies it.
+        Pairs: a missing fact ``(subject, relation, object)``, as indices, and the index
+        of the first fact that implies it.
     """
     stated: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     size: Counter[int] = Counter()
@@ -137,8 +140,8 @@ def _inverses(
     """Return the inverses of each relation; a symmetric relation is an inverse of itself.
 
     Args:
-        both: Number of facts of the first relation that the second states in the other
-            direction.
+        both: For each pair of relations, the number of facts of the first that the
+            second states in the opposite direction.
         size: Number of facts of each relation.
     """
     inverses: defaultdict[int, list[int]] = defaultdict(list)

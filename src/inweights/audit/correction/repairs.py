@@ -1,8 +1,8 @@
 """Repair broken names, split cells with several values, and write dates in one format.
 
-:func:`repaired_facts` makes only certain corrections: of a name that contains markup or
-character references, of a cell whose parts are all names elsewhere, of a date whose day
-is unambiguous. Doubtful cases are listed as ``to decide``. It is the first step of
+:func:`repaired_facts` corrects only what is certain: names that contain markup or
+character references, cells whose parts all occur as names of their own, and dates whose
+day is unambiguous. Doubtful cases are listed as ``to decide``. It is the first step of
 :func:`~inweights.audit.mend`.
 """
 
@@ -21,7 +21,7 @@ _ISO = "YYYY-MM-DD"
 
 
 def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
-    """Repair facts if the repair is certain, and list all changes.
+    """Repair facts where the repair is certain, and list all changes.
 
     Args:
         facts: The facts.
@@ -29,7 +29,8 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
     Returns:
         The repaired facts (the same object if nothing was repaired), and the changes as
         tuples ``(line, change, before, after, reason)``, where ``change`` is
-        ``renamed``, ``split`` or ``to decide``.
+        ``renamed``, ``split`` or ``to decide``. The facts may contain repetitions, and
+        more than before if a cell was split.
     """
     changes: list[Change] = []
     known = frozenset(facts.entities)
@@ -66,7 +67,7 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
 def _repair_name(
     name: str, line: int, reported: set[str], changes: list[Change]
 ) -> str:
-    """Return a name with broken parts removed, and list the change once for each name."""
+    """Return a name with its damage repaired, and list the change once for each name."""
     new, why = repaired(name)
     if why and name not in reported:
         reported.add(name)
@@ -75,7 +76,7 @@ def _repair_name(
 
 
 def _relations_of_dates(facts: Knowledge) -> set[str]:
-    """Return relations whose values are dates in several formats, including ``YYYY-MM-DD``."""
+    """Return the relations whose values are dates in several formats, including ``YYYY-MM-DD``."""
     forms: defaultdict[str, list[str]] = defaultdict(list)
     for _, r, o in facts.triples.tolist():
         found = written_date(facts.entities[o])

@@ -1,1 +1,1 @@
-"""Count relations and chains of facts, and shortcuts that make a chain unnecessary."""
+"""Count relations and chains of facts, and shortcuts that make reasoning unnecessary."""

@@ -1,4 +1,4 @@
-"""Count facts, chains, bridges and entities: tables of :class:`~inweights.audit.Audit`.
+"""Count facts, chains, bridges and entities for the tables of :class:`~inweights.audit.Audit`.
 
 Most functions take the table of facts (one row per fact, with the columns ``subject``,
 ``relation``, ``object``, ``fact``, ``line`` and ``stage``) and return a table made by
@@ -28,7 +28,8 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
         One row per relation, in the order of the facts: ``relation``, ``triples``
         (number of facts), ``subjects`` and ``objects`` (numbers of distinct entities),
         ``values`` (mean number of objects of a subject), ``most_common`` (the object
-        that most subjects have) and ``share`` (fraction of the subjects that have it).
+        that most subjects have; of several, the first in alphabetical order) and
+        ``share`` (fraction of the subjects that have it).
     """
     counts = facts.group_by("relation", "object").len()
     common = counts.sort("len", "object", descending=[True, False]).group_by(
@@ -62,8 +63,8 @@ def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
             identity statements.
 
     Returns:
-        One row per pair of relations, most chains first: ``first``, ``second`` (names
-        of the relations) and ``chains`` (number of chains).
+        One row per pair of relations that form a chain, most chains first: ``first``,
+        ``second`` (names of the relations) and ``chains`` (number of chains).
     """
     into = facts.group_by("object", first="relation").agg(into=pl.len())
     out = facts.group_by("subject", second="relation").agg(out=pl.len())
@@ -78,8 +79,8 @@ def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
 def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     """List all chains of the facts, or the chains of randomly drawn subjects if there are too many.
 
-    At most :data:`LISTED` chains are listed. Beyond that, subjects are drawn with a
-    fixed seed, and subjects with more chains than a twentieth of the limit are left
+    At most :data:`LISTED` chains are listed. If there are more, subjects are drawn with
+    a fixed seed, and subjects with more chains than a twentieth of this limit are left
     out.
 
     Args:
@@ -87,8 +88,10 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
             identity statements.
 
     Returns:
-        One row per chain (``subject``, ``first``, ``bridge``, ``second``, ``answer``),
-        and the fraction of all chains that are listed (1 if there are none).
+        A table and a number. The table has one row per chain: ``subject``, ``first``
+        (relation from the subject to the bridge), ``bridge``, ``second`` (relation from
+        the bridge to the answer) and ``answer``, all names. The number is the fraction
+        of all chains that are listed (1 if there are none).
     """
     out = facts.group_by(bridge="subject").agg(out=pl.len())
     each = (
@@ -129,7 +132,8 @@ def compositions(
         One row per pair of relations, most chains first: ``first``, ``second``,
         ``chains``, ``subjects``, ``bridges``, ``answers``, ``complexity``,
         ``expected``, ``stated`` and ``share``, as :class:`~inweights.audit.Audit`
-        explains them. All but ``chains`` are null for a pair without a listed chain.
+        explains them. For a pair without a listed chain, all counts except ``chains``
+        are null.
     """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()
@@ -175,9 +179,9 @@ def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
         identities: Names of the entities whose identity (``b → b``) is stated.
 
     Returns:
-        One row per entity, most incoming facts first: ``entity``, ``incoming`` and
-        ``outgoing`` (numbers of facts) and ``identity`` (whether its identity is
-        stated).
+        One row per entity, most incoming facts first: ``entity`` (its name),
+        ``incoming`` and ``outgoing`` (numbers of facts) and ``identity`` (whether its
+        identity is stated).
     """
     incoming = facts.group_by("object", maintain_order=True).agg(incoming=pl.len())
     outgoing = facts.group_by("subject").agg(outgoing=pl.len())
@@ -198,8 +202,9 @@ def entity_positions(knowledge: Knowledge) -> dict[str, int]:
         knowledge: The facts.
 
     Returns:
-        Counts under ``subject only``, ``object only``, ``both`` and ``literal`` (dates
-        and numbers among the objects, which are not counted as entities).
+        Counts under the keys ``subject only``, ``object only``, ``both`` and
+        ``literal`` (dates and numbers that are only objects; they are not counted in
+        ``object only``).
     """
     subjects, _, objects = map(set, knowledge.triples.T.tolist())
     found = literals(knowledge.entities, knowledge.triples)

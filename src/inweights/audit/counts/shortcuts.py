@@ -1,4 +1,4 @@
-"""Count what a model could answer without a chain: stated answers, names, and analogies.
+"""Count what a model could answer without reasoning: stated answers, names, and analogies.
 
 Each function takes the table of facts, as the functions of
 :mod:`~inweights.audit.counts.chains` do, and returns a table of
@@ -21,9 +21,9 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
         chains: The listed chains, from :func:`chains_in`.
 
     Returns:
-        One row per chain and fact that states its answer about the same subject: the
-        columns of ``chains``, with ``stated_as`` (the relation of the direct fact),
-        ``fact`` (its index) and ``line`` (its line in the file).
+        One row per chain and fact that connects the chain's subject directly with its
+        answer: the columns of ``chains``, with ``stated_as`` (the relation of the
+        direct fact), ``fact`` (its index) and ``line`` (its line in the file).
     """
     stated = facts.select("subject", "relation", "fact", "line", answer="object")
     return chains.join(
@@ -32,15 +32,15 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
 
 
 def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
-    """Measure how often the name of a subject contains that of its object, or the other way round.
+    """Measure how often the name of a subject contains that of its object, or vice versa.
 
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
 
     Returns:
-        One row per relation: ``relation`` and ``contained``, the fraction of its facts
-        in which one name is part of the other. Case is ignored, and names of fewer than
-        three characters never count.
+        One row per relation, in the order of the facts: ``relation`` and ``contained``,
+        the fraction of its facts in which one name is part of the other. Case is
+        ignored, and names of fewer than three characters never count.
     """
     one = pl.col("subject").str.to_lowercase()
     other = pl.col("object").str.to_lowercase()
@@ -54,7 +54,7 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
-    """Count pairs of entities that share a value, if only one of the two has another relation.
+    """Count pairs of entities that share a value and of which only one has a further relation.
 
     These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
     a value have the relation, there are ``h (g - h)`` such pairs, which are counted
@@ -63,8 +63,8 @@ def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.Data
 
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``, ``stage``.
-        identifying: Names of relations whose value is different for each subject, and
-            which therefore do not transfer.
+        identifying: Names of relations that are left out as ``attribute``, because
+            their values distinguish subjects.
 
     Returns:
         One row per pair of relations, most pairs first: ``shared`` and ``attribute``
@@ -104,7 +104,7 @@ def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.Data
 
 
 def _counted_again(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    """Count how often pairs are counted again because they share several values of a relation."""
+    """Count repetitions of pairs that share several values of one relation."""
     keys = ["subject", "shared"]
     many = members.filter(pl.len().over(keys) > 1).select(
         "subject", "shared", "value", "g"

@@ -1,1 +1,1 @@
-"""Predict which questions about facts are answered, by a convex program or by short trainings."""
+"""Predict which questions about facts are answered: with a convex program, or by training."""

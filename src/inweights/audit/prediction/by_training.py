@@ -1,10 +1,10 @@
 """Predict what a model will answer by training small replicas on the facts themselves.
 
 :func:`predict_by_training` is slower than the convex program of
-:func:`inweights.predict`, and its result is not certified. But it does not assume that
-training reaches an optimum, it takes the order of tokens into account, and it covers
-models with attention. ``inweights predict --train`` and the recipes that compare both
-predictions use it.
+:func:`inweights.predict`, and its result is not certified. However, it does not assume
+that training reaches an optimum, it takes the order of tokens into account, and it
+covers models with attention. ``inweights predict --train`` uses it, as do the recipes
+that compare both predictions.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ class TrainedForecast:
 
     Attributes:
         queries: One row per model and query: ``model``, ``query`` (its index in the
-            world), ``predicted`` (the answer that most replicas give), ``share`` (the
-            fraction of the replicas whose answer is right; for a query of the role
-            ``unstated``, which no fact answers, the fraction that gives the answer
+            world), ``predicted`` (name of the token that most replicas answer),
+            ``share`` (the fraction of the replicas whose answer is right; for a query
+            of the role ``unstated``, which no fact answers, the fraction that answers
             ``predicted``), ``lower`` and ``upper`` (95% interval of ``share``, Clopper
             and Pearson), ``right_answers`` (number of right answers; 0 for the role
-            ``unstated``) and ``chance`` (the fraction of the candidates that are right;
-            null for the role ``unstated``).
+            ``unstated``) and ``chance`` (the fraction of the candidate answers that are
+            right; null for the role ``unstated``).
         kinds: One row per model and role of queries: ``model``, ``role``, ``queries``
             (their number), ``share`` (mean of the shares of these queries), ``lower``
             and ``upper`` (95% Student interval of that mean over the replicas),
             ``right_answers`` and ``chance`` (means over these queries; null for the
             role ``unstated``).
-        memorised: For each model, by its name, the fraction of the facts that are
-            answered rightly, mean over its replicas.
+        memorised: For each model, by its name, the fraction of the facts that its
+            replicas answer rightly (mean over the replicas).
         replicas: Number of replicas of each model.
-        seconds: Time that all trainings took, in seconds.
+        seconds: Time that the training of all models took, in seconds.
     """
 
     queries: pl.DataFrame
@@ -82,13 +82,16 @@ def replicas_for(
     Emb-MLP for 6,000 updates, and a GPT of 2 layers and width 64 for 280.
 
     Args:
-        facts: Number of facts. The learning rate of Emb-MLP is proportional to it, up
-            to a maximum of 2.
-        share: Factor by which the numbers of updates are multiplied; at least one
-            update is made.
+        facts: Number of facts, at least 1. The learning rate of Emb-MLP is 0.05 times
+            this number, but at most 2.
+        share: Factor by which the numbers of updates are multiplied, such as 0.1 for a
+            short trial. At least one update is made.
 
     Returns:
-        Config and curriculum by the name of the model, ``Emb-MLP`` and ``GPT``.
+        Config and curriculum of each model, under the keys ``Emb-MLP`` and ``GPT``.
+
+    Raises:
+        ConfigError: ``facts`` is below 1.
     """
     rate = min(FASTEST, RATE * facts)
     steps = [max(1, round(share * n)) for n in (6000, 280)]
@@ -110,13 +113,13 @@ def predict_by_training(
     """Train small replicas on a world's facts, and count how many answer each query.
 
     Args:
-        world: The world; all answers must be single tokens.
+        world: The world; each answer of its facts and queries must be a single token.
         models: Config and curriculum of each model by name; by default those of
             :func:`replicas_for`.
-        replicas: Number of replicas of each model.
-        seed: Root seed of the replicas.
-        progress: Called with the number of updates done, the total number, and a
-            description.
+        replicas: Number of replicas of each model, at least 1.
+        seed: Root seed of the replicas, from 0 to 2**63 - 1.
+        progress: Called with the number of updates done, the total number over all
+            models, and a description; ``None`` disables progress reporting.
 
     Returns:
         The tables :attr:`~TrainedForecast.queries` and :attr:`~TrainedForecast.kinds`:
@@ -124,10 +127,10 @@ def predict_by_training(
         interval; and means for each role of queries.
 
     Raises:
-        ConfigError: ``replicas`` is not a positive number, ``seed`` is negative, or a
-            model does not fit the world or its curriculum.
+        ConfigError: ``replicas`` is below 1, ``seed`` is out of range, or a model does
+            not fit the world or its curriculum.
         DataError: There are no facts, or an answer has several tokens.
-        RunError: A replica diverges even at the lowest learning rate that is tried.
+        RunError: A replica diverges even at a sixteenth of its learning rate.
     """
     check_size("replicas", replicas)
     _check_world(world)
@@ -179,24 +182,25 @@ def trained_queries(
 
     Args:
         world: Config of the world.
-        replicas: Number of replicas of each model.
+        replicas: Number of replicas of each model, at least 1.
         share: Factor by which the numbers of updates of :func:`replicas_for` are
             multiplied.
-        seed: Root seed of the world and of the replicas.
+        seed: Root seed of the world and of the replicas, from 0 to 2**63 - 1.
 
     Returns:
         One row per model and query: ``model`` (``Emb-MLP`` or ``GPT``), ``predicted``
-        (the answer of most replicas), ``share`` (the fraction of the replicas whose
-        answer is right, or, for the role ``unstated``, is ``predicted``), ``lower`` and
-        ``upper`` (its 95% interval), ``prompt`` (the words of the query) and ``answer``
-        (the answer that the world gives to it).
+        (name of the token that most replicas answer), ``share`` (the fraction of the
+        replicas whose answer is right; for queries of the role ``unstated``, which no
+        fact answers, the fraction that answers ``predicted``), ``lower`` and ``upper``
+        (its 95% interval), ``prompt`` (the words of the query) and ``answer`` (its
+        answer in the world; if there are several, the first).
 
     Raises:
-        ConfigError: ``replicas`` is not a positive number, ``seed`` is negative, or the
-            world is too large for the memory.
-        DataError: The world has no facts, or an answer of several tokens; or the file
-            from which it is read cannot be read.
-        RunError: A replica diverges even at the lowest learning rate that is tried.
+        ConfigError: ``replicas`` is below 1, ``seed`` is out of range, or the world is
+            too large for the memory.
+        DataError: The world has no facts or an answer of several tokens, or its file is
+            missing or damaged.
+        RunError: A replica diverges even at a sixteenth of its learning rate.
     """
     made = world.build(seed)
     names = made.vocabulary.names

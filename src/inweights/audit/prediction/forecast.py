@@ -1,9 +1,9 @@
-"""Predict the answers to queries about any number of facts: all, or a part that fits in time.
+"""Predict the answers to queries about any number of facts, or about a part that fits in time.
 
 :func:`forecast` reduces the facts to what can be solved within the time limit and calls
 :func:`inweights.predict`; :func:`predict_source` does the same for a file or a world,
-as ``inweights predict`` needs it; :func:`failing_chains` lists the compositions that a
-model is predicted to answer wrongly.
+for ``inweights predict``; :func:`failing_chains` lists the compositions that a model is
+predicted to answer wrongly.
 """
 
 import time
@@ -45,16 +45,18 @@ def forecast(
 ) -> Prediction:
     """Predict which queries about facts a trained model answers, for a part of them if needed.
 
-    :func:`inweights.predict` divides a world that is too large for the time limit
-    together with its queries. Here, a part of the facts is chosen before queries are
-    made, so that all queries are about facts of the part.
+    If a world is too large for the time limit, :func:`inweights.predict` divides both
+    its facts and its queries into parts. Here, a part of the facts is chosen before
+    queries are made, so that all queries are about facts of this part.
 
     Args:
         knowledge: The facts.
         config: Which queries are evaluated, and which identities are added; by default
             all queries, and no further identities.
         seed: Root seed that decides which queries are drawn if there are too many.
-        seconds: Time limit of all solutions together, in seconds; None for no limit.
+        seconds: Time limit of all solutions together, in seconds, from 0 to 10,000,000;
+            ``None`` for no limit. The number of facts that are covered depends on it;
+            without a limit, as many facts are covered as with ten minutes.
         **options: Further arguments of :func:`inweights.predict`, except ``world`` and
             ``began``.
 
@@ -64,8 +66,9 @@ def forecast(
         covered.
 
     Raises:
-        ConfigError: ``seconds`` or another option is out of range, or ``config`` gives
-            identities to an unknown relation.
+        ConfigError: ``seconds``, ``seed`` or another option is out of range,
+            ``identity`` of ``config`` names an unknown relation or level, or ``state``
+            is given but does not fit the facts, or these are solved in several parts.
         DataError: Facts contradict each other and ``answers`` is ``one``, or the arrays
             of a part would not fit in memory.
         WriteError: The file ``state`` cannot be written.
@@ -96,7 +99,7 @@ def forecast(
 def _coverage(
     knowledge: Knowledge, part: Knowledge, config: Triples, found: Prediction
 ) -> Iterator[str]:
-    """Yield sentences that say which facts and which queries a prediction covers."""
+    """Yield sentences that state which facts and which queries a prediction covers."""
     if len(part) < len(knowledge):
         yield (
             f"one program for all {len(knowledge):,} facts would exceed the time limit; this one "
@@ -117,8 +120,9 @@ def _coverage(
 def _renumbered(let_go: pl.DataFrame, part: Knowledge, kept: Ids) -> pl.DataFrame:
     """Return the dropped facts of a part, with their indices among all facts.
 
-    In the world of the part, identities come last, and each only once. Identities that
-    were added to it are left out, as they are not among the user's facts.
+    In the world of the part, identities come last, and each occurs only once.
+    Identities that were added to it are left out, as they are not among the user's
+    facts.
     """
     is_identity = identities_of(part)
     first = np.unique(part.triples[is_identity, 0], return_index=True)[1]
@@ -141,29 +145,30 @@ def predict_source(
     """Predict what follows from a file of facts or from a world, within one time limit.
 
     Args:
-        facts: Where the facts are, and which queries are evaluated. Its ``path`` may
-            also be a kind of world, such as ``two-hop``, or a folder that contains a
-            world; its other fields then have no effect.
+        facts: Source of the facts, and which queries are evaluated. Its ``path`` may
+            also be the name of a world, such as ``two-hop``, or a folder that contains
+            a world; the other fields then have no effect.
         changes: Changes to the settings of the world or of ``facts``, each
             ``key=value``.
-        seed: Root seed of the world.
-        solving: Settings of the solver, including the time limit; None for the
-            defaults.
+        seed: Root seed of the world, from 0 to 2**63 - 1.
+        solving: Settings of the solver, including the time limit; by default those of
+            :class:`.Solving`.
         progress: Called during each solution with its name, the number of iterations
-            and the gap.
+            and the relative gap; ``None`` disables progress reporting.
         watch: Called with the number of proved intervals, the number of all intervals,
-            and the text ``intervals``.
+            and the text ``intervals``; ``None`` disables it.
 
     Returns:
         The prediction, with proved intervals of the margins if ``solving.intervals`` is
-        set.
+        True.
 
     Raises:
         ConfigError: An option is out of range, there is no such world, a change does
             not fit its settings, or intervals are requested but the prediction is that
             of the soft program.
-        DataError: The facts cannot be read, an answer of the world has several tokens,
-            or facts contradict each other and ``solving.answers`` is ``one``.
+        DataError: The facts cannot be read or there are none, an answer of the world
+            has several tokens, the arrays of a part would not fit in memory, or facts
+            contradict each other and ``solving.answers`` is ``one``.
         WriteError: The file ``solving.state`` cannot be written.
         SolverError: Intervals are requested, a solution had to be refined, and no
             matrix was found within the limits.
@@ -208,20 +213,23 @@ def predict_source(
 def failing_chains(
     knowledge: Knowledge, *, progress: SolverProgress | None = None
 ) -> list[tuple[int, int]]:
-    """Return the chains of two facts that a model is predicted to miss, smallest margin first.
+    """Return chains of two facts whose questions a model is predicted to fail, lowest margin first.
 
-    A chain is missed if its question fails or is tied. The prediction is for a network
-    trained on these facts alone. If there are more than 1,000 facts, it is made for a
-    part of them.
+    A question fails if a wrong answer has the largest logit, or if right and wrong
+    answers have the same logit. The prediction is for a network trained on these facts
+    alone. If there are more than 1,000 facts, it is made for a part of them.
 
     Args:
         knowledge: The facts.
         progress: Called during each solution with a description, the number of
-            iterations and the gap.
+            iterations and the relative gap; ``None`` disables progress reporting.
 
     Returns:
-        The indices of the first and the second fact of each chain, in ``knowledge``;
-        empty if there are no chains, or none is missed.
+        A pair for each chain: the indices, in ``knowledge``, of its first and its
+        second fact. Empty if there are no chains, or no question fails.
+
+    Raises:
+        DataError: The arrays of a part would not fit in memory.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -248,7 +256,7 @@ def failing_chains(
 
 
 def _left_out(knowledge: Knowledge, kept: Ids) -> pl.DataFrame:
-    """List the facts that are not in a part, like the dropped facts of a prediction.
+    """List the facts that are not in a part, with the columns of a prediction's dropped facts.
 
     Args:
         knowledge: All facts.

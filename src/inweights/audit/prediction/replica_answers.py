@@ -46,20 +46,22 @@ def trained_replicas(
     seeds: list[int],
     report: Callable[[int], None],
 ) -> Model:
-    """Train replicas on a world; if one diverges, train all again at half the learning rate.
+    """Train replicas on a world; if one diverges, train all again with half the learning rate.
 
     Args:
         world: The world whose facts are learnt.
         config: Architecture of the model.
         learner: Curriculum of the model.
         seeds: Root seed of each replica.
-        report: Called with the number of updates so far.
+        report: Called with the number of updates so far; the number starts again from 0
+            if training is repeated.
 
     Returns:
         The trained model, with one replica per seed.
 
     Raises:
-        RunError: A replica diverges even at the lowest learning rate that is tried.
+        RunError: A replica diverges even at a sixteenth of the learning rate
+            (:data:`HALVED` halvings), or training fails otherwise each time.
         ConfigError: The model does not fit the world or the curriculum.
         DataError: The world does not fit the model.
     """
@@ -95,16 +97,17 @@ def _slower(learner: Curriculum, share: float) -> Curriculum:
 
 
 def answers_of(model: Model, world: World, part: Part) -> Ids:
-    """Return the token with which each replica answers each statement.
+    """Return the token that each replica answers to each statement.
 
     Args:
         model: ``R`` replicas.
         world: The world that the replicas were trained on.
-        part: ``facts`` or ``queries``: which ``M`` statements of the world are
-            answered.
+        part: Part of the world whose ``M`` statements are answered: ``facts`` or
+            ``queries``.
 
     Returns:
-        The index of the token with the largest logit, ``[R, M]``.
+        The index, in the vocabulary, of the candidate token with the largest logit,
+        ``[R, M]`` (NumPy).
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -128,7 +131,7 @@ def are_right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
             :func:`answers_of`, ``[R, M]``.
 
     Returns:
-        Whether each answer is right, ``[R, M]``.
+        Whether each answer is right, ``[R, M]`` (NumPy).
     """
     places, tokens = statements.right_pairs(np.arange(len(statements)))
     found = np.zeros(answers.shape, dtype=bool)
@@ -143,19 +146,22 @@ def shares_by_query(
     """Compute, for each query, the fraction of replicas that answer it rightly.
 
     A query of the role ``unstated`` has no right answer. Its share is the fraction of
-    replicas that give the most frequent answer.
+    replicas with the most frequent answer.
 
     Args:
         world: The world.
-        model: Name of the model.
+        model: Name of the model, for the column of this name.
         answers: Index of a token for each of ``R`` replicas and ``Q`` queries, from
             :func:`answers_of`, ``[R, Q]``.
 
     Returns:
-        One row per query: ``model``, ``query`` (its index), ``predicted`` (the most
-        frequent answer), ``share``, ``lower`` and ``upper`` (its 95% interval, Clopper
-        and Pearson), ``right_answers`` (their number) and ``chance`` (of a guess); and
-        whether each replica's answer to each query counts in the share, ``[R, Q]``.
+        Two objects. First, a table with one row per query: ``model``, ``query`` (its
+        index), ``predicted`` (name of the most frequent answer; of several, that of the
+        first replica), ``share``, ``lower`` and ``upper`` (its 95% interval, Clopper
+        and Pearson), ``right_answers`` (number of right answers; 0 for ``unstated``)
+        and ``chance`` (probability that a random candidate is right; null for
+        ``unstated``). Second, whether each replica's answer to each query counts in the
+        share, ``[R, Q]``.
     """
     queries = world.queries
     replicas = len(answers)
@@ -192,7 +198,7 @@ def shares_by_role(
 
     Args:
         world: The world.
-        model: Name of the model.
+        model: Name of the model, for the column of this name.
         table: The table of this model, from :func:`shares_by_query`.
         hits: Whether each replica's answer to each query counts, from
             :func:`shares_by_query`, ``[R, Q]`` (``R`` replicas, ``Q`` queries).
@@ -217,7 +223,7 @@ def shares_by_role(
 def _guessing(
     table: pl.DataFrame, role: str, rows: Ids
 ) -> tuple[float | None, float | None]:
-    """Return the mean number of right answers, and the mean chance; None for ``unstated``."""
+    """Return the mean number of right answers, and the mean chance; ``None`` for ``unstated``."""
     if role == "unstated":
         return None, None
     means = table[rows].select(pl.col("right_answers", "chance").mean()).row(0)

@@ -1,1 +1,1 @@
-"""Make questions that follow from facts, with candidates, and find texts that answer them."""
+"""Make questions whose answers follow from facts, and find training texts that answer them."""

@@ -21,24 +21,26 @@ def mark_direct_answers(
 ) -> pl.DataFrame:
     """Add the column ``told`` to questions: the roles of the training rows that answer them.
 
-    Questions are left out if their exact prompt occurs in the training set, which
-    happens if a relation has the same name as a chain of two others.
+    Questions are left out if their exact prompt, or their exact wording in chat, occurs
+    in the training set. This happens if a relation has the same name as a chain of two
+    others.
 
     Args:
         questions: Held-out questions, as
             :func:`~inweights.audit.questions.held_out.held_out` returns them.
         rows: Rows of the training set.
         facts: The facts of both.
-        turns: The user's turn in chat for each row of the training set.
+        turns: The user's turn in chat for each row of the training set, as strings.
 
     Returns:
-        The remaining questions, with the columns ``told`` (a list of the roles of the
-        rows that answer the question directly; empty if none does) and ``itself``
-        (whether the answer is the subject).
+        The remaining questions in their order, with the columns ``told`` (a list of the
+        roles of the rows that answer the question directly; empty if none does) and
+        ``itself`` (whether the answer is the entity that the question is about).
 
     Raises:
-        DataError: A text names only the subject of a question and then its answer, and
-            is not marked as answering it.
+        DataError: The prompt of a row names only the subject of a question and its
+            completion is the answer, but the row is not marked as answering it (in
+            ``says``).
     """
     number = {name: i for i, name in enumerate(facts.entities)}
     roles: defaultdict[tuple[int, int], dict[str, None]] = defaultdict(dict)
@@ -70,13 +72,13 @@ def mark_direct_answers(
 def _check_unmarked(
     rows: Sequence[Row], facts: Knowledge, unmarked: Set[tuple[int, int]]
 ) -> None:
-    """Raise an error for a text that names only the subject of a question and then its answer.
+    """Raise an error if a text names only the subject of a question and then its answer.
 
     Args:
         rows: Rows of the training set.
         facts: The facts.
-        unmarked: Subject and answer of each question that no row is marked to answer,
-            as indices of entities.
+        unmarked: Subject and answer, as indices of entities, of each question that no
+            row is marked as answering.
 
     Raises:
         DataError: There is such a text.
@@ -94,5 +96,5 @@ def _check_unmarked(
             raise DataError(
                 f"'{text_of(row)}' ({row.role}) states the answer to a held-out question "
                 "but is not marked as doing so; if the words of a relation contain the name of an "
-                "entity, give other words with --wording"
+                "entity, use different words for it with --wording"
             )

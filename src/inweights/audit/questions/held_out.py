@@ -50,8 +50,8 @@ def held_out(
     Args:
         facts: The facts.
         words: Templates of prompts and questions, and other names of the entities.
-        seed: Root seed that decides which questions and candidates are drawn if there
-            are too many.
+        seed: Root seed, from 0 to 2**63 - 1, that decides which questions and
+            candidates are drawn if there are too many.
         reverse: Whether to include reversals. Leave them out if a training text states
             facts from their object.
 
@@ -59,27 +59,31 @@ def held_out(
         One row per question, at most 10,000 of each role; compositions first, then
         analogies, then reversals, each sorted by ``facts``:
 
-        - ``role``: ``composition`` (the ``second`` relation of the ``bridge`` to which
-          the ``first`` relation leads from the ``subject``); ``analogy`` (the
-          ``second`` relation of the ``subject``, as suggested by the entity ``bridge``
-          and others, which share its value of ``first`` and agree on ``second``); or
-          ``reversal`` (the subject of a fact, given its object).
+        - ``role``: ``composition`` (the ``first`` relation leads from the ``subject``
+          to the ``bridge``, and the question asks for the ``second`` relation of the
+          bridge); ``analogy`` (the question asks for the ``second`` relation of the
+          ``subject``; the entity ``bridge`` and others share the subject's value of
+          ``first``, and all have the same value of ``second``); or ``reversal`` (the
+          question asks for the ``subject`` of a fact with the relation ``first``, given
+          its object).
         - ``prompt``: the beginning of a sentence that the answer completes.
-        - ``question``: the prompt as a user asks it in chat.
+        - ``question``: the same question as a user asks it in chat.
         - ``answer``: the right answer.
-        - ``candidates``: the answer and wrong answers of its kind, at most 50 in all,
-          in alphabetical order, with the bridge of a composition among them. A question
-          without a wrong candidate is left out.
+        - ``candidates``: the answer and wrong answers of the same kind, at most 50 in
+          all, in alphabetical order. For a composition, they include the bridge. A
+          question without a wrong candidate is left out.
         - ``label``: index of the answer among the candidates.
         - ``accepted``: the answer and its other names.
-        - ``also_right``: other right answers to the prompt, with their other names.
-        - ``stated``: whether a fact states the answer directly.
+        - ``also_right``: other right answers to the prompt, with their other names;
+          empty unless the role is ``composition``.
+        - ``stated``: for a composition, whether a single fact connects the subject with
+          the answer; otherwise false.
         - ``facts``: indices of the facts from which the answer follows.
         - ``subject``, ``first``, ``bridge``, ``second``: names, as explained under
           ``role``; ``bridge`` and ``second`` are null for a reversal.
 
     Raises:
-        ConfigError: ``seed`` is negative.
+        ConfigError: ``seed`` is out of range.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -98,15 +102,15 @@ def with_left_out(
     Args:
         facts: The facts.
         words: Templates of prompts and questions.
-        seed: Root seed of all random choices.
+        seed: Root seed of all random choices, from 0 to 2**63 - 1.
         reverse: Whether to include reversals.
 
     Returns:
-        The questions, and the number of questions that were left out because their only
-        candidate is the answer.
+        The questions, with the columns that :func:`held_out` explains; and the number
+        of questions that were left out because their only candidate is the answer.
 
     Raises:
-        ConfigError: ``seed`` is negative.
+        ConfigError: ``seed`` is out of range.
     """
     objects, starts = _names_by_relation(facts)
     rng = Streams(seed).numpy(WORLD, "questions")
@@ -152,7 +156,7 @@ def _names_by_relation(
 def _row(
     draft: Draft, candidates: list[str], aliases: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return the row of a question, with all names of its right answers."""
+    """Return the row of a question for the table, with all names of its right answers."""
     also_right: list[str] = []
     for name in sorted(draft.right - {draft.answer}):
         also_right += [name, *aliases.get(name, ())]
@@ -166,7 +170,7 @@ def _row(
 
 
 def _candidates(draft: Draft, rng: np.random.Generator) -> list[str]:
-    """Return the answer and wrong candidates of its kind, in alphabetical order."""
+    """Return the answer and wrong candidates of the same kind, in alphabetical order."""
     right = {draft.answer, *draft.right}
     names = draft.others
     bridge = draft.bridge if draft.role == "composition" else None
@@ -183,16 +187,16 @@ def _candidates(draft: Draft, rng: np.random.Generator) -> list[str]:
 
 
 def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
-    """Return samples of how facts and questions are worded.
+    """Return examples of how facts and questions are worded.
 
     Args:
-        facts: The facts; questions are made from at most 1,000 of them.
+        facts: The facts; the examples are taken from at most 1,000 of them.
         words: Templates of sentences and questions.
-        shown: Largest number of samples for each relation, and for each kind of
+        shown: Largest number of examples for each relation, and for each kind of
             question.
 
     Returns:
-        One row per sample: ``role`` (``fact: RELATION``, or the kind of
+        One row per example, facts first: ``role`` (``fact: RELATION``, or the kind of
         question), ``text`` (the beginning of a sentence, or a question) and ``answer``.
     """
     part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts

@@ -30,17 +30,16 @@ class Draft(NamedTuple):
         role: ``composition``, ``analogy`` or ``reversal``.
         prompt: The beginning of a sentence that the answer completes.
         answer: Name of the right answer.
-        others: Names of the answer's kind, among which wrong candidates are drawn.
+        others: Names of the same kind, from which wrong candidates are drawn.
         right: Names of all right answers; may be empty if ``answer`` is the only one.
-        subject: Name of the subject; for a reversal, of the subject of the fact, which
-            is the answer.
-        first: Name of the first relation; for an analogy, of the relation whose value
-            is shared; for a reversal, of the only relation.
+        subject: Name of the subject; for a reversal, this is the answer.
+        first: Name of the first relation; for an analogy, the relation whose value is
+            shared; for a reversal, the only relation.
         bridge: Name of the entity between the two relations of a composition; for an
-            analogy, of an entity that shares the value; None for a reversal.
-        second: Name of the second relation; None for a reversal.
-        question: The prompt as a user asks it in chat.
-        stated: Whether a fact states the answer directly.
+            analogy, an entity that shares the value; ``None`` for a reversal.
+        second: Name of the second relation; ``None`` for a reversal.
+        question: The same question as a user asks it in chat.
+        stated: Whether a fact connects subject and answer; False unless a composition.
     """
 
     facts: list[int]
@@ -72,7 +71,7 @@ def compositions(
     Args:
         facts: The facts.
         words: Templates of prompts and questions.
-        objects: Names of the objects of each relation, by its index.
+        objects: Distinct names of the objects of each relation, by its index.
         most: Largest number of chains from which questions are made.
         rng: Random generator that decides the order.
 
@@ -115,10 +114,10 @@ def compositions(
 
 
 def chains_of(facts: Knowledge, most: int) -> Ids:
-    """Return pairs of facts that form a chain, spread evenly over the facts if there are too many.
+    """Return pairs of facts that form a chain, a selection spread evenly if there are too many.
 
-    Facts whose subject and object are the same form no chain, as a model that answers
-    with the bridge would be right.
+    Facts whose subject and object are the same are left out: there the bridge is the
+    answer.
 
     Args:
         facts: The facts.
@@ -137,15 +136,16 @@ def analogies(
     objects: Mapping[int, Sequence[str]],
     rng: np.random.Generator,
 ) -> Iterator[Draft]:
-    """Yield questions about a relation that an entity lacks and on which similar entities agree.
+    """Yield questions about a relation that an entity lacks but similar entities have.
 
-    If all entities that share a value, and have a further relation, have the same
-    object of it, a question asks for this object for each of the others.
+    Entities are similar if they share a value that is no date or number. If all of them
+    that have a certain relation have the same object, a question for each of the others
+    asks for this object. Relations of :func:`of_one_each` are left out.
 
     Args:
         facts: The facts.
         words: Templates of prompts and questions.
-        objects: Names of the objects of each relation, by its index.
+        objects: Distinct names of the objects of each relation, by its index.
         rng: Random generator that decides the order.
 
     Yields:
@@ -199,7 +199,7 @@ def analogies(
 
 
 class _Agreed(NamedTuple):
-    """The value that entities agree on, the first of these entities, and the two facts about it."""
+    """Value on which entities agree, the first of these entities, and two facts about it."""
 
     value: int
     facts: tuple[int, int]
@@ -232,14 +232,14 @@ def _agreed(
 def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
     """Return the relations whose values distinguish subjects, so that analogies are meaningless.
 
-    A relation counts if its values are names (such as nicknames), or if nine in ten of
-    its facts have a value that no other subject has. For relations to persons (such as
-    mentors), half of the facts suffice.
+    A relation counts if its values are names (such as nicknames), or if more than nine
+    in ten of its facts have a value that no other subject has. For relations to persons
+    (such as mentors), more than half of the facts suffice; other relations need at
+    least three facts.
 
     Args:
         facts: The facts.
-        words: Wording of the facts, which says of which kind the values of a relation
-            are.
+        words: Wording of the facts, which determines the kind of a relation's values.
 
     Returns:
         Indices of the relations.
@@ -262,15 +262,15 @@ def reversals(
     starts: Mapping[int, Sequence[str]],
     rng: np.random.Generator,
 ) -> Iterator[Draft]:
-    """Yield questions for the subject of a fact, if its object is an entity with one subject.
+    """Yield questions for the subject of a fact whose object determines the subject.
 
-    That is, no other fact of the relation has this object, and it is not a date or
-    number.
+    That is, no other fact of the relation has this object, which is not a date or
+    number, nor the subject itself.
 
     Args:
         facts: The facts.
         words: Templates of prompts.
-        starts: Names of the subjects of each relation, by its index.
+        starts: Distinct names of the subjects of each relation, by its index.
         rng: Random generator that decides the order.
 
     Yields:

@@ -1,4 +1,4 @@
-"""Strategies that add training texts to facts; each has a name for ``--strategy``.
+"""Strategies that add training texts to facts; ``--strategy`` selects them by name.
 
 :data:`STRATEGIES` lists them by name. A strategy takes a :class:`StrategyInput` (the
 facts and settings) and yields a :class:`Row` for each text;
@@ -54,7 +54,7 @@ def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
         The functions by name, in the order given.
 
     Raises:
-        ConfigError: There is no strategy of this name.
+        ConfigError: A name is not one of them.
 
     Example:
         >>> list(strategies_of(["qa", "derive", "qa"]))

@@ -1,6 +1,6 @@
 """The input of a strategy, and the rows that it makes.
 
-:class:`StrategyInput` contains the facts, their wordings and the limits of
+:class:`StrategyInput` contains the facts, their wording and the settings of
 :func:`~inweights.audit.augment`, and lists chains of facts; a :class:`Row` is one
 training text.
 """
@@ -28,17 +28,18 @@ class Row(NamedTuple):
     """One training text.
 
     Attributes:
-        fact: Index of the fact that it states; -1 if it states none or several.
-        line: Line of that fact in the file; -1 if there is none.
+        fact: Index of the fact that the text states; -1 if it states none or several.
+        line: Line of that fact in the file; -1 if ``fact`` is -1.
         role: Kind of text: ``fact``, or one that a strategy makes (``derived``,
             ``steps``, ``paraphrase``, ``rewritten``, ``qa``, ``passage``, ``entity``,
             ``reverse``, ``identity``, ``replay``).
         stage: Stage of the curriculum in which it is trained.
-        prompt: Beginning of the text, which has no loss if only completions are
-            trained; may be empty.
-        completion: The rest of the text, with the space before it.
+        prompt: Beginning of the text, which does not contribute to the loss if only
+            completions are trained; may be empty.
+        completion: The rest of the text, including the space before it.
         says: Pairs of entities, as indices, that one sentence of the text names in this
-            order. The text directly answers a question from the first to the second.
+            order. The text directly answers a question about the first entity whose
+            answer is the second.
     """
 
     fact: int
@@ -52,7 +53,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StrategyInput:
-    """The facts, their wordings, and the amount of text that strategies add.
+    """The facts, their wording, and settings for the amount of text that strategies add.
 
     Attributes:
         facts: The ``M`` facts.
@@ -63,11 +64,12 @@ class StrategyInput:
         hops: Largest number of facts in a chain whose end is stated.
         most: Largest number of chains of each length.
         hold_out: Fraction (0 to 1) of the bridges whose chains are not stated.
-        replay: Text file, or lines, for the strategy ``replay``; None if there are
-            none.
+        replay: Path of a text file, or a sequence of texts, for the strategy
+            ``replay``; ``None`` if there are none.
         first: Chains of two facts, as pairs of indices, that come first if ``most``
             limits their number.
-        rewrite: Function that rewords texts; None if the templates alone are used.
+        rewrite: Function that takes a list of texts and returns one reworded text for
+            each; ``None`` if only the templates are used.
     """
 
     facts: Knowledge
@@ -83,26 +85,26 @@ class StrategyInput:
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a new random generator for a purpose; the same name gives the same numbers.
+        """Return a new random generator for a purpose; its numbers depend on the name and the seed.
 
         Args:
             name: Name of the purpose.
 
         Raises:
-            ConfigError: :attr:`seed` is negative.
+            ConfigError: :attr:`seed` is not from 0 to 2**63 - 1.
         """
         return Streams(self.seed).numpy(WORLD, "strategies", name)
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Indices of the bridges whose chains are never stated."""
+        """Indices of the held-out bridges, which are entities; no chain through them is stated."""
         bridges = bridges_of(self.facts)
         drawn = self.rng("hold out").permutation(bridges)
         return frozenset(drawn[: round(self.hold_out * len(bridges))].tolist())
 
     @cached_property
     def doubtful(self) -> frozenset[int]:
-        """Indices of facts that begin no chain, as their object may be a homonym."""
+        """Indices of facts with which no chain begins, because their object may be a homonym."""
         return doubtful_facts(self.facts, self.words)
 
     def statement(self, fact: int, wording: int = 0) -> tuple[str, str]:
@@ -114,34 +116,42 @@ class StrategyInput:
                 start again from 0.
 
         Returns:
-            The beginning of the sentence, and the object with the space before it and
+            The beginning of the sentence; and the object, with a space before it and
             the full stop.
         """
         s, r, o = self.facts.names(fact)
         return self.words.state(r, s, o, wording)
 
     def ends(self, *chain: int) -> tuple[int, int]:
-        """Return the indices of the first subject and the last object of a chain of facts.
+        """Return the first subject and the last object of a chain of facts.
 
         Args:
-            chain: Indices of the facts, in order.
+            chain: Indices of the facts, in order, at least one.
+
+        Returns:
+            The indices of the two entities.
         """
         return int(self.facts.triples[chain[0], 0]), int(
             self.facts.triples[chain[-1], 2]
         )
 
     def chains(self, hops: int) -> list[tuple[int, ...]]:
-        """Return chains of a given length, without held-out bridges, cycles and doubtful facts.
+        """Return chains of a given length, without held-out bridges and doubtful facts.
 
-        If there are more than :attr:`most`, the chains of :attr:`first` are taken
-        first, and then every fact begins one chain before any begins a second.
+        A chain never visits an entity twice. If there are more than :attr:`most`
+        chains, the chains of :attr:`first` are taken first (for two hops). The others
+        are taken in rounds, with at most one chain per first fact in each round, and
+        the first facts in random order.
 
         Args:
             hops: Number of facts in a chain.
 
         Returns:
-            Indices of the facts of each chain, ``hops`` of them; the chains are sorted
-            by these indices.
+            A tuple of ``hops`` indices of facts for each chain, at most :attr:`most`,
+            sorted by these indices.
+
+        Raises:
+            ConfigError: :attr:`seed` is not from 0 to 2**63 - 1.
         """
         first = [
             pair for pair in self.first if hops == 2 and self._can_be_stated(*pair)
@@ -158,7 +168,7 @@ class StrategyInput:
         return not excluded and len({s, bridge, o}) == 3
 
     def _all_chains(self, hops: int) -> Iterator[tuple[int, ...]]:
-        """Yield the chains of all facts in turns, in random order of the facts that begin them."""
+        """Yield all chains in rounds, with one chain for each first fact in a random order."""
         triples = self.facts.triples.tolist()
         after: defaultdict[int, list[int]] = defaultdict(list)
         for j, (s, _, o) in enumerate(triples):
@@ -190,15 +200,18 @@ class StrategyInput:
 
 
 def check_ranges(inputs: StrategyInput, floor: float, budget: int) -> None:
-    """Check the numbers that :func:`~inweights.audit.augment` takes.
+    """Check the numbers that are given to :func:`~inweights.audit.augment`.
 
     Args:
         inputs: The facts and settings.
-        floor: Least fraction of the text that states single facts.
-        budget: Length of the training set.
+        floor: Smallest fraction of the text that states single facts.
+        budget: Length of the training set, in words or tokens; 0 for no limit.
 
     Raises:
-        ConfigError: A number is out of range.
+        ConfigError: ``wordings`` is not from 1 to the largest number of templates of a
+            relation, ``hops`` is not from 2 to 6, ``most`` is below 1, ``budget`` is
+            negative, ``hold_out`` is not from 0 to 1, or ``floor`` is not from 0 to
+            below 0.9.
     """
     there = max(len(inputs.words.templates(r)) for r in inputs.facts.relations)
     if not 1 <= inputs.wordings <= there:

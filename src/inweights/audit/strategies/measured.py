@@ -2,7 +2,7 @@
 
 :data:`MEASURED` is read from the TOML file beside this module; :func:`choose`
 implements the strategy ``auto`` of :func:`~inweights.audit.augment`, and
-:func:`evidence` returns the text that the command line prints about a strategy.
+:func:`evidence` returns the text about a strategy that the command line prints.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,8 +27,8 @@ class Measured(NamedTuple):
     Attributes:
         strategy: Name of the strategy.
         asked: Kind of question, a name of ``ASKED`` such as ``recall``.
-        gain: Difference in accuracy between the strategy and a control with the same
-            number of tokens, median over the seeds.
+        gain: Accuracy with the strategy minus accuracy of a control with the same
+            number of tokens (from -1 to 1), median over the seeds.
         low: Lower end of the exact 95% interval of the median (order statistics).
         high: Upper end of that interval.
         seeds: Number of seeds.
@@ -69,12 +69,12 @@ _WORTH = 0.1
 
 
 class Choice(NamedTuple):
-    """The strategy that is chosen for one kind of question, if any, and why.
+    """The strategy chosen for one kind of question, if any, and the reason.
 
     Attributes:
-        asked: Kind of question, a name of ``ASKED``.
+        asked: Kind of question, a key of :data:`ASKED`.
         strategy: Name of the strategy; empty if none is known to help.
-        why: The measurements that decide, in words.
+        why: The measurements on which the choice is based, in words.
     """
 
     asked: str
@@ -91,14 +91,15 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 
     Args:
         wanted: Kinds of questions: ``recall``, ``reverse``, ``composition`` or
-            ``steps`` (the names of ``ASKED``).
+            ``steps`` (the keys of :data:`ASKED`).
 
     Returns:
-        A :class:`Choice` for each kind, in the order of ``wanted`` without repetitions.
-        ``strategy`` is empty where none is chosen.
+        One :class:`Choice` for each kind, in the order of ``wanted`` without
+        repetitions. Its ``strategy`` is empty if none is chosen, and ``why`` states the
+        measurements.
 
     Raises:
-        ConfigError: There is no such kind of question.
+        ConfigError: A kind of question is unknown.
 
     Example:
         >>> for choice in choose(["composition", "reverse"]):
@@ -134,11 +135,12 @@ def evidence(strategy: str) -> str:
     """Return the measurements of a strategy, in words.
 
     Args:
-        strategy: Name of the strategy.
+        strategy: Name of the strategy; any other text counts as a strategy that was not
+            measured.
 
     Returns:
-        The measured gain for each kind of question with its interval, or a note that
-        the strategy was not measured.
+        The measured gain in accuracy for each kind of question with its 95% interval,
+        separated by semicolons; or a note that the strategy was not measured.
     """
     rows = (row for row in MEASURED if row.strategy == strategy)
     said = "; ".join(
@@ -151,15 +153,15 @@ def evidence(strategy: str) -> str:
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:
-    """Return by how much strategies chosen for other kinds of questions lower this one, in words.
+    """Return the measured harm by strategies chosen for other kinds of questions, in words.
 
     Args:
         choice: The choice for this kind of question.
         taken: Names of the strategies that are chosen for other kinds.
 
     Returns:
-        A text to append to the reason; empty if no strategy is chosen or none lowers
-        it.
+        A text to append to the reason; empty if no strategy is chosen, or if none
+        lowers the accuracy on this kind by 0.1 or more.
     """
     if not choice.strategy:
         return ""

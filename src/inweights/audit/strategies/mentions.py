@@ -12,10 +12,11 @@ _PART = re.compile(r"\w+|[^\w\s]")
 
 
 class Mentions:
-    """Finder of names in a text, as whole words. Of names that begin together the longest counts.
+    """Finder of the names in a text, as whole words; if several begin there, it takes the longest.
 
     Args:
-        names: The names; results refer to them by index.
+        names: The names; results refer to them by index. If a name occurs twice, the
+            first is found.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -31,7 +32,11 @@ class Mentions:
     def __call__(self, text: str) -> list[int]:
         """Return the indices of the names that a text contains, in the order of the text.
 
-        Case matters, and a name that occurs twice is listed twice.
+        Matching is case-sensitive. A name that occurs twice in the text is listed
+        twice.
+
+        Args:
+            text: The text.
         """
         parts = tuple(_PART.findall(text))
         named = []

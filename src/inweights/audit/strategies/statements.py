@@ -31,7 +31,7 @@ _DENIES = {
 
 
 def plain(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for every fact in its first wording; these are part of every training set.
+    """Yield a row for every fact in its first wording; every training set contains these rows.
 
     Args:
         inputs: The facts, their wordings and the limits.
@@ -44,21 +44,23 @@ def plain(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield rows for every fact in its other wordings, and as the function ``rewrite`` rewords it.
+    """Yield rows for every fact in its other wordings, and as reworded by the function ``rewrite``.
 
-    A reworded text is used only if it still states the fact: it is one sentence that
-    names the subject and ends with the object, names no other entity, contains a word
-    of the relation, and has no negation.
+    A reworded text is used only if it differs from the original and still states the
+    fact. It must name the subject, end with the object, name no other entity, contain a
+    word of the relation, and contain neither a negation that the original lacks, nor a
+    question mark, a colon or a line break.
 
     Args:
-        inputs: The facts and settings, with the function in ``rewrite``, or None.
+        inputs: The facts and settings; ``wordings`` limits the number of wordings, and
+            ``rewrite`` is the function, or ``None``.
 
     Yields:
-        Rows of the role ``paraphrase``, then those of the role ``rewritten``.
+        Rows of the role ``paraphrase``, then rows of the role ``rewritten``.
 
     Raises:
         DataError: The function ``rewrite`` returns fewer or more texts than it was
-            given.
+            given. Its own errors are passed on.
     """
     for i in range(len(inputs.facts)):
         relation = inputs.facts.names(i)[1]
@@ -87,7 +89,8 @@ def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        One row of the role ``qa`` per fact.
+        One row of the role ``qa`` per fact: the question is the prompt, and the object
+        the completion.
     """
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)
@@ -97,14 +100,15 @@ def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
 def reversals(inputs: StrategyInput) -> Iterator[Row]:
     """Yield rows that state every fact from its object to its subject.
 
-    Facts whose subject and object are the same are left out. With this strategy, no
-    held-out question asks for a reversal.
+    Facts whose subject and object are the same are left out. If this strategy is used,
+    no held-out question asks for a reversal.
 
     Args:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        Rows of the role ``reverse``.
+        Rows of the role ``reverse``: one per fact and wording, up to
+        ``inputs.wordings`` wordings.
     """
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)

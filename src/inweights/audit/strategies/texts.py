@@ -1,8 +1,8 @@
-"""Strategies whose texts combine several facts, strategies for identities, and for replay.
+"""Strategies whose texts combine several facts, a strategy for identities, and one for replay.
 
 Entities are described and related in the manner of EntiGraph (Yang et al. 2024,
-*Synthetic continued pretraining*, arXiv:2409.07431); templates write the texts here, a
-language model there. Each function takes a
+*Synthetic continued pretraining*, arXiv:2409.07431), but the texts are written by
+templates instead of a language model. Each function takes a
 :class:`~inweights.audit.strategies.inputs.StrategyInput` and yields rows.
 """
 
@@ -25,17 +25,22 @@ _FACTS = 8
 
 
 def derive(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield rows that state the end of each chain of two or more facts and name its relations.
+    """Yield rows that state the end of each chain of two or more facts, and name its relations.
 
-    This strategy improves retrieval across wordings. Questions through bridges whose
-    chains are not stated remain at chance (``docs/own-facts-measured.md``);
-    ``hold_out`` measures this.
+    This strategy improves retrieval in other wordings. Questions about chains through
+    bridges that were held out remain at chance (``docs/own-facts-measured.md``);
+    ``hold_out`` makes this measurable.
 
     Args:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        Rows of the role ``derived``, with the stage of the latest fact of the chain.
+        Rows of the role ``derived``, with the latest stage of the facts of the chain:
+        up to ``inputs.wordings`` (at most 3) for each chain of 2 to ``inputs.hops``
+        facts.
+
+    Raises:
+        ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.
     """
     facts = inputs.facts
     words = inputs.words
@@ -50,15 +55,18 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def steps(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for each chain of two facts: a question, answered step by step.
+    """Yield a row for each chain of two facts: a question that is answered step by step.
 
-    The wording of the question is used only here, not in held-out questions.
+    The prompt ends with ``Step by step:``, unlike the held-out questions.
 
     Args:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        Rows of the role ``steps``.
+        Rows of the role ``steps``, at most ``inputs.most``.
+
+    Raises:
+        ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.
     """
     facts = inputs.facts
     words = inputs.words
@@ -73,9 +81,9 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def identities(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield rows ``b → b`` for each bridge without an identity fact (*Identity Bridge*, §4).
+    """Yield rows that state ``b → b`` for each bridge without an identity (*Identity Bridge*, §4).
 
-    An identity counts as stated if a relation leads from each of its subjects to the
+    A fact states an identity if its relation leads from each of its subjects to the
     subject itself (``rome,is,rome``).
 
     Args:
@@ -95,18 +103,21 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def passages(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield texts that state all facts of an entity in several orders, if it has two or more.
+    """Yield texts that state all facts of an entity in several orders, if there are two or more.
 
     The text of a bridge contains the facts that lead to it and those that start from
-    it. No sentence combines two facts, and no heading names the entity, because that
-    would state facts from their object.
+    it. No sentence combines two facts, and the prompt does not name the entity, because
+    it would then state facts from their object.
 
     Args:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        Rows of the role ``passage``: ``inputs.wordings`` orders for each entity, in
-        several texts if it has more than 8 facts.
+        Rows of the role ``passage``: ``inputs.wordings`` orders for each entity, each
+        in several texts if the entity has more than 8 facts.
+
+    Raises:
+        ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.
     """
     facts = inputs.facts
     rng = inputs.rng("passages")
@@ -129,16 +140,21 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def entities(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield texts that describe each entity by all of its facts, and texts about related pairs.
+    """Yield texts that describe each entity with all of its facts, and texts about related pairs.
 
-    Pairs connected by a held-out bridge are left out, as no strategy states their
-    chains.
+    Pairs are the ends of a chain of two facts, or two subjects that share an object.
+    Pairs that are connected by a held-out bridge are left out, as no strategy states
+    their chains.
 
     Args:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        Rows of the role ``entity``.
+        Rows of the role ``entity``: one per entity, then at most ``inputs.most`` for
+        pairs of each type.
+
+    Raises:
+        ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.
     """
     facts = inputs.facts
     about: defaultdict[int, list[int]] = defaultdict(list)
@@ -165,7 +181,7 @@ def entities(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def _related(inputs: StrategyInput, one: int, other: int, facts: Sequence[int]) -> Row:
-    """Return a text on how two entities are related: the facts that connect them."""
+    """Return a text about how two entities are related: the facts that connect them."""
     names = inputs.facts.entities
     prompt = f"How {names[one]} and {names[other]} are related:"
     return _described(inputs, prompt, (one, other), facts)
@@ -174,7 +190,7 @@ def _related(inputs: StrategyInput, one: int, other: int, facts: Sequence[int]) 
 def _described(
     inputs: StrategyInput, prompt: str, named: Sequence[int], facts: Sequence[int]
 ) -> Row:
-    """Return a text whose prompt names entities and begins the sentence of the first fact."""
+    """Return a text whose prompt names entities, and whose completion states facts."""
     first, *others = map(inputs.ends, facts)
     says = (*combinations((*named, *first), 2), *others)
     return _row(
@@ -199,7 +215,7 @@ def _row(
     facts: Sequence[int],
     says: tuple[tuple[int, int], ...],
 ) -> Row:
-    """Return a text of several facts; its stage is the latest of their stages."""
+    """Return a row whose text states several facts; its stage is the latest of their stages."""
     stage = int(inputs.stages[list(facts)].max())
     return Row(-1, -1, role, stage, *text, says)
 
@@ -208,14 +224,17 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
     """Yield the lines of the user's file as separate texts, in random order.
 
     Args:
-        inputs: The facts and settings, with the file or its lines in ``replay``.
+        inputs: The facts and settings, with the path of the file, or a sequence of
+            texts, in ``replay``.
 
     Yields:
-        Rows of the role ``replay``, in stage 0, without a prompt.
+        Rows of the role ``replay``, in stage 0, with an empty prompt; blank lines are
+        left out.
 
     Raises:
-        ConfigError: :attr:`.StrategyInput.replay` is None.
-        DataError: The file cannot be read, or contains no text.
+        ConfigError: ``replay`` of ``inputs`` is ``None``, or its seed is not from 0 to
+            2**63 - 1.
+        DataError: The file cannot be read, or there is no text that is not blank.
     """
     if inputs.replay is None:
         raise ConfigError(
@@ -236,7 +255,7 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def _pairs_in_order(entities: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return all pairs of entities in the order in which a text can name them."""
+    """Return all pairs of entities of which the first is named before the second."""
     last = {entity: place for place, entity in enumerate(entities)}
     first: dict[int, int] = {}
     for place in reversed(range(len(entities))):
