@@ -1,4 +1,4 @@
-"""Frozen, strict configs: decoded from TOML, changed by ``key=value``, hashed canonically.
+"""Frozen, strict configs that are decoded from TOML, changed by ``key=value``, and hashed.
 
 :class:`Config` is the base of every config of worlds, models, learners and recipes.
 :func:`decode` and :func:`load_toml` read a config, :func:`apply_overrides` and
@@ -47,9 +47,10 @@ __all__ = [
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every config: immutable, keyword-only, and strict about unknown keys.
 
-    A config that is chosen by name among several has a tag (``kind``), which is given
-    in the definition of its class: ``class Ring(Config, tag_field="kind",
-    tag="ring")``.
+    Creating a config raises a ``ConfigError`` for a value that does not fit the type of
+    its field or is out of range. A class whose configs are chosen by name, such as a
+    world, also has a tag, which files give as ``kind``: ``class Ring(Config,
+    tag_field="kind", tag="ring")``.
 
     Attributes:
         later: Options that were added when runs already existed, each with the value
@@ -67,15 +68,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of options without effect at present, left out of a run's key; none by default."""
+        """Names of options that currently have no effect and are left out of a run's key."""
         return ()
 
     @property
     def contents(self) -> Mapping[str, str]:
         """Hashes of the files that the config reads, by name; they are part of a run's key.
 
-        Empty by default. :func:`inweights.support.keys.content.fingerprint` computes
-        the hash of a file or folder; it raises a ``DataError`` if that cannot be read.
+        Empty by default. Subclasses use
+        :func:`inweights.support.keys.content.fingerprint`, which raises a ``DataError``
+        if a file or folder cannot be read.
         """
         return {}
 
@@ -96,7 +98,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         check_types(self)
 
     def named(self) -> Self:
-        """Return the config whose fields become part of a run's key; by default itself."""
+        """Return the config whose fields become part of a run's key; by default this config."""
         return self
 
     def _take(self) -> None:
@@ -143,18 +145,18 @@ def decode(kind: type[C], values: Mapping[str, Any]) -> C:
 
 
 def apply_overrides(config: C, overrides: Iterable[str]) -> C:
-    """Return ``config`` with changes of the form ``key.path=value``, where values are TOML.
+    """Return a copy of a config, changed by strings ``key.path=value`` whose values are TOML.
 
     Args:
         config: The original config, which remains unchanged.
         overrides: Changes such as ``model.width=128`` or ``complexities=[1, 2]``,
             applied in this order. A value that is neither TOML nor JSON is a string. A
-            list may also be written ``complexities=1,2``, and an item of a list is
-            given by its index, ``complexities.0=3``.
+            list may also be written as ``complexities=1,2``, and an item of a list is
+            selected by its index, counted from 0, as in ``complexities.0=3``.
 
     Raises:
         ConfigError: An override has no ``=`` or no key, a key is unknown (the message
-            names the nearest), or a value is invalid.
+            names the nearest), a list has no such item, or a value is invalid.
 
     Example:
         >>> class Ring(Config):
@@ -181,7 +183,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
 
 
 def _with_path(table: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """Return a table by path with another value; a path given as nested tables remains nested."""
+    """Return the table with a value replaced at a path; nested tables remain nested."""
     first, _, rest = path.partition(".")
     if path not in table and rest and isinstance(table.get(first), dict):
         return {**table, first: _with_path(table[first], rest, value)}
@@ -191,18 +193,15 @@ def _with_path(table: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 def as_overrides(
     config: msgspec.Struct, changes: Iterable[str] | Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return changes of a config as they are written on the command line.
-
-    Neither paths nor values are checked; :func:`apply_overrides` checks them.
+    """Return the changes of a config as strings for the command line, without checking them.
 
     Args:
-        config: The config that is changed. Where it has a nested config, a dictionary
-            changes only the fields that it names.
-        changes: Values by dotted path; or strings ``key=value``, which are returned
-            unchanged.
+        config: The config to change.
+        changes: Values by dotted path, or strings ``key=value``, which are returned
+            unchanged. A dictionary sets some fields of a nested config.
 
     Returns:
-        One string ``key=value`` per change.
+        One string ``key=value`` per change, or per field of such a dictionary.
 
     Raises:
         ConfigError: A value cannot be stored and restored exactly.
@@ -232,15 +231,16 @@ def as_overrides(
 
 
 def replace_at(config: C, values: Mapping[str, Any]) -> C:
-    """Return a config with other values at dotted paths; list items are given by index.
+    """Return a copy of a config with new values at dotted paths.
 
     Args:
         config: The original config, which remains unchanged.
-        values: New values by dotted path, such as ``model.width`` or ``sizes.1``.
+        values: New values by dotted path, such as ``model.width``, or ``sizes.1`` for
+            the second item of a list. The values may be configs themselves.
 
     Raises:
         ConfigError: A path does not exist (the message names the nearest), or a value
-            is invalid.
+            is invalid for its field.
 
     Example:
         >>> class Ring(Config):
@@ -257,7 +257,7 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
 def _with(
     values: dict[str, Any], key: str, value: Any, *, listed: bool = False
 ) -> dict[str, Any]:
-    """Return plain values with another value at a dotted path; a ``listed`` value may be text."""
+    """Return plain values with one value replaced; if ``listed``, a list may be given as text."""
     changed: dict[str, Any] = _replaced(values, key, 0, value, listed)
     return changed
 
@@ -286,7 +286,7 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
 
 
 def _as_listed(now: Any, value: Any) -> Any:
-    """Return a value for a field of lists, which may be given as ``3,4``, or as one item."""
+    """Return the list that a value such as ``3,4`` stands for, if the present value is a list."""
     if not isinstance(now, list) or not isinstance(value, str | int | float):
         return value
     if any(isinstance(one, dict) for one in now):

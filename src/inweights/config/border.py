@@ -19,8 +19,9 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 def as_python(value: Any) -> Any:
     """Return a value in which NumPy numbers, booleans and strings are Python values.
 
-    Lists, tuples and dictionaries are searched. Arrays, dates of NumPy and all other
-    values are unchanged, and so is a value that contains itself.
+    Lists, tuples and dictionaries are searched, and new ones are returned if they
+    contained NumPy values. Arrays, NumPy dates and all other values are returned
+    unchanged, and so is a value that contains itself.
 
     Example:
         >>> import numpy as np
@@ -34,9 +35,10 @@ def as_python(value: Any) -> Any:
 
 
 def as_number(value: Any) -> Any:
-    """Return the number in a 0-dimensional array or tensor; convert others as :func:`as_python`.
+    """Return the Python number in a 0-dimensional array or tensor.
 
-    Dates and durations of NumPy are unchanged.
+    All other values are converted by :func:`as_python`. NumPy dates and durations are
+    unchanged.
 
     Example:
         >>> import numpy as np
@@ -75,12 +77,13 @@ def _python(value: Any) -> Any:
 def as_list(values: Any) -> Any:
     """Return a sequence of values as a list of Python values; return other values unchanged.
 
-    NumPy arrays, series of polars and pandas, tensors and ranges become lists. A tuple
-    remains a tuple, and a dictionary a dictionary, both with Python values. Dates in an
-    array of NumPy are not converted.
+    NumPy arrays, tensors, ranges, and series of polars and pandas become lists. A tuple
+    remains a tuple and a dictionary remains a dictionary, but their values become
+    Python values. An array of NumPy dates becomes a list of NumPy dates.
 
     Raises:
-        ConfigError: Dates or times have a finer resolution than those of Python.
+        ConfigError: A polars series contains dates or times in nanoseconds, which
+            Python cannot express.
 
     Example:
         >>> import numpy as np
@@ -102,9 +105,10 @@ def as_list(values: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return the values of another library's config, with string keys, and lists for tuples.
+    """Return the values of another library's config with keys as strings and tuples as lists.
 
-    Dictionaries, lists and tuples are searched; other values are unchanged.
+    Dictionaries, lists and tuples are converted at every depth; other values are
+    unchanged.
 
     Example:
         >>> as_json({"labels": {0: "no"}, "limit": (0.0, float("inf"))})
@@ -122,7 +126,8 @@ def as_lists(value: Any) -> Any:
     paths become strings.
 
     Raises:
-        ConfigError: Dates or times have a finer resolution than those of Python.
+        ConfigError: A polars series contains dates or times in nanoseconds, which
+            Python cannot express.
 
     Example:
         >>> import numpy as np

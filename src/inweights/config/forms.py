@@ -45,8 +45,9 @@ class Form:
 def form_of(value: Any) -> Form | None:
     """Return the form in which a value is encoded; ``None`` if its type has no form.
 
-    The exact type counts, except for paths. Values that JSON expresses, such as a list,
-    have no form, and neither do numbers that are not finite (:func:`write_number`).
+    A subclass of a type has no form, except for subclasses of ``Path``. Values that
+    JSON expresses, such as lists, have no form. Infinite and NaN floats have none
+    either; :func:`write_number` encodes them.
     """
     if (found := FORMS.get(type(value))) is not None:
         return found
@@ -63,27 +64,29 @@ def reader_of(name: str) -> Callable[[Any], Any] | None:
         name: The key.
 
     Returns:
-        A function of the encoded data; ``None`` for an unknown key, and for ``$dict``,
-        which :func:`inweights.config.values.decode` reads.
+        A function of the encoded data, which raises one of Python's errors, such as
+        ``ValueError`` or ``TypeError``, if the data are damaged. ``None`` for an
+        unknown key, and for ``$dict``, which :func:`inweights.config.values.decode`
+        reads.
     """
     return next((form.read for form in known_forms() if form.name == name), None)
 
 
 def known_forms() -> list[Form]:
-    """Return all forms except that of dictionaries, ``$dict``, which is in ``values``."""
+    """Return all forms except ``$dict``, the form of dictionaries (see ``values.py``)."""
     return [*FORMS.values(), _FLOAT, _TEXT, _NONE, _PATH, _ARRAY]
 
 
 def write_number(value: float) -> dict[str, str]:
-    """Return the encoding of a number that is not finite, such as ``{"$float": "inf"}``."""
+    """Return the encoding of an infinite or NaN number, such as ``{"$float": "inf"}``."""
     return {_FLOAT.name: str(value)}
 
 
 def write_text(value: str) -> dict[str, str]:
     """Return the encoding of a string that is not valid Unicode, such as a broken file name.
 
-    It is an object with the key ``$text`` and the hexadecimal digits of the string's
-    bytes in UTF-8.
+    It is a dictionary with the key ``$text``, whose value is the string's UTF-8 bytes
+    as hexadecimal digits.
     """
     return {_TEXT.name: value.encode("utf-8", "surrogatepass").hex()}
 

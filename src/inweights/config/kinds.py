@@ -1,4 +1,4 @@
-"""Look up config classes by the name of their kind, for files; users can register their own.
+"""Look up config classes by the tag that files give as ``kind``; users can register their own.
 
 :class:`Kinds` is the registry behind worlds, models and learners.
 """
@@ -28,8 +28,10 @@ class Kinds(dict[str, type[Any]]):
 
         Args:
             what: Kind of objects that the configs describe, such as ``world``.
-            known: The classes, each with a tag or registered under its own name.
-            members: Description of each member that a registered class must have.
+            known: The classes. A class without a tag is registered under its name in
+                lower case.
+            members: Names of the members that a registered class must have, each with
+                its description in messages.
         """
         # A class without a tag is the kind that files name by default: it goes by its
         # own name.
@@ -49,9 +51,9 @@ class Kinds(dict[str, type[Any]]):
             name: The tag, such as ``gpt``.
 
         Raises:
-            ConfigError: There is no such class; the message names the nearest tag.
+            ConfigError: No class has this tag; the message names the nearest tag.
         """
-        hint = f"A {self._what} of one's own is added by register_{self._what}(its config class)."
+        hint = f"To add your own {self._what}, call register_{self._what} with its config class."
         check_names(self._what, [name], self, hint=hint)
         return self[name]
 
@@ -59,15 +61,16 @@ class Kinds(dict[str, type[Any]]):
         """Register a config class under its tag; usable as a decorator.
 
         Args:
-            kind: The class.
+            kind: The config class, with a tag and the members that this registry
+                requires.
 
         Returns:
-            The class itself.
+            The class itself, unchanged.
 
         Raises:
-            ConfigError: The class has no tag or lacks a member, or another class has
-                this tag. (A class of the same module and name replaces the former one,
-                as when a cell of a notebook is run again.)
+            ConfigError: The class has no tag or lacks a required member, or another
+                class has this tag. (A class of the same module and name replaces the
+                earlier one, as when a notebook cell is run again.)
         """
         name = getattr(getattr(kind, "__struct_config__", None), "tag", None)
         if not isinstance(name, str) or not all(

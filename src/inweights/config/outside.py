@@ -12,8 +12,8 @@ class Outside(Config):
 
     Its content is part of a run's key: if the content changes, the key changes. A
     function can open it like a path, ``open(option)``; its ``name`` is the original
-    string. As a path it is its name, even for a model of the Hugging Face hub, which is
-    not a local folder.
+    string, which ``os.fspath`` returns even for a model of the Hugging Face hub, which
+    is not a local folder.
 
     Attributes:
         name: A path, or the name of a model on the hub; a name that begins with ``@``
@@ -35,9 +35,10 @@ class Outside(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the content, by name; empty for a name with ``@`` or an unknown model.
+        """Hash of the content under :attr:`name`; empty if there is nothing to hash.
 
-        A model of the hub is unknown if it is not in the local cache.
+        That is the case for a name that begins with ``@``, and for a name that is
+        neither an existing path nor a model of the hub in the local cache.
 
         Raises:
             DataError: The file or folder cannot be read.

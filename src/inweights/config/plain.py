@@ -1,4 +1,4 @@
-"""Convert configs to plain data: for a key, for a file, and to change a value at a path.
+"""Convert configs to plain data, for keys and files, and to change a value at a path.
 
 :func:`to_plain` returns all fields, :func:`identity` those that determine a run's key.
 Information that follows from a field's type is left out: dates are written as strings,
@@ -28,10 +28,11 @@ _WRITTEN = ("datetime", "decimal", "uuid", "enum")
 
 
 def to_plain(config: msgspec.Struct) -> dict[str, Any]:
-    """Return a config as dictionaries, lists, strings and numbers.
+    """Return a config as dictionaries, lists, strings, booleans, numbers and ``None``.
 
-    A config that is chosen by name also has its tag, such as ``kind``. Values of a
-    field that accepts anything, such as the options of a factory, are unchanged;
+    Tuples become lists, sets sorted lists, and dates strings. The tag of a config that
+    is chosen by name is included, usually as ``kind``. Values of a field that accepts
+    anything, such as the options of a factory, are unchanged;
     :func:`inweights.config.values.encode` converts them to JSON data.
 
     Example:
@@ -46,11 +47,15 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
 
 
 def identity(value: Any, *, newer: bool = False) -> Any:
-    """Return the plain values that form a run's key, without later options that have no effect.
+    """Return the JSON data of a config for the key of a run.
+
+    Options that were added later and have their earlier meaning (``Config.later``), and
+    options without effect (``Config.idle``), are left out.
 
     Args:
         value: A config, or configs within lists and dictionaries.
-        newer: If true, only options that were added after version 0.1.0 are left out.
+        newer: If true, only options that were added after version 0.1.0
+            (``Config.newer``) are left out.
 
     Returns:
         JSON data, as returned by :func:`inweights.config.values.encode`.
@@ -71,19 +76,24 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 
 
 def named(value: Any, *, newer: bool = False) -> Any:
-    """Return what :func:`identity` returns, before values that JSON cannot express are encoded.
+    """Return the values of a config for the key of a run, before they are encoded as JSON.
+
+    :func:`identity` returns the encoded data. Options that were added later and have
+    their earlier meaning (``Config.later``), and options without effect
+    (``Config.idle``), are left out.
 
     Args:
         value: A config, or configs within lists and dictionaries.
-        newer: If true, only options that were added after version 0.1.0 are left out.
+        newer: If true, only options that were added after version 0.1.0
+            (``Config.newer``) are left out.
     """
     return _plain(value, open_=False, leave_out=_newer if newer else _later)
 
 
 def plain_values(value: Any) -> Any:
-    """Return a value in which configs are dictionaries, and other values unchanged.
+    """Return a value with every config in it converted to a dictionary.
 
-    Configs are also found within lists, tuples and dictionaries.
+    Lists, tuples and dictionaries are searched; all other values are unchanged.
 
     Example:
         >>> from inweights.config import Config
@@ -100,7 +110,7 @@ def _nothing(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
 
 
 def _later(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
-    """Return the config that forms the identity, and the names of its fields without effect."""
+    """Return the config that forms the identity, and the names of fields to leave out."""
     config = _by_name(config)
     usual = _usual(config, getattr(config, "later", {}))
     return config, usual.union(getattr(config, "idle", ()))
@@ -177,7 +187,7 @@ def _fields(config: msgspec.Struct, leave_out: Any) -> Any:
 
 
 def _is_written(value: Any) -> bool:
-    """Return whether msgspec writes a value that is neither a list nor a dictionary."""
+    """Return whether msgspec converts a value that is neither a list nor a dictionary."""
     if isinstance(value, set | frozenset | bytes | bytearray | memoryview):
         return True
     return any(base.__module__ in _WRITTEN for base in type(value).__mro__)
@@ -185,7 +195,11 @@ def _is_written(value: Any) -> bool:
 
 @functools.cache
 def _forms(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, str], ...]:
-    """Return each field's name, its name in files, and whether its type determines its values."""
+    """Return each field's name, its name in files, and its form: ``closed``, ``row`` or ``open``.
+
+    A field is ``closed`` if its type determines how its values are converted, and a
+    ``row`` if it is a sequence of values of any type.
+    """
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError:  # of a name that only a type checker imports
@@ -203,10 +217,10 @@ def _form(hint: Any) -> str:
 
 
 def is_open(hint: Any) -> bool:
-    """Return whether values of several types that have the same JSON fit a type annotation.
+    """Return whether a type annotation allows values of different types with the same JSON.
 
-    Such a field keeps its values unchanged in :func:`to_plain`, so that they can be
-    distinguished.
+    A field with such a type keeps its values unchanged in :func:`to_plain`, so that
+    they can be distinguished.
 
     Example:
         >>> from datetime import date
@@ -235,7 +249,7 @@ def is_open(hint: Any) -> bool:
 
 
 def _word(hint: Any) -> Any:
-    """Return the JSON type of a type's values, which several types may share."""
+    """Return a marker of the JSON type of a type's values; several types may share one."""
     kind = get_origin(hint) or hint
     if kind in (int, float, bool):
         return kind

@@ -1,7 +1,7 @@
 """Check the values of a config; errors state the path, the value and the nearest valid name.
 
-:func:`check_types` is called when a config is made, :func:`refusal` when one is read
-from plain values.
+:func:`check_types` is called when a config is created; :func:`refusal` builds the error
+when one cannot be decoded from plain values.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def refusal(
     kind: type[msgspec.Struct],
     values: Mapping[str, Any],
 ) -> Exception:
-    """Return an error that states which value is invalid, its path, and the nearest valid name.
+    """Return an error that names the path of an invalid value and the nearest valid name.
 
     Args:
         error: The error of msgspec.
@@ -84,7 +84,7 @@ def refusal(
 
 
 def _with_key(text: str, kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """Return the message with the first invalid key of a dictionary in place of ``[...]``."""
+    """Return the message with ``[...]`` replaced by the first invalid key of the dictionary."""
     if found := re.search(r"`\$\.(\w+)\[\.\.\.\]", text):
         for key, value in values[found[1]].items():
             try:
@@ -108,7 +108,7 @@ def _at(values: Any, path: str) -> Any:
 
 
 def _names_of(hint: Any) -> tuple[str, ...]:
-    """Return the names that a type allows, those of a ``Literal``, also within a list or union."""
+    """Return the strings that a ``Literal`` allows, also one within a list or union."""
     if get_origin(hint) is Literal:
         return tuple(name for name in get_args(hint) if isinstance(name, str))
     names: list[str] = []
@@ -120,7 +120,7 @@ def _names_of(hint: Any) -> tuple[str, ...]:
 def _struct_at(
     kind: type[msgspec.Struct], path: list[str]
 ) -> type[msgspec.Struct] | None:
-    """Return the struct class found by following ``path``; ``None`` if it is not one."""
+    """Return the struct class at a path of field names; ``None`` if there is none."""
     for step in path:
         hint = get_type_hints(kind).get(step.split("[")[0])
         found = next((c for c in _candidates(hint)), None)
@@ -138,12 +138,12 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 
 
 def check_types(config: msgspec.Struct) -> None:
-    """Raise an error for values that do not fit their types, as reading from a file does.
+    """Check that the values of a config fit the types of its fields, as if read from a file.
 
     Where the type requires it, NumPy numbers are replaced by Python numbers, arrays and
-    lists by tuples, and paths by strings, so that a config can be hashed and written.
-    The config itself is changed. A field whose type msgspec cannot check, such as a
-    protocol, accepts every value.
+    lists by tuples, and paths by strings, so that the config can be hashed and written.
+    These replacements change the config in place. A field whose type msgspec cannot
+    check, such as a protocol, accepts every value.
 
     Raises:
         ConfigError: A value does not fit its type; the message names the field.
@@ -162,7 +162,7 @@ def check_types(config: msgspec.Struct) -> None:
 def _converted(
     config: msgspec.Struct, name: str, kind: Any, value: Any
 ) -> tuple[Any, Any]:
-    """Return a Python value for a field, and the value that reading from a file would give."""
+    """Return a Python value for a field, and the value that would be read from a file."""
     plain = as_python(value) if kind is Any else as_number(value)
     why: Exception
     try:
@@ -186,7 +186,7 @@ def _converted(
 
 @functools.cache
 def _types(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, frozenset[type]]]:
-    """Return each field's type, if it can be checked, and the plain types that always fit."""
+    """Return the type of each field that can be checked, and the plain types that always fit."""
     try:
         hints = get_type_hints(kind)
     except NameError:  # of a name that only a type checker imports

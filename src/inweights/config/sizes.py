@@ -17,18 +17,18 @@ def check_size(
     above: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Raise an error for a number that is out of range; NaN always is.
+    """Raise an error for a number that is out of range; NaN is always out of range.
 
     Args:
         name: Name of the setting, for the message.
         value: The number.
         least: Smallest valid number, 1 by default.
-        most: Largest valid number; by default :data:`MOST`, also with ``above`` or
-            ``below``.
-        above: Limit that the number must exceed, which replaces ``least``; ``None`` for
-            no such limit.
-        below: Limit that the number must not reach, besides being at least ``least``;
-            ``None`` for no such limit.
+        most: Largest valid number; by default :data:`MOST` (65,536), which also applies
+            if ``above`` or ``below`` is given.
+        above: Number that ``value`` must exceed. It replaces ``least``, unless
+            ``below`` is also given; ``None`` for no such limit.
+        below: Number that ``value`` must stay below, in addition to being at least
+            ``least``; ``None`` for no such limit.
 
     Raises:
         ConfigError: The number is out of range.
@@ -54,13 +54,14 @@ def check_size(
 def refuse_idle(
     owner: str, given: Mapping[str, object], has_effect: bool, where: str
 ) -> None:
-    """Raise an error for given settings that have no effect together with another setting.
+    """Raise an error if a setting is given that has no effect because of another setting.
 
     Args:
         owner: Name of the config, for the message.
-        given: The settings; a value that is false, such as 0, counts as not given.
-        has_effect: Whether they have an effect; if so, no error is raised.
-        where: The setting that makes them ineffective, as text.
+        given: Values of the settings, by name; a falsy value, such as 0 or an empty
+            tuple, counts as not given.
+        has_effect: Whether the settings have an effect; if so, no error is raised.
+        where: The setting that makes them ineffective, as text for the message.
 
     Raises:
         ConfigError: A given setting has no effect.

@@ -50,8 +50,8 @@ def parse_toml(text: str) -> dict[str, Any]:
             deeply than :data:`MAX_DEPTH`, has a key that is longer than :data:`MAX_KEY`
             or has more parts than :data:`MAX_PARTS`, or is not valid TOML
             (:class:`tomllib.TOMLDecodeError`).
-        ConfigError: The key of a table begins with ``$`` and is unknown, or its content
-            is damaged.
+        ConfigError: A table has an unknown key that begins with ``$``, or the value of
+            such a key is damaged.
 
     Example:
         >>> parse_toml("[gpt]\nwidth = 9")
@@ -116,15 +116,15 @@ def _measure(text: str) -> None:
 
 
 def parse_value(text: str) -> Any:
-    """Return the value that a text of the command line represents.
+    """Return the value that a text from the command line represents.
 
-    The text is parsed as TOML, as JSON, or as a list whose quotes a shell removed
-    (``[gpt,mlp]``); otherwise, also if it is too long or too deeply nested for these,
-    the value is the text itself.
+    The text is parsed as TOML, then as JSON, then as a list from which a shell removed
+    the quotes (``[gpt,mlp]``). If it is none of these, or is too long or too deeply
+    nested, the value is the text itself.
 
     Raises:
-        ConfigError: The text is JSON in which a key begins with ``$`` and is unknown,
-            or its content is damaged.
+        ConfigError: The text is valid TOML or JSON, but contains an unknown key that
+            begins with ``$``, or the value of such a key is damaged.
     """
     try:
         parsed = parse_toml(f"value = {text}")
@@ -144,7 +144,7 @@ def parse_value(text: str) -> Any:
 
 
 def value_text(value: Any) -> str:
-    """Return a value as text that :func:`parse_value` reads as the same value.
+    """Return a value as text that :func:`parse_value` reads back as the same value.
 
     Raises:
         ConfigError: The value has no exact encoding
@@ -164,12 +164,13 @@ def load_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file.
 
     Returns:
-        Its tables as nested dictionaries.
+        The tables of the file as nested dictionaries.
 
     Raises:
-        ConfigError: The file is missing, is not text, is not valid TOML (the message
-            names the line), has more than :data:`MAX_TEXT` bytes, or exceeds a limit of
-            :func:`parse_toml`.
+        ConfigError: The file is missing or cannot be read, is not text, is not valid
+            TOML (the message names the line), has more than 1,000,000 bytes, exceeds a
+            limit of :func:`parse_toml`, or contains an unknown key that begins with
+            ``$``.
     """
     text = read_text(path, error=ConfigError, most=MAX_TEXT)
     try:

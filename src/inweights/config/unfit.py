@@ -1,4 +1,4 @@
-"""Reject values that cannot be stored exactly, with a message that states what to write instead."""
+"""Reject values that cannot be stored exactly; the message states what to write instead."""
 
 import sys
 from dataclasses import is_dataclass
@@ -61,7 +61,7 @@ _BASES = {
 
 
 def refuse(value: Any) -> NoReturn:
-    """Raise the error for a value that cannot be stored exactly, with a suggestion.
+    """Raise the error for a value that cannot be stored and restored exactly.
 
     Raises:
         ConfigError: Always; the message states what to write instead.
@@ -76,14 +76,15 @@ def refuse(value: Any) -> NoReturn:
 
 
 def check_fine(values: Any, made: Any) -> None:
-    """Raise an error for a polars series with finer dates or times than those of Python.
+    """Raise an error for a polars series of dates or times whose nanoseconds would be lost.
 
     Args:
-        values: The series; other values are accepted.
+        values: The series. A value of any other type is accepted.
         made: The list of Python values to which it was converted.
 
     Raises:
-        ConfigError: Nanoseconds would be lost.
+        ConfigError: The series contains dates or times that differ from the Python
+            values.
     """
     polars = sys.modules.get("polars")
     if (
@@ -127,7 +128,7 @@ def _remedy(value: Any) -> str:
         if isinstance(value, base):
             return remedy
     return (
-        "numbers, texts, dates, paths or arrays, or lists and tables of them, and make the "
+        "numbers, strings, dates, paths or arrays, or lists and dictionaries of them, and make the "
         "rest within the function"
     )
 

@@ -1,12 +1,12 @@
 """A canonical encoding of values, for keys, files, job lines and the command line.
 
-:func:`encode` converts a value to JSON data that differs from those of all values of
-another content or type, and :func:`decode` restores the value. Values that JSON
-expresses exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, dictionaries
-with string keys) are unchanged. Other values become an object with one key that begins
-with ``$``, such as ``{"$float": "inf"}``. Values without an exact encoding raise an
-error (:mod:`inweights.config.unfit`). NumPy numbers are first converted to Python
-numbers (:mod:`inweights.config.border`).
+:func:`encode` converts a value to JSON data that no value of a different type or
+content shares, and :func:`decode` restores the value. Values that JSON expresses
+exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, dictionaries with string
+keys) are unchanged. Other values become an object with one key that begins with ``$``,
+such as ``{"$float": "inf"}``. Values without an exact encoding raise an error
+(:mod:`inweights.config.unfit`). NumPy numbers are first converted to Python numbers
+(:mod:`inweights.config.border`).
 """
 
 from __future__ import annotations
@@ -53,14 +53,17 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
             JSON data, or ``None`` to have the value encoded as usual.
 
     Returns:
-        Lists, dictionaries, strings, booleans, finite numbers and ``None``. What JSON
-        cannot express is a dictionary with one key: strings, numbers and dictionaries
-        (``$float``), and tuples, sets, paths, dates and arrays (``$tuple``).
+        Lists, dictionaries, strings, booleans, finite numbers and ``None``. A value
+        that JSON cannot express is a dictionary with one key: ``$float`` for an
+        infinite or NaN number, ``$text`` for a string that is not valid Unicode,
+        ``$dict`` for a dictionary with other keys than strings, ``$tuple`` for a tuple,
+        and so on for sets, paths, dates and arrays.
 
     Raises:
-        ConfigError: A value has no exact encoding (the message names it, and states
-            what to write instead), is nested in more than :data:`MAX_DEPTH` lists and
-            tables, or contains NaN twice in a set or among the keys of a dictionary.
+        ConfigError: A value has no exact encoding (the message names the value, and
+            states what to write instead), is nested in more than :data:`MAX_DEPTH`
+            (100) lists and dictionaries, or contains NaN more than once in one set or
+            among the keys of one dictionary. Errors of ``hook`` are passed on.
 
     Example:
         >>> encode([1, 1.0, True, None, "1"])
@@ -78,11 +81,13 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
     Args:
         data: Data as read from JSON or TOML.
-        hook: Function that is first called with a dictionary that has a key beginning
-            with ``$``. It returns the value, or ``None`` if it does not know the key.
+        hook: Function that is first called with each dictionary that has a key
+            beginning with ``$``. It returns the value, or ``None`` if it does not know
+            the key.
 
     Raises:
-        ConfigError: A key such as ``$float`` is unknown, or its content is damaged.
+        ConfigError: A key that begins with ``$`` is unknown or is not the only key of
+            its dictionary, or its value is damaged. Errors of ``hook`` are passed on.
 
     Example:
         >>> decode({"$decimal": "1.10"})
@@ -106,14 +111,15 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
 
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
-    """Return a value as canonical JSON: equal bytes for equal values of the same types only.
+    """Return a value as canonical JSON, equal only for values of the same types and content.
 
-    Dictionaries with the same items are equal whatever the order of their keys; ``1``,
-    ``1.0`` and ``True`` differ.
+    Dictionaries with the same items have equal bytes even if the order of their keys
+    differs; ``1``, ``1.0`` and ``True`` have different bytes.
 
     Args:
         value: A value that :func:`encode` accepts.
-        hook: Function for values that JSON cannot express, as in :func:`encode`.
+        hook: Function that returns the JSON data of other values, or ``None`` for the
+            usual encoding, as in :func:`encode`.
 
     Raises:
         ConfigError: A value has no exact encoding; see :func:`encode`.
@@ -130,10 +136,11 @@ def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
 
     Args:
         text: The JSON text.
-        hook: Function for keys that begin with ``$``, as in :func:`decode`.
+        hook: Function of a dictionary with a key that begins with ``$``, as in
+            :func:`decode`.
 
     Raises:
-        ConfigError: A key such as ``$float`` is unknown, or its content is damaged.
+        ConfigError: A key that begins with ``$`` is unknown, or its value is damaged.
         msgspec.DecodeError: The text is not JSON (a ``ValueError``).
     """
     return decode(msgspec.json.decode(text), hook)
@@ -209,7 +216,7 @@ def _text(value: str) -> Any:
 
 
 def _table(value: Mapping[Any, Any], inner: Hook) -> Any:
-    """Return a dictionary unchanged if its keys are strings; otherwise keys are written as JSON."""
+    """Return a dictionary with encoded values; keys other than strings are written as JSON."""
     plain = all(type(key) is str and not key.startswith("$") for key in value)
     if plain and all(type(_text(key)) is str for key in value):
         return {key: inner(one) for key, one in value.items()}
@@ -226,7 +233,7 @@ def _json(data: Any) -> str:
 
 
 def _in_order(members: Any, inner: Hook) -> list[Any]:
-    """Return members of a set in an order that does not depend on the set's own order."""
+    """Return the members of a set in an order that does not depend on how the set stores them."""
     known = {_json(inner(one)): one for one in members}
     if len(known) < len(members):
         raise ConfigError(f"a set may contain nan only once, got {members!r}")
@@ -234,12 +241,15 @@ def _in_order(members: Any, inner: Hook) -> list[Any]:
 
 
 def digest(values: Any, length: int = 12) -> str:
-    """Return the SHA-256 hash of plain values; the order of keys has no effect.
+    """Return the first digits of the SHA-256 hash of plain values; the order of keys has no effect.
 
     Args:
         values: JSON data, as :func:`encode` and :func:`inweights.config.identity`
-            return.
-        length: Number of hexadecimal digits that are returned, at most 64.
+            return them.
+        length: Number of hexadecimal digits to return, at most 64.
+
+    Raises:
+        TypeError: A value cannot be written as JSON.
 
     Example:
         >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})

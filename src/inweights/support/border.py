@@ -1,10 +1,11 @@
-"""Errors that state which argument a public function cannot use.
+"""Convert Python's errors in public functions to errors that name the unsuitable argument.
 
 Functions trust each other's arguments, and each function checks only what is specific
-to it. If one of Python's own errors leaves a public function, such as ``'NoneType'
-object has no attribute 'facts'``, :func:`guarded` converts it to an error that states
-which argument did not fit, with the original error as its cause. Without an error, it
-has no effect. Public packages apply it (:mod:`inweights.support.lazy`).
+to it. If a public function fails with one of Python's own errors, such as ``'NoneType'
+object has no attribute 'facts'``, :func:`guarded` converts it to an error that names
+the unsuitable argument, with the original error as its cause. Without an error,
+:func:`guarded` has no effect. Public packages apply it to their functions
+(:mod:`inweights.support.lazy`).
 """
 
 import inspect
@@ -73,24 +74,24 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return a function of the library in its :func:`guarded` form; any other value unchanged."""
+    """Return a function of the library in its :func:`guarded` form, and other values unchanged."""
     own = isinstance(thing, FunctionType) and thing.__module__.startswith("inweights")
     return _guarded_once(thing) if own else thing
 
 
 @cache
 def _guarded_once(function: FunctionType) -> Any:
-    """Return the guarded form, which is the same for every package that exports the function."""
+    """Return the guarded form, the same object for every package that exports the function."""
     return guarded(function)
 
 
 def guard_names(package: str, names: Sequence[str]) -> None:
     """Replace functions that a package imports eagerly by their :func:`guarded` forms.
 
-    Names of anything else, such as classes, are accepted and have no effect.
+    Public objects that are not functions, such as classes, are left as they are.
 
     Args:
-        package: ``__name__`` of the package, which is imported already.
+        package: ``__name__`` of the package, which must already be imported.
         names: Its public names.
     """
     held = vars(sys.modules[package])
@@ -98,23 +99,23 @@ def guard_names(package: str, names: Sequence[str]) -> None:
 
 
 def guarded(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function whose errors state the argument that it cannot use.
+    """Wrap a function so that its errors name the argument that it cannot use.
 
-    Python's errors for a wrong value, such as ``TypeError``, ``ValueError``,
-    ``AttributeError`` or ``KeyError``, are replaced, and so are errors of polars.
-    Errors of a user's own code, such as a function that is passed in, are not changed,
-    and neither are Python's error for a missing argument and an
-    :class:`~inweights.errors.InweightsError`.
+    Python's errors for an unsuitable value, such as ``TypeError``, ``ValueError``,
+    ``AttributeError`` or ``KeyError``, are replaced by a ``DataError``, and so are
+    errors of polars. These errors are passed on unchanged: errors in a user's own code,
+    such as a function that is passed in; Python's error for a missing argument; and
+    every :class:`~inweights.errors.InweightsError`.
 
     Args:
         function: A public function, or a method.
 
     Returns:
-        A function of the same signature.
+        A function with the same signature.
 
     Raises:
-        DataError: When the result is called; the message states the argument, the
-            expected type and the given value.
+        DataError: The returned function raises it when an argument is unsuitable; the
+            message states the argument, its expected type and its value.
 
     Example:
         >>> import inweights as iw
@@ -145,7 +146,7 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _may_be_led_to(error: Exception) -> bool:
-    """Return whether an argument of the wrong type or shape can be the cause of an error."""
+    """Return whether an argument of the wrong type or shape can have caused an error."""
     of_tables = type(error).__module__.startswith("polars")  # which need not be loaded
     return isinstance(error, _LED_TO) or of_tables
 
@@ -156,7 +157,7 @@ def _explained(
     kwargs: Mapping[str, Any],
     error: Exception,
 ) -> str | None:
-    """Explain an error by an argument of the function; ``None`` if no argument explains it."""
+    """Return a message that explains an error by an argument; ``None`` if none explains it."""
     if "memory" in str(error).lower() or _is_of_others(error.__traceback__):
         return None
     # Of a dataclass, whose fields are its arguments.
@@ -190,12 +191,12 @@ def _explained(
     return (
         text
         if misfits
-        else f"{text}; if that is what it takes, this is a fault of inweights"
+        else f"{text}; if these arguments are valid, this is a bug in inweights"
     )
 
 
 def _is_of_others(trace: TracebackType | None) -> bool:
-    """Return whether an error was raised in a user's code, or in a package called by it."""
+    """Return whether an error was raised in a user's code, or in a package that it called."""
     others = False
     while trace:
         file = trace.tb_frame.f_code.co_filename

@@ -13,11 +13,11 @@ from inweights.errors import ConfigError, check_names
 
 
 class Extra(NamedTuple):
-    """An extra of the package, with its purpose and the module that shows whether it is installed.
+    """An optional set of dependencies of the package (an extra), with its purpose.
 
     Attributes:
-        module: Name of its main module.
-        purpose: Purpose of the extra.
+        module: Name of the module whose presence shows that the extra is installed.
+        purpose: Features that require the extra.
     """
 
     module: str
@@ -41,19 +41,19 @@ EXTRAS = {
 
 
 def optional(extra: str, purpose: str, module: str = "") -> Any:
-    """Import a module of an extra.
+    """Import a module that an extra of the package installs.
 
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
-        purpose: Feature that requires it, for the message.
-        module: Name of the module; by default (empty) the extra's main module.
+        purpose: Feature that requires the module, for the message.
+        module: Dotted name of the module; by default (empty) the extra's main module.
 
     Returns:
-        The module.
+        The imported module.
 
     Raises:
-        ConfigError: The module cannot be imported; the message says how to install its
-            package.
+        ConfigError: The module cannot be imported; the message states how to install
+            its package.
         KeyError: There is no such extra, and ``module`` is empty.
     """
     module = module or EXTRAS[extra].module
@@ -68,7 +68,7 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
 
 
 def installed(extra: str) -> bool:
-    """Return whether an extra's main module can be imported, without importing it.
+    """Return whether an extra's main module is installed, without importing it.
 
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
@@ -85,11 +85,11 @@ def check_extra(extra: str, purpose: str) -> None:
 
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
-        purpose: Feature that requires it, for the message.
+        purpose: Feature that requires the extra, for the message.
 
     Raises:
-        ConfigError: The extra is not installed (the message says how to install it), or
-            does not exist.
+        ConfigError: The extra is not installed (the message states how to install it),
+            or there is no such extra.
     """
     check_names("extra", [extra], EXTRAS)
     if not installed(extra):

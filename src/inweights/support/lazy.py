@@ -1,6 +1,6 @@
 """Import the public names of a package when they are first used.
 
-Therefore ``import inweights`` and ``inweights --help`` do not import torch, nor
+As a result, ``import inweights`` and ``inweights --help`` import neither torch nor
 anything else that a command does not need. A package lists each public name once, below
 ``if TYPE_CHECKING``, where type checkers and editors also find it; :func:`lazily` reads
 the names from there.
@@ -18,17 +18,18 @@ from inweights.support.border import at_the_border
 
 
 def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) -> None:
-    """Make public what a package imports below ``if TYPE_CHECKING`` as ``import name as name``.
+    """Import at first use the names that a package lists below ``if TYPE_CHECKING``.
 
-    The package gets ``__getattr__``, ``__dir__`` and ``__all__``. Functions are
-    guarded: errors state which argument they cannot use
+    A name is public if it is listed as ``from module import name as name``. The package
+    gets ``__getattr__``, ``__dir__`` and ``__all__``. Functions are wrapped so that
+    their errors name the argument that they cannot use
     (:mod:`inweights.support.border`).
 
     Args:
         package: ``__name__`` of the package.
         own: Public names that the package defines itself.
-        renamed: Former public names, each with the present name; they still work, with
-            a warning.
+        renamed: Present public names by former names; a former name still works, with a
+            ``DeprecationWarning``. ``None`` if there are none.
 
     Example:
         >>> import inweights.training
@@ -55,12 +56,15 @@ def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) ->
 
 
 def forward(name: str, former: str, present: str) -> Any:
-    """Return a public name of a package under the package's former name, with a warning.
+    """Return a public object of a package that is imported under its former name, with a warning.
 
     Args:
-        name: The requested public name.
+        name: Public name of the object.
         former: Former name of the package, such as ``inweights.lab``.
         present: Present name of the package.
+
+    Returns:
+        The object, after a ``DeprecationWarning``.
 
     Raises:
         AttributeError: The package has no such public name.
@@ -74,7 +78,7 @@ def forward(name: str, former: str, present: str) -> Any:
 
 
 def _homes(source: bytes) -> dict[str, str]:
-    """Return modules by the names that are imported from them for type checkers and made public."""
+    """Return the module of each public name that the source imports for type checkers."""
     homes: dict[str, str] = {}
     for block in ast.parse(source).body:
         if not (isinstance(block, ast.If) and _is_for_type_checkers(block.test)):

@@ -1,8 +1,7 @@
 """Limit memory and cores, and read only regular files; sizes are checked before allocation.
 
-The limit is ``$INWEIGHTS_MAX_MEMORY``, which ``--max-memory`` sets, or otherwise
-:data:`SHARE` of the memory of the machine, or of this process's container if smaller.
-Processes that train inherit it.
+The memory limit is ``$INWEIGHTS_MAX_MEMORY``, set by ``--max-memory``, and by default
+:data:`SHARE` of the memory of the machine or container. Worker processes inherit it.
 """
 
 import errno
@@ -36,10 +35,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_bytes(text: str) -> int:
-    """Return the number of bytes that a text states, with or without a unit (K, M, G or T).
+    """Return the number of bytes that a text such as ``8GB`` states; K, M, G, T are powers of 1000.
 
     Raises:
-        ConfigError: The text is not a size, or is 0.
+        ConfigError: The text is not a size, or the size is less than one byte.
 
     Example:
         >>> parse_bytes("8GB"), parse_bytes("1.5 m"), parse_bytes("1000000")
@@ -55,7 +54,7 @@ def parse_bytes(text: str) -> int:
 
 
 def written(size: float) -> str:
-    """Return a number of bytes as text.
+    """Return a number of bytes as text, with three digits and a decimal unit.
 
     Example:
         >>> written(812_000_000), written(6.4e17), written(10)
@@ -69,7 +68,7 @@ def written(size: float) -> str:
 
 
 def memory_limit() -> int:
-    """Return the number of bytes that may be used, by default :data:`SHARE` of all memory.
+    """Return the memory limit in bytes, by default :data:`SHARE` of the machine's memory.
 
     Raises:
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
@@ -90,17 +89,17 @@ def _machine() -> int:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use: its affinity, or all cores."""
+    """Return the number of cores on which this process may run; by default all cores."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 @contextmanager
 def at_most(size: str) -> Iterator[None]:
-    """Limit the memory of this process, and of those that it starts, within a ``with`` block.
+    """Limit the memory of this process and its child processes to a size, such as ``8GB``.
 
     Yields:
-        Nothing; processes read the limit, such as ``8GB``, from the environment.
+        ``None``. Within the block, ``$INWEIGHTS_MAX_MEMORY`` contains the limit.
 
     Raises:
         ConfigError: ``size`` is not a size.
@@ -130,11 +129,10 @@ def check_memory(
         what: Subject of the message, such as the name of a table.
         needed: Estimated number of bytes.
         error: Class of the error; by default ``ConfigError``.
-        hint: Advice for the message, such as ``make it smaller``; by default none.
+        hint: Advice for the message, such as ``make it smaller``; empty for none.
 
     Raises:
-        InweightsError: The limit of :func:`memory_limit` would be exceeded; the error
-            is of the class ``error``.
+        InweightsError: ``needed`` exceeds the limit; an error of the class ``error``.
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     limit = memory_limit()
@@ -146,7 +144,7 @@ def check_memory(
 
 
 def check_name(name: str, where: str) -> None:
-    """Raise an error if a name is longer than :data:`MAX_NAME`.
+    """Raise an error if a name is longer than :data:`MAX_NAME` (10,000 characters).
 
     Args:
         name: The name.
@@ -165,7 +163,7 @@ def check_name(name: str, where: str) -> None:
 def check_file(
     path: Path, *, error: type[InweightsError] = DataError, factor: float = _TEXT
 ) -> None:
-    """Raise an error for a path that is not a regular file, or is too large for the memory.
+    """Raise an error if a path is not a regular file, or is a file too large for the memory.
 
     Args:
         path: The path.
@@ -173,8 +171,9 @@ def check_file(
         factor: Bytes of memory that reading needs per byte of the file; 10 by default.
 
     Raises:
-        InweightsError: The path is missing, a folder, pipe, device or system file
-            without a size, or would need too much memory; of the class ``error``.
+        InweightsError: The path does not exist, is not a regular file with a size, or
+            needs more memory than the limit; an error of the class ``error``.
+        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     try:
         found = path.stat()
@@ -203,8 +202,8 @@ def missing_file(path: str | Path, hint: str) -> DataError:
     """Return, and do not raise, the error for a path that is not a regular file.
 
     Args:
-        path: The path, which the caller has checked.
-        hint: Description of the expected file; it is shown if nothing has this path.
+        path: The path, which the caller has found not to be a regular file.
+        hint: Description of the expected file, for the message if nothing exists there.
     """
     try:
         return DataError(_no_file(path, Path(path).stat()))
@@ -226,10 +225,10 @@ def open_file(path: Path, *, links: bool = True) -> io.BufferedReader:
 
     Args:
         path: The file.
-        links: Whether the path may be a link.
+        links: Whether the file itself may be a symbolic link.
 
     Raises:
-        OSError: The path cannot be opened, or is not a regular file.
+        OSError: The path cannot be opened, is not a file, or is a forbidden link.
     """
     more = getattr(os, "O_NONBLOCK", 0) | (0 if links else getattr(os, "O_NOFOLLOW", 0))
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | more))  # noqa: SIM115
@@ -244,10 +243,10 @@ def read_bytes(path: Path, *, links: bool = True) -> bytes:
 
     Args:
         path: The file.
-        links: Whether the path may be a link.
+        links: Whether the file itself may be a symbolic link.
 
     Raises:
-        OSError: The path cannot be opened, or is not a regular file.
+        OSError: The file cannot be read, is not a regular file, or is a forbidden link.
     """
     with open_file(path, links=links) as file:
         return file.read()
@@ -264,8 +263,9 @@ def read_text(
         most: Largest size in bytes; by default only the memory limit applies.
 
     Raises:
-        InweightsError: The file cannot be read, is too large, or is not text in its
-            encoding. The error is of the class ``error``.
+        InweightsError: The file cannot be read, is not a regular file, is too large, or
+            is not text in its encoding; an error of the class ``error``.
+        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     check_file(path, error=error)
     try:

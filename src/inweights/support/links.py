@@ -1,9 +1,9 @@
-"""Find files below a folder without following ``..`` or links.
+"""Find files below a folder without following ``..`` or symbolic links.
 
 Stores, plans and run folders may come from other machines. Only the folder that a user
-named may itself be a link. Every component below it is checked before it is used. A
-link that is created between the check and the use is not detected, except for the last
-component, which is opened without following links.
+named may itself be a symbolic link. Every component below it is checked before it is
+used. A link that is created between the check and the use is not detected, except for
+the last component, which is opened without following links.
 """
 
 import os
@@ -15,7 +15,7 @@ from inweights.errors import FolderError
 
 
 def within(root: str | Path, name: str) -> Path:
-    """Return the path of a name below a folder.
+    """Return the path of a name below a folder, which need not exist.
 
     Args:
         root: The folder.
@@ -23,7 +23,7 @@ def within(root: str | Path, name: str) -> Path:
 
     Raises:
         FolderError: A part of the name is empty, ``.`` or ``..``, or a file or folder
-            on the path below ``root`` is a link. The path need not exist.
+            on the path below ``root`` is a symbolic link.
 
     Example:
         >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
@@ -42,10 +42,10 @@ def within(root: str | Path, name: str) -> Path:
 
 
 def refuse_link(place: str | Path) -> None:
-    """Raise an error if a path is a link.
+    """Raise an error if a path is a symbolic link.
 
     Raises:
-        FolderError: The path is a link.
+        FolderError: The path is a symbolic link.
     """
     if os.path.islink(place):  # noqa: PTH114
         raise FolderError(
@@ -61,7 +61,7 @@ def files_below(folder: str | Path) -> Iterator[str]:
     that cannot be read counts as empty.
 
     Raises:
-        FolderError: A link is among them.
+        FolderError: A file or folder is a symbolic link.
     """
     entries: list[os.DirEntry[str]] = []
     with suppress(OSError), os.scandir(folder) as found:

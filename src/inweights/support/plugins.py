@@ -1,8 +1,8 @@
 """Import users' modules that add worlds, models, probes, drawings or recipes.
 
 A plugin is an importable module, a file or package in the current folder, or a path.
-Its code is run only if the user names it in the call, or has installed it as an entry
-point; never because a file, such as that of a finished run, names it.
+Its code is run only if the user names it in the call or has installed it as an entry
+point. It is never run because a file, such as the config of a finished run, names it.
 """
 
 import importlib
@@ -19,17 +19,19 @@ from inweights.errors import ConfigError, nearest
 
 
 def load_plugins(modules: Sequence[str] = ()) -> None:
-    """Import the named modules, and those of the entry points ``inweights.plugins``.
+    """Import the named plugins, and all plugins that are installed as entry points.
 
-    An installed plugin that fails does not raise an error; a ``UserWarning`` names it.
+    The group of these entry points is ``inweights.plugins``. If an installed plugin
+    fails, a ``UserWarning`` names it and no error is raised.
 
     Args:
-        modules: Names (``my_lab``), or paths (``./my_lab.py``, ``labs/rings``). A name
-            may also be that of a file or package in the current folder.
+        modules: Names of modules (``my_lab``), or paths of files and packages
+            (``./my_lab.py``, ``labs/rings``). A name may also refer to a file or
+            package in the current folder.
 
     Raises:
-        ConfigError: A named module does not exist, its code fails, its name is empty,
-            or another module that is already imported has its name.
+        ConfigError: A name is empty, a module does not exist or its code fails, or a
+            different module with its name is already imported.
     """
     for entry in entry_points(group="inweights.plugins"):
         with _tried(f"the installed plugin '{entry.name}' ({entry.value})", warn=True):
@@ -44,10 +46,10 @@ def load_plugins(modules: Sequence[str] = ()) -> None:
 
 
 def module_of(plugin: str) -> str:
-    """Return the name under which a plugin is imported.
+    """Return the name of the module as which a plugin is imported.
 
     Args:
-        plugin: Name of a module, or path of a file or package.
+        plugin: Name of a module, or path of a file or package, which need not exist.
 
     Example:
         >>> module_of("./labs/my_lab.py"), module_of("my_lab"), module_of("labs.rings")
@@ -92,7 +94,7 @@ def _load(plugin: str) -> ModuleType:
 
 
 def _file_of(plugin: str) -> Path | None:
-    """Return the file of a plugin given by a path or in the current folder; otherwise ``None``."""
+    """Return the file of a plugin given by path or in the current folder; otherwise ``None``."""
     if not _is_path(plugin) and (plugin in sys.modules or _is_importable(plugin)):
         return None
     home = Path(plugin) if _is_path(plugin) else Path(*plugin.split("."))

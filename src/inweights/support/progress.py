@@ -1,8 +1,8 @@
 """Report the progress of long work, and format times and numbers for people.
 
 :data:`Progress` and :data:`SolverProgress` are the types of callbacks that the library
-calls; :func:`shown` provides a callback that shows one line. An :class:`Activity` is a
-description of the current work that also estimates how long the rest of it takes.
+calls; :func:`shown` provides a callback that shows one line. An :class:`Activity`
+describes the current work and estimates its remaining time.
 """
 
 import sys
@@ -29,17 +29,17 @@ _AS_ESTIMATED = 1.25
 
 
 class Activity(str):
-    """Description of the current work, with an estimate of the time that the rest of it takes.
+    """Description of the current work, a string with an estimate of the remaining time.
 
-    It is a string. A display that supports it shows its time left, instead of one
-    computed from the share of updates done.
+    A display that supports it shows this estimate instead of one computed from the
+    share of updates done.
 
     Args:
         text: The description.
         left: Estimated number of seconds left; ``None`` if it is not known yet.
-        correction: Ratio of the total time to the estimate made before the start;
-            ``None`` without such an estimate. :attr:`time_left` states it unless it is
-            between 0.8 and 1.25.
+        correction: Ratio of the total time, as now estimated, to the estimate made
+            before the start; ``None`` without such an estimate. :attr:`time_left`
+            states it unless it is between 0.8 and 1.25.
 
     Example:
         >>> Activity("8 × gpt", left=90.0, correction=1.5).time_left
@@ -63,7 +63,11 @@ class Activity(str):
 
     @property
     def time_left(self) -> str:
-        """The remaining time as text, such as ``about 7 s left``; "" if it is not known yet."""
+        """The remaining time as text, such as ``about 7 s left``; "" if it is not known yet.
+
+        If the total time differs from the initial estimate by more than a quarter, the
+        text also states the ratio, as in ``about 7 s left, 1.5 times the estimate``.
+        """
         if self.left is None:
             return ""
         text = f"about {duration(self.left)} left"
@@ -74,13 +78,13 @@ class Activity(str):
 
 
 def time_left(what: str, seconds: float | None) -> str:
-    """Return the remaining time as text that begins with a comma; "" if it is not known.
+    """Return the remaining time as text that begins with a comma, or "" if it is not known.
 
     Args:
-        what: The current activity. If it is an :class:`Activity`, only its own estimate
-            is used.
-        seconds: Estimate from the share of the work that is done, used for other
-            strings; ``None`` if unknown.
+        what: Description of the current work. If it is an :class:`Activity`, only its
+            own estimate is used.
+        seconds: Remaining seconds, estimated from the share of the work that is done.
+            It is used if ``what`` is an ordinary string; ``None`` if unknown.
     """
     if isinstance(what, Activity):
         return f", {what.time_left}" if what.time_left else ""
@@ -89,20 +93,21 @@ def time_left(what: str, seconds: float | None) -> str:
 
 @contextmanager
 def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Provide the progress callback of a program that calls the library.
+    """Provide a callback that shows the progress of the work within a ``with`` block.
 
-    The line contains an estimate of the remaining time, and appears after one second.
-    In a notebook or a terminal, one line is updated, and removed at the end. If the
-    standard error stream is no terminal, such as a log file, it gets one line every
-    half minute.
+    The progress line contains an estimate of the remaining time, and appears after one
+    second. In a notebook or a terminal, one line is updated, and removed at the end of
+    the block. If the standard error stream is not a terminal but, for example, a log
+    file, one line is written every half minute.
 
     Args:
-        progress: The caller's own callback; ``True`` for one line; ``None`` or
-            ``False`` for no display.
+        progress: ``True`` to show a progress line; a callback of the caller, which is
+            used instead; ``None`` or ``False`` for no display.
 
     Yields:
-        A callback of the number of updates done, their total number and the current
-        activity: the caller's own, or one that shows the line; ``None`` for no display.
+        A callback that takes the number of updates done, their total number and a
+        description of the current work: the caller's own, or one that shows the line.
+        ``None`` for no display.
     """
     if progress is not True:
         yield progress or None
@@ -135,7 +140,7 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
 
 
 def _line() -> tuple[Callable[[str], None], float]:
-    """Return a function that replaces the line shown before, and the seconds between two calls."""
+    """Return a function that replaces the progress line, and the seconds between two calls."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if hasattr(shell, "kernel"):
         from IPython.display import DisplayHandle
@@ -162,7 +167,7 @@ def _line() -> tuple[Callable[[str], None], float]:
 
 
 def duration(seconds: float) -> str:
-    """Return a number of seconds as text.
+    """Return a number of seconds as text, with seconds below one hour and minutes above.
 
     Example:
         >>> duration(7.4), duration(61), duration(7260)
@@ -175,12 +180,12 @@ def duration(seconds: float) -> str:
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """Return a count with its noun.
+    """Return a count followed by its noun in the singular or plural.
 
     Args:
         count: The number.
         noun: The singular of the noun.
-        nouns: The plural; by default, ``noun`` with an s.
+        nouns: The plural of the noun; by default (empty), ``noun`` with an s.
 
     Example:
         >>> plural(1, "figure"), plural(2000, "figure"), plural(0, "query", "queries")
@@ -190,7 +195,7 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 def roughly(seconds: float) -> str:
-    """Return a number of seconds as text, to the precision of an estimate.
+    """Return a number of seconds as text with the precision of an estimate, at least ``1 s``.
 
     Example:
         >>> roughly(24.1), roughly(740), roughly(9000)

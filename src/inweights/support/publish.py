@@ -1,4 +1,4 @@
-"""Write files and folders atomically: under a temporary name first, then renamed."""
+"""Write files and folders atomically: first under a temporary name, which is then changed."""
 
 import os
 import secrets
@@ -20,16 +20,16 @@ def publish_file(
     """Write a file atomically.
 
     Args:
-        path: The file; its folder is made if needed.
+        path: The file; its folder is created if needed.
         content: Bytes of the file.
         new: If true, an existing file is an error, so that exactly one of several
-            writers succeeds; by default it is replaced.
-        sync: Whether the content is written to the disk before the file gets its name.
-            Only a caller that checks the content when reading can do without.
+            writers succeeds. By default an existing file is replaced.
+        sync: Whether the content is flushed to the disk before the file gets its name.
+            Set it to false only if readers check the content.
 
     Raises:
-        FileExistsError: ``new`` is set and the file exists.
-        OSError: The file cannot be written.
+        FileExistsError: ``new`` is true and the file exists.
+        OSError: The file or its folder cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL}")
@@ -51,18 +51,18 @@ def publish_file(
 
 
 def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
-    """Rename a complete folder to its final name, after all of it was written to the disk.
+    """Rename a complete folder to its final name, after its files are flushed to the disk.
 
     Args:
         made: The folder, on the same file system as ``path``.
-        path: Its final name.
-        replace: Whether an existing folder is replaced. It is renamed to ``<path>.old``
-            until the new one has its name, and is then removed.
+        path: The final path of the folder.
+        replace: Whether an existing folder ``path`` is replaced. The existing folder is
+            first renamed to ``<path>.old``, and is removed after the new folder has its
+            name.
 
     Raises:
-        OSError: A file cannot be read, or a folder cannot be renamed or removed;
-            without ``replace``, also if ``path`` is a file, or a folder that is not
-            empty.
+        OSError: A file cannot be read; a folder cannot be renamed or removed; or
+            ``replace`` is false and ``path`` is a file or a folder that is not empty.
     """
     for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
         with file.open("rb") as opened:  # which Windows does not sync
@@ -79,10 +79,12 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder, a file or a link if it exists; never what a link points to.
+    """Remove a folder with its content, a file, or a symbolic link but not its target.
+
+    Nothing happens if the path does not exist.
 
     Raises:
-        OSError: It cannot be removed.
+        OSError: The path cannot be removed.
     """
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
@@ -92,14 +94,17 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Return a context manager that converts errors of the system while writing to a WriteError.
+    """Convert operating-system errors within a ``with`` block that writes to a ``WriteError``.
 
     Args:
         path: The file or folder that is written, for the message.
 
+    Yields:
+        ``None``.
+
     Raises:
-        WriteError: The block raised an OSError or an error of polars. The message says
-            that the same command can be run again.
+        WriteError: The block raised an ``OSError`` or an error of polars. The message
+            states that the same command can be run again.
 
     Example:
         >>> with explained_writes(Path("runs")):

@@ -16,14 +16,15 @@ _LETTERS = 90
 
 @dataclass(frozen=True)
 class Card:
-    """Displayed content of an object.
+    """Displayed content of an object: a title, named values, a table and a figure.
 
     Attributes:
         title: First line.
-        about: Values below the title, by name.
+        about: Values below the title, by name; empty for none.
         columns: Names of the columns of a table.
-        rows: Rows of the table; the first ten are displayed.
-        picture: A figure as SVG, for notebooks; empty for none.
+        rows: Rows of the table, each with one value per column. The first ten are
+            displayed; empty for no table.
+        picture: A figure as the bytes of an SVG file, for notebooks; empty for none.
     """
 
     title: str
@@ -34,10 +35,10 @@ class Card:
 
     @property
     def text(self) -> str:
-        """The card as text: title, a line for each value of ``about``, and the table.
+        """The card as text: the title, a line for each named value, and the table.
 
-        At most ten rows are shown, and 90 characters of a value. The picture is left
-        out.
+        At most ten rows of the table and 90 characters of a value are shown. The
+        picture is left out.
         """
         lines = [
             self.title,
@@ -50,7 +51,11 @@ class Card:
 
     @property
     def html(self) -> str:
-        """The card as HTML, with the picture; all values are escaped, and cut to 90 characters."""
+        """The card as HTML: the title, the named values, the table and the picture.
+
+        At most ten rows of the table and 90 characters of a value are shown. All text
+        is escaped.
+        """
         about = " · ".join(
             f"{_safe(name)} {_safe(value)}" for name, value in self.about.items()
         )
@@ -81,7 +86,7 @@ class Card:
 
 
 class Carded:
-    """Base of classes whose instances are displayed by a card, as text and in notebooks as HTML.
+    """Base of classes whose instances are displayed as a card: as text, or as HTML in notebooks.
 
     A subclass defines the method ``_card``, which returns the :class:`Card`.
     """
@@ -97,7 +102,7 @@ class Carded:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines with aligned columns."""
+    """Return one line of text per row, with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -6,5 +6,5 @@ from inweights.support.lazy import forward
 
 
 def __getattr__(name: str) -> Any:
-    """Return what the package under its new name has."""
+    """Return a public name of :mod:`inweights.experiments`, with a warning."""
     return forward(name, former=__name__, present="inweights.experiments")

@@ -1,8 +1,8 @@
 """Hash the parsed source of a function and of all functions that it calls.
 
-:func:`hash_of_calls` is for code whose results are stored. Formatting, comments,
-docstrings and type hints have no effect, and neither have names and modules of the
-functions that are followed.
+:func:`hash_of_calls` is used for code whose results are stored. Formatting, comments,
+docstrings, type hints, and the names and modules of the functions that are followed do
+not affect the hash.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 def hash_of_calls(function: Callable[..., Any], within: str) -> str:
-    """Return a hash of a function's code, or "" if its source is not available.
+    """Return a hash of the code of a function and of what it calls, or "" without a source.
 
-    Functions and classes of the package ``within`` are followed, wherever a name refers
-    to them, and other values of its modules are read from their assignments. Everything
-    else is identified by its name.
+    Functions and classes of the package ``within`` are followed wherever a name refers
+    to them. Other values in its modules are identified by the code that assigns them,
+    and everything else by its name.
 
     Args:
         function: A function of a module, or a ``functools.partial`` of one.
@@ -38,7 +38,7 @@ def hash_of_calls(function: Callable[..., Any], within: str) -> str:
             ``inweights.recipes``.
 
     Returns:
-        16 hexadecimal digits; "" for a built-in function or one of a console.
+        16 hexadecimal digits; "" if there is no source, as for built-in functions.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -55,7 +55,7 @@ def hash_of_calls(function: Callable[..., Any], within: str) -> str:
 
 
 class _Calls:
-    """Reads each function once, and describes what it computes."""
+    """Description of what functions compute; each function is read only once."""
 
     def __init__(self, within: str) -> None:
         self.within = within
@@ -63,7 +63,7 @@ class _Calls:
         self._open: list[object] = []
 
     def meaning(self, value: Any) -> str:
-        """Return a description of a value that changes if what it computes changes."""
+        """Return a text that describes a value, and changes if what the value computes changes."""
         if isinstance(value, partial):
             given = {
                 name: self.meaning(one) for name, one in sorted(value.keywords.items())
@@ -102,7 +102,7 @@ class _Calls:
     def _said(
         self, node: ast.AST, names: Mapping[str, Any], module: types.ModuleType
     ) -> str:
-        """Return the parsed source of a piece of code, and the meanings of the names in it."""
+        """Return a text with the parsed source of some code and the meanings of the names in it."""
         bound = _bound(node)
         names = {**names, **_imported(node, module)}
         read = [
@@ -152,7 +152,7 @@ class _Calls:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes from code what computes nothing, and names whose meanings are hashed separately."""
+    """Transformer that removes annotations, and names whose meanings are hashed separately."""
 
     def __init__(self, read: frozenset[tuple[str, ...]]) -> None:
         self.read = read
@@ -195,7 +195,7 @@ def _definition(thing: types.FunctionType | type) -> ast.AST:
 
 
 def _bound(node: ast.AST) -> set[str]:
-    """Return the names to which a piece of code assigns values, which are its own."""
+    """Return the local names of a function or class: those to which its code assigns values."""
     if not isinstance(node, _Function | ast.ClassDef):
         return set()
     inner = [*ast.walk(node)]
@@ -266,7 +266,7 @@ def _tree(module: types.ModuleType) -> ast.Module:
 
 
 def _targets(node: ast.stmt) -> set[str]:
-    """Return the names to which a statement assigns values, also to a part: ``a["b"] = 1``."""
+    """Return the names to which a statement assigns values, including ``a`` in ``a["b"] = 1``."""
     stored = [
         one for one in ast.walk(node) if isinstance(one, ast.Name) and not _is_read(one)
     ]

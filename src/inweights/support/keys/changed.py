@@ -30,8 +30,8 @@ _FIXED = (
 def check_sources(planned: Mapping[str, str], value: Any) -> None:
     """Raise an error if a file or module has changed since the work was planned.
 
-    A file that an option names and that did not exist at the time of planning is no
-    error, since the work itself may have written it.
+    A file that an option names and that did not exist at the time of planning does not
+    count as a change, since the work itself may have written it.
 
     Args:
         planned: Hashes by path, as :func:`~inweights.support.keys.sources.sources_of`
@@ -39,7 +39,9 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
         value: The configs and functions of the work.
 
     Raises:
-        ConfigError: A file or module has changed; the message names it.
+        ConfigError: A file or module has changed since (the message names it), or code
+            of the work cannot be hashed; see
+            :func:`~inweights.support.keys.sources.sources_of`.
         DataError: A file cannot be read.
     """
     now = sources_of(value)
@@ -64,7 +66,7 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
 
 
 def _changeable(name: str) -> list[str]:
-    """Return the names that a function of a script or notebook uses, and can change."""
+    """Return the names of globals that a function of a script or notebook uses and can change."""
     home, _, path = name.partition(":")
     found: Any = sys.modules.get(home)
     for step in path.split("."):
@@ -83,13 +85,11 @@ def _changeable(name: str) -> list[str]:
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Return the names with different hashes, or with a hash in only one of two dictionaries.
-
-    The names are sorted.
+    """Return the sorted names whose hashes differ, or that are in only one of two dictionaries.
 
     Args:
         one: Hashes by name.
-        other: Hashes by name.
+        other: Hashes by name, to compare with ``one``.
     """
     return sorted(
         name for name in one.keys() | other.keys() if one.get(name) != other.get(name)

@@ -1,9 +1,9 @@
-"""Refer to a user's own function or class in a config: its address and the hash of its source.
+"""Refer to a user's own function or class in a config by its address and a hash of its source.
 
-:func:`code_of` makes a :class:`Code` from one. A config is plain data, so that it can
-be stored, hashed and sent. The function is found again by its address in a module that
-is already imported. Nothing is imported because a file names it, and no function is
-called whose first argument does not have an expected name.
+:func:`code_of` returns such a reference, a :class:`Code`. A config is plain data, so
+that it can be stored, hashed and sent. The function is found again by its address in a
+module that is already imported. No module is imported because a file names it, and a
+function is not called if its first argument does not have an expected name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     _Given = Callable[..., Any] | Sequence[Callable[..., Any]]
 
     class Taken(Generic[T]):
-        """Type of a field of ``T`` that is given as a function or class, too, and then changed."""
+        """Type of a field that stores a ``T`` and also accepts functions or classes."""
 
         def __get__(self, config: Any, kind: Any) -> T: ...
 
@@ -36,16 +36,17 @@ if TYPE_CHECKING:
 else:
 
     class Taken:
-        """For who reads a config's types it is ``T`` alone."""
+        """Stand-in at run time, where ``Taken[T]`` is ``T``, so that configs check only ``T``."""
 
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
 
 def usual(value: Any) -> Any:
-    """Return a value unchanged but typed as ``Any``, as the default of a :class:`Taken` field.
+    """Return a value unchanged but typed as ``Any``, for use as the default of a config's field.
 
-    Such a field also accepts a function or a class, which its config converts.
+    Fields that also accept a function or a class (:class:`Taken`), which their config
+    converts, have such defaults.
     """
     return value
 
@@ -63,8 +64,8 @@ class Code(Config):
 
     Attributes:
         at: Address, ``module:name``.
-        source: Hash (16 hexadecimal digits) of its source and of what it uses from its
-            own folder; not checked if empty.
+        source: Hash (16 hexadecimal digits) of its source and of the modules that it
+            imports from its own folder; if empty, the source is not checked.
         options: Keyword arguments that are bound to it, as by ``functools.partial``.
     """
 
@@ -78,8 +79,8 @@ class Code(Config):
     def contents(self) -> dict[str, str]:
         """Hashes of the current source, and of the files to which its options refer.
 
-        Keys are the address, and the names of the files. If the function is not found,
-        the stored hash :attr:`source` is given.
+        Keys are the address :attr:`at` and the names of the files. If the function is
+        not found, the value for the address is the stored hash :attr:`source`.
 
         Raises:
             ConfigError: The module was edited after it was imported, or what the
@@ -99,11 +100,14 @@ class Code(Config):
         """Return the function or class, with its options bound.
 
         Args:
-            *first: Valid names of its first argument; without them, any name is valid.
+            *first: Valid names of the function's first argument; if none are given, any
+                name is valid. They are not checked for an object that :func:`code_of`
+                was given in this process.
 
         Raises:
-            ConfigError: Its module is not imported or does not define it, its first
-                argument has another name, or its source has changed.
+            ConfigError: The module is not imported or does not define the function; its
+                first argument has a different name; its source has changed or cannot be
+                hashed.
             DataError: A file on which it depends cannot be read.
         """
         given = _GIVEN.get((self.at, self.source))
@@ -131,7 +135,10 @@ class Code(Config):
 
 
 def code_of(thing: Any) -> Code:
-    """Return a reference to a function, a class or a partial of one, to be loaded in this process.
+    """Return a reference to a function, a class or a partial of one.
+
+    In this process, :meth:`Code.load` returns the same object, even for a lambda or a
+    function of a notebook.
 
     Args:
         thing: The function, class or ``functools.partial``, whose keyword arguments
@@ -156,17 +163,20 @@ def code_of(thing: Any) -> Code:
 
 
 def as_code(value: Any, *first: str) -> Any:
-    """Return a function or class as a :class:`Code` with its source; other values unchanged.
+    """Return a function or class as a :class:`Code` with the hash of its source.
 
     Args:
-        value: A function, a class, a :class:`Code` without source (as read from a
-            file), or another value.
-        *first: Valid names of the function's first argument; without them, any name is
-            valid.
+        value: A function, a class, a ``functools.partial``, or a :class:`Code` without
+            the hash of its source (as read from a file). Other values are returned
+            unchanged.
+        *first: Valid names of the first argument of a function that a :class:`Code`
+            without a hash refers to; if none are given, any name is valid. They are not
+            checked for other values.
 
     Raises:
-        ConfigError: The function cannot be loaded or stored; see :meth:`Code.load` and
-            :func:`code_of`.
+        ConfigError: The function cannot be loaded or stored (see :meth:`Code.load` and
+            :func:`code_of`), or the value is callable but not a function, a class or a
+            partial of one.
         DataError: A file on which it depends cannot be read.
     """
     if isinstance(value, Code) and not value.source:
@@ -177,7 +187,7 @@ def as_code(value: Any, *first: str) -> Any:
 def first_argument(thing: Callable[..., Any]) -> str:
     """Return the name of a function's first positional argument; empty if there is none.
 
-    It is also empty for a built-in function whose signature is not known.
+    The name is also empty for a built-in function whose signature is not known.
     """
     try:
         parameters = list(inspect.signature(thing).parameters.values())
@@ -188,7 +198,7 @@ def first_argument(thing: Callable[..., Any]) -> str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a user's own function, as they are after being stored.
+    """Return the keyword arguments of a user's own function as they are after storing and loading.
 
     Raises:
         ConfigError: An option cannot be stored and restored exactly; the message states

@@ -1,4 +1,4 @@
-"""Hash the content of files and folders, so that an edited file has another key.
+"""Hash the content of files and folders, so that editing a file changes the key of a run.
 
 :func:`fingerprint` hashes one path; :func:`contents_of` hashes files, folders and
 models of the Hugging Face hub by name.
@@ -21,7 +21,8 @@ _known: dict[tuple[str, int, int, int], str] = {}
 def fingerprint(path: str | Path) -> str:
     """Return the hash of a file's bytes, or of the names and bytes of all files below a folder.
 
-    A large file is read only once while it does not change.
+    The hash of a file is cached, so that a file is read only once as long as it does
+    not change.
 
     Returns:
         16 hexadecimal digits of a SHA-256 hash.
@@ -45,12 +46,14 @@ def fingerprint(path: str | Path) -> str:
 def contents_of(*names: str) -> dict[str, str]:
     """Return the hash of each given file, folder or model of the Hugging Face hub, by name.
 
-    A model of the hub is identified by its revision in the local cache; without one it
-    is left out, and so is a path that does not exist. Names that begin with ``@``
-    belong to a package and are also left out.
-
     Args:
-        *names: Paths, and names of models.
+        *names: Paths of files and folders, and names of models.
+
+    Returns:
+        By name, the :func:`fingerprint` of a file or folder, or the revision of a model
+        in the local cache of the hub. Left out are names that are neither an existing
+        path nor a model in the cache, and names that begin with ``@``, which belong to
+        a package.
 
     Raises:
         DataError: A file cannot be read.
@@ -70,7 +73,7 @@ def contents_of(*names: str) -> dict[str, str]:
 
 
 def _revision(name: str) -> str:
-    """Return the revision of a hub's model in the local cache; empty if there is none."""
+    """Return the revision of a model in the hub's local cache; empty if it is not there."""
     try:
         from huggingface_hub import try_to_load_from_cache
         from huggingface_hub.errors import HFValidationError

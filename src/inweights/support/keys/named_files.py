@@ -1,10 +1,10 @@
-"""Find the files to which options refer by strings or paths, since their content is hashed.
+"""Find the files to which options refer by strings or paths, so that their content is hashed.
 
 A string is taken for the name of a file if it looks like one (it has a suffix such as
-``.pt``, or a separator) and the file exists. Therefore ``path="bag.pt"`` has another
-key after the file changed, and ``mode="train"`` never refers to a file ``train``. A
-folder may be read or written, which cannot be distinguished; it is identified only by
-its name, with a warning.
+``.pt``, or a separator) and the file exists. Therefore the key for ``path="bag.pt"``
+changes when the file changes, and ``mode="train"`` never refers to a file ``train``. A
+folder is identified only by its name, with a warning, since it is not known whether the
+code reads or writes it.
 """
 
 import os
@@ -24,20 +24,25 @@ _MAX_NAME = 1_000
 
 
 def files_of(options: Any) -> dict[str, str]:
-    """Return the hash of each file to which options refer, by its name and :data:`MARK`.
+    """Return the hash of each file to which the options of a function refer.
 
-    A path or a string counts if the file exists; a string also needs a suffix or a
-    separator, as in ``bag.pt`` or ``data/bag``.
+    A path or a string refers to a file if the file exists. A string must also have a
+    suffix or a separator, as in ``bag.pt`` or ``data/bag``.
 
     Args:
-        options: Keyword arguments of a user's function, or any value; lists and
-            dictionaries are searched.
+        options: Keyword arguments of a user's function, or any value; lists, tuples,
+            sets and the values of dictionaries are searched.
+
+    Returns:
+        Hashes of 16 hexadecimal digits by the file's name followed by :data:`MARK`, ``
+        (named by an option)``, sorted by name; empty if there are no such files.
 
     Raises:
         DataError: A file cannot be read.
 
     Warns:
-        CautionWarning: An option names a folder, whose content is not hashed.
+        CautionWarning: An option names a folder, whose content is not hashed (once per
+            folder).
 
     Example:
         >>> import tempfile
@@ -86,8 +91,9 @@ def _is_a_file(name: str | Path) -> bool:
 def _caution(folder: str) -> None:
     """Warn once about a folder whose content is not hashed."""
     warnings.warn(
-        f"the option {folder!r} names a folder; its name is part of a run's key and its content is "
-        f"not. If the code reads it, write Outside(name={folder!r}) (from inweights.experiments)",
+        f"the option {folder!r} names a folder; its name is part of a run's key, but not "
+        f"its content. If the code reads it, write Outside(name={folder!r}) (from "
+        "inweights.experiments)",
         CautionWarning,
         stacklevel=2,
     )

@@ -1,7 +1,7 @@
-"""Plain data from which keys are hashed: settings, files that they name, and a user's code.
+"""Build the plain data of which keys are hashes: settings, named files, and a user's code.
 
-:func:`plain` returns it for a value, :func:`plain_call` for a call.
-:mod:`inweights.support.keys.sources` finds what else a value depends on.
+:func:`plain` returns these data for a value, and :func:`plain_call` for a call.
+:mod:`inweights.support.keys.sources` finds the files and code on which a value depends.
 """
 
 import types
@@ -30,16 +30,17 @@ from inweights.support.keys.sources import (
 
 
 def plain(value: Any) -> Any:
-    """Return the JSON data from which a value's key is computed: names and contents.
+    """Return the JSON data from which the key of a value is computed.
 
-    A function of the library is identified by its name, as a change of it raises the
-    version. The data contain the source of a user's code, and the bytes of a file that
-    a config names. Lists and tuples are not distinguished; :func:`plain_call`
-    distinguishes them for a function that could.
+    A function of the library is identified by its name, since a version is raised when
+    its results change. A user's code is identified by a hash of its source, and a file
+    that a config names by a hash of its content. Lists and tuples are not
+    distinguished; :func:`plain_call` distinguishes them for a user's function.
 
     Raises:
-        ConfigError: A value has no exact encoding, is callable but neither a function,
-            a class nor a ``functools.partial``, or uses a global that cannot be hashed.
+        ConfigError: A value has no exact encoding; is callable but neither a function,
+            a class nor a ``functools.partial``; uses a global that cannot be hashed; or
+            is code of a module that was edited after it was imported.
         DataError: A file cannot be read.
     """
     if isinstance(value, Mapping):
@@ -52,23 +53,24 @@ def plain(value: Any) -> Any:
 
 
 def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
-    """Return the JSON data of a call's key: function and keyword arguments.
+    """Return the JSON data from which the key of a call is computed.
 
-    For code that is not the library's, values that the code could distinguish are
-    distinguished, such as ``(1, 2)`` and ``[1, 2]``, and a string or path that names a
-    file is identified by the file's content.
+    For a user's code, values that the code can distinguish, such as ``(1, 2)`` and
+    ``[1, 2]``, have different data, and the content of files that the arguments name is
+    included.
 
     Args:
         function: The function.
         options: Its keyword arguments.
 
     Returns:
-        The data of the function, those of its arguments, and, for code that is not the
-        library's, the list of the hashes of the files that its arguments name, if there
-        are any.
+        A list of two or three items: the data of the function, the data of its keyword
+        arguments and, if it is a user's code whose arguments name files, the list of
+        the hashes of these files.
 
     Raises:
-        ConfigError: An argument has no exact encoding; see :func:`plain`.
+        ConfigError: The function or an argument has no exact encoding, or code cannot
+            be hashed; see :func:`plain`.
         DataError: A file cannot be read.
 
     Example:
@@ -84,7 +86,7 @@ def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
 
 
 def _named(value: Any) -> Any:
-    """Return the part of a key for an object with a name and a source; nothing for other values."""
+    """Return the part of a key for an object with a name and a source, or ``None`` for others."""
     if isinstance(value, Outside):
         return [value.name, *_contents(value)] if value.contents else None
     if isinstance(value, msgspec.Struct):
@@ -133,6 +135,6 @@ def _function(value: types.FunctionType) -> Any:
 
 
 def _contents(value: Any) -> list[list[str]]:
-    """Return hashes of the files and code on which a value depends; empty for most values."""
+    """Return a list with the list of hashes on which a value depends; empty if there are none."""
     hashes = sorted(sources_of(value).values())
     return [hashes] if hashes else []

@@ -1,8 +1,9 @@
-"""Remember results on this machine's disk while the library's files stay as they are.
+"""Cache small results on this machine's disk as long as the library's files do not change.
 
-Some small results need PyTorch, whose import takes longer than all else that a command
-does. :func:`recall` and :func:`remember` keep such results as JSON in the user's cache.
-A result is forgotten as soon as any file of the library changes.
+Some small results need PyTorch, and importing it takes longer than everything else that
+a command does. :func:`remember` stores such results as JSON in the user's cache, and
+:func:`recall` reads them. A stored result is ignored as soon as any file of the library
+changes.
 """
 
 import os
@@ -26,7 +27,7 @@ class _Remembered(msgspec.Struct):
     """A stored result.
 
     Attributes:
-        state: State of the library's files.
+        state: Hash of the state of the library's files (:func:`library_state`).
         day: Day on which the result was stored, as ``2026-11-28``.
         value: The result.
     """
@@ -37,10 +38,12 @@ class _Remembered(msgspec.Struct):
 
 
 def cache_folder() -> Path:
-    """Return the library's folder in the user's cache, or ``$INWEIGHTS_CACHE`` if that is set.
+    """Return the folder of this library's cache, which need not exist.
 
-    The user's cache is ``$XDG_CACHE_HOME``, by default ``~/.cache``. The folder need
-    not exist.
+    It is ``$INWEIGHTS_CACHE`` if that is set, and otherwise ``inweights`` in the user's
+    cache.
+
+    The user's cache is ``$XDG_CACHE_HOME``, by default ``~/.cache``.
 
     Raises:
         RuntimeError: No variable is set, and the user's home folder is unknown.
@@ -53,15 +56,17 @@ def cache_folder() -> Path:
 
 
 def recall(kind: str, key: Any, as_type: Any) -> tuple[Any, str] | None:
-    """Return a remembered result and the day on which it was stored (UTC), as ``2026-11-28``.
-
-    ``None`` is returned if no result is stored, if a file of the library has changed
-    since, or if the stored result is damaged or of another type.
+    """Return a cached result that :func:`remember` stored, and the day of storing.
 
     Args:
         kind: Kind of the result, the first part of the name of its file.
         key: Everything on which the result depends besides the library, as JSON values.
         as_type: Type of the result, to which msgspec converts it.
+
+    Returns:
+        The result, and the day in UTC, such as ``2026-11-28``. ``None`` if no result is
+        stored, if a file of the library has changed since, or if the stored result is
+        damaged or does not fit ``as_type``.
     """
     try:
         stored = msgspec.json.decode(_file(kind, key).read_bytes(), type=_Remembered)
@@ -73,7 +78,7 @@ def recall(kind: str, key: Any, as_type: Any) -> tuple[Any, str] | None:
 
 
 def remember(kind: str, key: Any, value: Any) -> None:
-    """Store a result for :func:`recall`; where the cache cannot be written, nothing is stored.
+    """Store a result for :func:`recall`; if the cache cannot be written, nothing is stored.
 
     Args:
         kind: Kind of the result, the first part of the name of its file.
@@ -90,16 +95,16 @@ def remember(kind: str, key: Any, value: Any) -> None:
 
 
 def _file(kind: str, key: Any) -> Path:
-    """Return the file of a result of this machine."""
+    """Return the path of the file for a result of this machine."""
     name = digest([platform.node(), key], 20)
     return cache_folder() / "remembered" / f"{kind}-{name}.json"
 
 
 @cache
 def library_state() -> str:
-    """Return a hash of the names, sizes and times of change of all files of the library.
+    """Return a hash of the names, sizes and modification times of all files of the library.
 
-    It has 20 hexadecimal digits, and is computed once per process.
+    The hash has 20 hexadecimal digits, and is computed once per process.
     """
     root = Path(__file__).parent.parent
     found = []

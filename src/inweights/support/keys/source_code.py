@@ -1,7 +1,7 @@
 """Hash a user's modules as parsed source, so that an edited constant, helper or import is noticed.
 
-:func:`module_sources` is the main function; comments, docstrings and formatting have no
-effect.
+:func:`module_sources` is the main function. Comments, docstrings and formatting do not
+affect the hashes.
 """
 
 import ast
@@ -26,6 +26,8 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 def file_of(module: str) -> Path | None:
     """Return the source file of an imported module; ``None`` if it has none, as in a notebook.
+
+    It is also ``None`` for ``__main__`` and for a module that is not imported.
 
     Args:
         module: Dotted name of the module.
@@ -54,10 +56,11 @@ def file_of(module: str) -> Path | None:
 def is_own(module: str, file: Path) -> bool:
     """Return whether a module is a user's own: not installed, not Python's, and not the library's.
 
-    A module is installed if its file is in ``site-packages`` or ``dist-packages``.
+    A module counts as installed if its file is in ``site-packages`` or
+    ``dist-packages``.
 
     Args:
-        module: Name of the module.
+        module: Dotted name of the module.
         file: Its source file.
     """
     top = module.partition(".")[0]
@@ -66,17 +69,19 @@ def is_own(module: str, file: Path) -> bool:
 
 
 def module_sources(file: Path, module: str) -> dict[str, str]:
-    r"""Return the hashes of a module and of those that it imports from its own folder, by path.
+    r"""Return the hashes of a module and of all modules that it imports from its own folder.
 
-    Imports are followed. Paths are relative to the folder from which the module is
-    imported. For a package in ``site-packages``, only its own modules are included.
+    Imports of the imported modules are included, too. For a package in
+    ``site-packages``, only modules of this package are included.
 
     Args:
         file: Source file of the module.
-        module: Its dotted name, from which that folder follows.
+        module: Dotted name of the module. With ``file``, it determines the folder from
+            which the module is imported.
 
     Returns:
-        Hashes of 16 hexadecimal digits by path, beginning with the module itself.
+        Hashes of 16 hexadecimal digits by path, beginning with the module itself. Paths
+        are relative to the folder from which the module is imported.
 
     Raises:
         DataError: A file cannot be read.
@@ -114,7 +119,7 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
 def _parsed(
     path: str, content: str
 ) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
-    """Return the hash of a file's parsed source, and its imports: level and parts of each name."""
+    """Return the hash of a file's parsed source, and the level and name parts of each import."""
     del content  # with which the file is another one
     tree = ast.parse(Path(path).read_bytes(), path)
     imports: list[tuple[int, tuple[str, ...]]] = []
@@ -129,7 +134,7 @@ def _parsed(
 
 
 def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """Yield the files of a dotted name: its parent packages, and the module itself."""
+    """Yield the files of a dotted name: those of its parent packages, and that of the module."""
     place = base
     for part in parts:
         place = place / part
@@ -139,12 +144,12 @@ def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def dumped(node: Any) -> str:
-    """Return a parsed source as text, the same on every version of Python.
+    """Return parsed source code as text that is the same in every version of Python.
 
     Docstrings, positions and empty fields are left out.
 
     Args:
-        node: A node of :mod:`ast`, a list of nodes, or the value of a field.
+        node: A node of :mod:`ast`, a list of nodes, or the value of a node's field.
     """
     if isinstance(node, list):
         return f"[{','.join(map(dumped, node))}]"
@@ -193,7 +198,7 @@ _checked: dict[str, str] = {}
 
 
 def _functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
-    """Yield functions of a module and methods of its classes, without their decorators."""
+    """Yield the functions of a module and the methods of its classes, without decorators."""
     own = [
         one
         for one in vars(module).values()
@@ -224,12 +229,12 @@ def _codes(code: types.CodeType) -> dict[str, types.CodeType]:
 
 
 def bytecode(code: types.CodeType) -> list[Any]:
-    """Return what compiled code does, independent of its position in a file.
+    """Return the operations, names and constants of compiled code, without its position in a file.
 
     Returns:
-        The operations as hexadecimal digits, the list of names, and the list of
-        constants. A constant is given by its ``repr``, and code within the code by a
-        list of the same form.
+        A list of three items: the operations as hexadecimal digits, the list of names,
+        and the list of constants. A constant is represented by its ``repr``, and nested
+        code by a list of the same form.
     """
     constants = [
         bytecode(c) if isinstance(c, types.CodeType) else _constant(c)
@@ -244,5 +249,5 @@ def _constant(value: Any) -> Any:
 
 
 def hashed(text: str) -> str:
-    """Return a short hash of a text: 16 hexadecimal characters."""
+    """Return the first 16 hexadecimal digits of the SHA-256 hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]

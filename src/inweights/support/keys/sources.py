@@ -39,18 +39,19 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def sources_of(value: Any) -> dict[str, str]:
-    """Return the hash of every file and module that a value depends on, by its path.
+    """Return the hash of every file and module on which a value depends, by path.
 
     Args:
         value: A config, function, class, ``functools.partial``, member of an
-            enumeration or instance of a dataclass, or lists, tuples and dictionaries of
-            these; other values depend on nothing.
+            enumeration or instance of a dataclass, or a list, tuple or dictionary of
+            these. Other values depend on nothing.
 
     Returns:
-        Hashes of 16 hexadecimal digits by path, sorted by path; for a function without
-        a source file, by ``module:name``. A second file of the same relative path has
-        ``'`` after it. A function or config of the library whose numbers have changed
-        (:data:`RAISED`) has ``version N`` in place of a hash.
+        Hashes of 16 hexadecimal digits, sorted by path. A function without a source
+        file is listed as ``module:name``. If two files have the same relative path, the
+        second has ``'`` appended. A function or config of the library whose numbers
+        have changed (:data:`RAISED`) is listed as ``inweights:name`` with ``version N``
+        instead of a hash.
 
     Raises:
         ConfigError: A global of a function without a source file cannot be hashed, or a
@@ -67,11 +68,12 @@ def sources_of(value: Any) -> dict[str, str]:
 
 
 def has_own_code(value: Any) -> bool:
-    """Return whether a function or class that is not the library's is part of a value.
+    """Return whether a value contains a function or class that does not belong to this library.
 
-    Mappings, lists, tuples and ``functools.partial`` are searched. An object counts if
-    its class is a config, enumeration or dataclass, or if it is callable. Built-in
-    functions and classes, such as ``len`` and ``int``, do not count.
+    Mappings, lists, tuples and ``functools.partial`` are searched. A config, a member
+    of an enumeration or a callable object counts if its class is not of this library,
+    and an instance of any dataclass counts. Built-in functions and classes, such as
+    ``len`` and ``int``, do not count.
     """
     if isinstance(value, Mapping):
         return any(map(has_own_code, value.values()))
@@ -88,10 +90,10 @@ def has_own_code(value: Any) -> bool:
 
 
 def defaults_of(value: types.FunctionType) -> list[Any]:
-    """Return the default values of a function, as two items of a list.
+    """Return a list of two items with the default values of a function.
 
-    The first is the list of the defaults of positional arguments, the second the
-    dictionary of those of keyword-only arguments; both may be empty.
+    The first item is the list of defaults of positional arguments, and the second is
+    the dictionary of defaults of keyword-only arguments. Both may be empty.
     """
     return [[*(value.__defaults__ or ())], value.__kwdefaults__ or {}]
 
@@ -155,20 +157,21 @@ def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
-    """Return the parts of a function or class without a source file: its code and its globals.
+    """Return plain values that identify a function or class without a source file.
 
     Args:
         thing: The function or class.
-        seen: Names that were already visited.
+        seen: Qualified names that were already visited, so that recursion ends.
 
     Returns:
-        For a function, its bytecode and a list of ``[name, content]`` for each global
-        that it uses. For a class, its name, followed by its bases of the same script or
-        notebook and its methods. For something in ``seen``, its name.
+        For a function, a list of its bytecode and the list of ``[name, content]`` for
+        each global that it uses. For a class, a list of its name and of the same data
+        for its methods and its bases in the same script or notebook. For a name in
+        ``seen``, the name.
 
     Raises:
-        ConfigError: A global cannot be identified by its content, or is of a module
-            that was edited after it was imported.
+        ConfigError: A global cannot be identified by its content, or belongs to a
+            module that was edited after it was imported.
         DataError: A file cannot be read.
     """
     name = getattr(thing, "__qualname__", "")
@@ -189,13 +192,13 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """Return the values of its module that a function, or one defined within it, uses, by name."""
+    """Return the globals that a function, or a function nested in it, uses, by name."""
     known = function.__globals__
     return {name: known[name] for name in _names(function.__code__) if name in known}
 
 
 def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
-    """Return a global as plain values."""
+    """Return plain values that identify the content of a global."""
     if isinstance(value, PLAIN):
         return repr(value)
     if isinstance(value, types.ModuleType):

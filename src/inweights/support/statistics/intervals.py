@@ -1,10 +1,10 @@
 """Confidence intervals of medians, shares and means in plain Python, without a statistics library.
 
-The interval of a median lies between two values of the ordered sample, and that of a
-share is Clopper and Pearson's; both are exact for every distribution. The interval of a
-mean is Student's (:mod:`~inweights.support.statistics.student`), for a bounded score
-with one additional value at each bound. ``benchmarks/coverage.py`` measures their
-coverage.
+The ends of the interval of a median are two values of the ordered sample, and the
+interval of a share is Clopper and Pearson's; both are exact for every distribution. The
+interval of a mean is Student's (:mod:`~inweights.support.statistics.student`). If the
+score is bounded, a value at each bound is added to the sample.
+``benchmarks/coverage.py`` measures the coverage.
 """
 
 import math
@@ -23,17 +23,20 @@ ALPHA = 0.05
 def interval(
     values: Any, alpha: float = ALPHA, bounds: tuple[float, float] | None = None
 ) -> tuple[float, float, float]:
-    """Return mean, low and high of Student's confidence interval of the mean of ``values``.
+    """Return the mean of a sample, and the lower and upper end of Student's interval of the mean.
 
-    With ``bounds``, the interval is cut to them. For example, the true mean of a share
-    lies in [0, 1], so that cutting does not remove possible values and the coverage
-    does not change.
+    With ``bounds``, the interval is clipped to them. For example, the true mean of a
+    share lies in [0, 1], so that clipping does not remove possible values and the
+    coverage does not change.
 
     Args:
-        values: One number per replicate, as a sequence or array, at least one; for a
-            single number, both ends are that number.
-        alpha: Error probability: the share of true means that the interval may miss.
+        values: One number per replicate, as a sequence or array, at least one. For a
+            single number, both ends equal that number.
+        alpha: Probability that the interval misses the true mean.
         bounds: Smallest and largest possible mean; ``None`` for no bounds.
+
+    Returns:
+        The mean, the lower end and the upper end of the interval.
 
     Example:
         >>> mean, low, high = interval([1.0, 2.0, 3.0])
@@ -65,15 +68,15 @@ def interval(
 def bounded_interval(
     values: Sequence[float], alpha: float, bounds: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return mean, low and high of an interval of a bounded mean that also covers rare failures.
+    """Return the mean of bounded values, and the ends of an interval that allows for rare failures.
 
-    It is Student's interval of the sample with one additional value at each bound, so
-    that the interval of a sample without failures also has a width. The mean is that of
-    the sample.
+    The interval is Student's for the sample with one additional value at each bound.
+    Therefore it has a width even if all values are equal. The returned mean is that of
+    the sample alone.
 
     Args:
         values: One number per replicate, at least one.
-        alpha: Error probability: the share of true means that the interval may miss.
+        alpha: Probability that the interval misses the true mean.
         bounds: Smallest and largest possible value.
 
     Example:
@@ -88,17 +91,18 @@ def bounded_interval(
 def median_interval(
     values: Sequence[float], alpha: float = ALPHA
 ) -> tuple[float, float, float]:
-    """Return median, low and high: two values of the ordered sample, exact for any distribution.
+    """Return the median of a sample and the ends of its interval, exact for any distribution.
 
-    The probability that fewer than ``k`` of ``n`` values lie below the true median is
-    at most the probability that a fair coin shows fewer than ``k`` heads. ``k`` is the
-    largest number for which the latter is at most ``alpha / 2`` (Conover, *Practical
-    nonparametric statistics*, 3.2). The ends are infinite if even the extremes miss the
-    median more often, as for a sample of fewer than six values at 95%.
+    The ends are two values of the ordered sample. The probability that fewer than ``k``
+    of ``n`` values lie below the true median is at most the probability that a fair
+    coin shows fewer than ``k`` heads. ``k`` is the largest number for which the latter
+    is at most ``alpha / 2`` (Conover, *Practical nonparametric statistics*, 3.2). If
+    even the smallest and the largest value miss the median more often than that, the
+    ends are infinite. This is the case for fewer than six values at 95%.
 
     Args:
         values: One number per replicate, at least one.
-        alpha: Error probability: the share of true medians that the interval may miss.
+        alpha: Largest probability that the interval misses the true median.
 
     Raises:
         statistics.StatisticsError: There are no values.
@@ -121,7 +125,7 @@ def median_interval(
 
 @lru_cache(maxsize=4096)
 def _outside_of(count: int, alpha: float) -> int:
-    """Return the number of values on each side of a median's interval, its end included."""
+    """Return how many values lie on each side of a median's interval, including its end."""
     most = Fraction(alpha) * 2**count / 2
     total = 1
     outside = 0
@@ -137,18 +141,19 @@ def paired_interval(
 ) -> tuple[float, float, float]:
     """Return the difference of two shares of the same questions, and the ends of its interval.
 
-    The difference is ``(gained - lost) / total``.
-
-    It is Tango's score interval (1998, equations 6 and 7). Unlike Student's, it has a
-    width if no question changed, or all did, and stays within [-1, 1]. McNemar's test
-    uses the same numbers.
+    The difference is ``(gained - lost) / total``. The interval is Tango's score
+    interval (1998, equations 6 and 7). Unlike Student's, it has a width even if no
+    question or every question changed, and it stays within [-1, 1]. McNemar's test uses
+    the same numbers.
 
     Args:
         gained: Number of questions that became right.
         lost: Number of questions that became wrong.
         total: Number of all questions, at least 1, including those that did not change.
-        alpha: Error probability: the share of true differences that the interval may
-            miss.
+        alpha: Probability that the interval misses the true difference.
+
+    Returns:
+        The difference, the lower end and the upper end of its interval.
 
     Example:
         >>> [round(end, 3) for end in paired_interval(12, 2, 50)]
@@ -160,7 +165,7 @@ def paired_interval(
     critical = NormalDist().inv_cdf(1 - alpha / 2)
 
     def beyond(difference: float) -> bool:
-        """Return whether a true difference lies outside of the interval."""
+        """Return whether a difference lies outside the interval."""
         return abs(_tango_score(gained, lost, total, difference)) > critical
 
     ends = []
@@ -178,8 +183,9 @@ def paired_interval(
 
 
 def _tango_score(gained: int, lost: int, total: int, difference: float) -> float:
-    """Return the score of a paired difference: observed minus expected, divided by its deviation.
+    """Return the score of a paired difference.
 
+    It is the observed minus the expected difference, divided by its standard deviation.
     The probability of a loss is its maximum-likelihood estimate given the difference
     (Tango 1998, eq. 7).
     """
@@ -197,12 +203,12 @@ def _tango_score(gained: int, lost: int, total: int, difference: float) -> float
 def share_interval(
     hits: int, count: int, alpha: float = ALPHA
 ) -> tuple[float, float, float]:
-    """Return share, low and high of the exact binomial interval (Clopper and Pearson, 1934).
+    """Return ``hits / count`` and the ends of its exact interval (Clopper and Pearson, 1934).
 
     Args:
         hits: Number of successes, from 0 to ``count``.
         count: Number of trials, at least 1.
-        alpha: Error probability: the share of true shares that the interval may miss.
+        alpha: Largest probability that the interval misses the true share.
 
     Example:
         >>> [round(end, 3) for end in share_interval(16, 16)]
@@ -216,12 +222,12 @@ def share_interval(
 def fewest_one_sided(share: float, alpha: float) -> int:
     """Return the smallest number of seeds that can show that a true share exceeds a given share.
 
-    It is the smallest number for which the interval of :func:`share_interval` lies
-    above the given share if all seeds are successes.
+    If all of these seeds are successes, the interval that :func:`share_interval`
+    returns lies above the given share.
 
     Args:
         share: The share to exceed, above 0 and below 1.
-        alpha: Error probability of the two-sided interval.
+        alpha: Error probability of the two-sided interval, above 0 and below 1.
 
     Example:
         >>> fewest_one_sided(0.5, 0.025), fewest_one_sided(0.75, 0.025)
@@ -232,7 +238,7 @@ def fewest_one_sided(share: float, alpha: float) -> int:
 
 @lru_cache(maxsize=4096)  # a board of 900 claims asks for a few dozen of them
 def _most(hits: int, count: int, tail: float) -> float:
-    """Return the ``p`` for which at most ``hits`` successes have probability ``tail``."""
+    """Return the share at which at most ``hits`` of ``count`` succeed with probability ``tail``."""
     ways = [
         math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
         for k in range(hits + 1)
@@ -251,19 +257,22 @@ def _most(hits: int, count: int, tail: float) -> float:
 
 
 def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
-    """Return the error probability of an interval, by its seeds and the version of its claim.
+    """Return the error probability of a claim's interval after a number of seeds.
 
-    The version of a claim is raised when the claim is changed. Version ``v`` of a claim
-    has ``.05 / (v (v + 1))``, which sums to .05 over all versions. Adding seeds until
-    the interval is on one side would eventually decide every claim. Therefore interim
-    analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``, which sums to ``α / 2`` over any
-    number of analyses. This is a union bound, the simplest way of spending an error
-    over interim analyses (Lan and DeMets, Biometrika 70, 1983).
+    The version of a claim is raised when the claim is changed. Version ``v`` has the
+    error probability ``α = .05 / (v (v + 1))``, which sums to .05 over all versions. If
+    seeds were added until the interval lies on one side of the target, every claim
+    would eventually be decided. Therefore only the first analysis has the error
+    probability ``α``; analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``, which sums to
+    at most ``α / 2`` over all of them. This is a union bound, the simplest way of
+    spending an error probability over interim analyses (Lan and DeMets, Biometrika 70,
+    1983).
 
     Args:
-        seeds: Number of seeds of this analysis. Up to ``stated`` it is the first
-            analysis; up to ``2 · stated`` the second, up to ``4 · stated`` the third.
-        stated: Number of seeds that was fixed when the claim was stated.
+        seeds: Number of seeds of this analysis. Up to ``stated`` seeds it is the first
+            analysis, up to ``2 · stated`` the second, and up to ``4 · stated`` the
+            third.
+        stated: Number of seeds that was fixed when the claim was stated, at least 1.
         version: Version of the claim, from 1.
 
     Example:
@@ -280,7 +289,7 @@ def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
 
 
 def version_alpha(version: int) -> float:
-    """Return the error probability of a version of a claim; over all versions it sums to .05.
+    """Return the error probability of a version of a claim; the sum over all versions is .05.
 
     Args:
         version: Version of the claim, from 1.

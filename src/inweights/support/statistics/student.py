@@ -15,7 +15,7 @@ _MANY = 200
 
 @lru_cache(maxsize=4096)
 def quantile(freedom: int, alpha: float) -> float:
-    """Return ``t`` with ``P(|T| > t) = alpha`` for Student's distribution.
+    """Return the ``t`` for which ``P(|T| > t) = alpha``, where ``T`` has Student's distribution.
 
     Args:
         freedom: Degrees of freedom, at least 1.
@@ -50,7 +50,7 @@ def quantile(freedom: int, alpha: float) -> float:
 
 
 def _outside(t: float, freedom: int) -> float:
-    """Return ``P(|T| > t)``."""
+    """Return ``P(|T| > t)`` for ``T`` with Student's distribution."""
     angle = math.atan2(t, math.sqrt(freedom))
     sine = math.sin(angle)
     cosine = math.cos(angle)
