@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
-        arguments: The arguments, without the program's name; ``None`` for those of this
-            process.
+        arguments: The arguments, without the program's name; by default (``None``)
+            those of this process.
 
     Returns:
         The exit code. 0: the command succeeded. 1: a run failed or was interrupted,
@@ -38,13 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         InweightsError: ``--debug`` is given and the command failed. Without it, the
             error is printed on the error stream in one line.
-        KeyboardInterrupt, OSError, UnicodeError, MemoryError, RecursionError: Likewise
-            with ``--debug`` only. Errors of other classes always reach the caller.
+        KeyboardInterrupt, OSError, UnicodeError, MemoryError, RecursionError: These are
+            also raised only with ``--debug``. Errors of other classes are always
+            raised.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     for stream in (sys.stdout, sys.stderr):
-        # What a terminal or file cannot show becomes '?'.
+        # Characters that a terminal or file cannot show are replaced by '?'.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     words, asked = _apart(given)
@@ -73,15 +74,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if debug:
             raise
-        with suppress(OSError):  # the terminal is gone, and that was the signal
+        with suppress(OSError):  # the signal may mean that the terminal was closed
             print(
                 "inweights: interrupted; repeat the command: what is stored is not computed again",
                 file=sys.stderr,
             )
         return 1
     except BrokenPipeError:
-        # The reader, such as head, has what it wanted; without a stream Python cannot
-        # complain of it at the end.
+        # The reader, such as head, has stopped reading. The stream is closed so that
+        # Python does not report this at its end.
         sys.stderr.close()
         return 0
     except (OSError, UnicodeError, MemoryError, RecursionError) as error:
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _do(words: Sequence[str]) -> object:
-    """Run a command; without one, print the list of commands, which needs few imports."""
+    """Run a command, or print the list of commands, which needs few imports, if there is none."""
     if HELP.issuperset(words):
         print(overview(min(100, get_terminal_size().columns)))
         return 0
@@ -105,18 +106,18 @@ def _wrong_letters(text: str) -> str:
     """Return what is wrong with the characters of the arguments; empty if nothing is."""
     if "\0" in text:
         return "an argument contains the character NUL, which no name may contain"
-    # Python hands bytes that are no UTF-8 on as halves of surrogate pairs, which no
-    # file can be written with.
+    # Python represents bytes that are not valid UTF-8 as halves of surrogate pairs,
+    # which cannot be written to a file.
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         return "an argument is not text in UTF-8; rename the file, or write it as UTF-8"
     return ""
 
 
 def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Separate the words of the command from the options with a value that all commands have."""
+    """Separate the words of a command from the options with a value that all commands accept."""
     words: list[str] = []
     asked: dict[str, str] = {}
-    # Taken out before the parser sees them, as they may stand before the command, too.
+    # These options are removed before parsing, since they may also precede the command.
     left = iter(w for w in given if w not in ("--debug", "--verbose"))
     for word in left:
         name, equals, value = word.partition("=")
@@ -169,7 +170,7 @@ def _joined() -> AbstractContextManager[bool]:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP stop a command like Ctrl-C, unless nohup has them ignored."""
+    """Let SIGTERM and SIGHUP stop a command like Ctrl-C, unless they are ignored (nohup)."""
     taken: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
         known = [

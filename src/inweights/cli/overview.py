@@ -8,7 +8,7 @@ a library that parses or prints.
 import textwrap
 from typing import NamedTuple
 
-#: Words that ask for the list, alone or none at all.
+#: Words with which the list is printed, if there are no other words.
 HELP = frozenset({"--help", "-h"})
 
 
@@ -16,9 +16,9 @@ class Command(NamedTuple):
     """An entry in the list of commands.
 
     Attributes:
-        file: Module of ``inweights.cli.commands`` that registers it.
-        summary: What the command does, in a few words; its own ``--help`` explains
-            more.
+        file: Module of ``inweights.cli.commands`` that registers the command.
+        summary: What the command does, in a few words. The command's own ``--help``
+            explains more.
     """
 
     file: str
@@ -110,7 +110,7 @@ GROUPS: dict[str, dict[str, Command]] = {
 COMMANDS: dict[str, Command] = {}
 for _group in GROUPS.values():
     COMMANDS |= _group
-#: What to type first, and what it shows.
+#: First commands to try, and what they show.
 _START = {
     "inweights demo": "the effect of identities, in a minute",
     "inweights list": "figures and tables of the papers",
@@ -135,8 +135,8 @@ def overview(width: int = 80) -> str:
     """Return the list of commands as text.
 
     Args:
-        width: Largest number of characters in a line; a smaller number than 40 counts
-            as 40.
+        width: Largest number of characters in a line. Values below 40 are treated as
+            40; by default 80.
 
     Returns:
         The text: usage, and for each group of commands a title and one entry per
@@ -161,7 +161,7 @@ def overview(width: int = 80) -> str:
 
 def _columns(entries: dict[str, str], left: int, width: int) -> list[str]:
     """Return lines with names on the left and their wrapped texts in a second column."""
-    below = left > width // 2  # then a text stands below its name
+    below = left > width // 2  # if so, a text is printed below its name
     indent = " " * (6 if below else left)
     lines: list[str] = []
     for name, text in entries.items():

@@ -1,4 +1,4 @@
-"""Explain what is wrong with the arguments of a command, and where to read about them.
+"""Explain what is wrong with the arguments of a command, and which command lists valid ones.
 
 :func:`explain` converts the parser's error to a sentence, which the commands raise like
 any other error about wrong input.
@@ -14,11 +14,16 @@ def explain(error: CycloptsError) -> str:
     """Return what is wrong with a command's arguments, and which command lists the valid ones.
 
     Args:
-        error: The parser's error, whose text is the first part of the explanation.
+        error: The parser's error.
+
+    Returns:
+        A sentence without a full stop: the text of the error (for superfluous words,
+        what the command takes), and, for a known command, a reference to its
+        ``--help``.
     """
     text = str(error)
     if not error.command_chain or error.target is None:
-        # There is no such command: the parser lists some.
+        # There is no such command, and the parser's text lists some.
         return text
     command = " ".join(("inweights", *error.command_chain))
     if isinstance(error, UnusedCliTokensError):
@@ -41,7 +46,8 @@ def _too_many(command: str, error: UnusedCliTokensError) -> str:
     if error.app is not None:
         for argument in error.app.assemble_argument_collection():
             known += argument.names
-    # Only what is an option but for its dashes, or nearly so: a file may have any name.
+    # Only words that resemble an option without its dashes, since a file may have any
+    # name.
     for word in left:
         if close := get_close_matches(f"--{word}", known, n=1, cutoff=0.8):
             return f"{text}; did you mean {close[0]}?"

@@ -1,4 +1,4 @@
-"""Define the commands of the command line, one file per subject, each imported when needed.
+"""Define the commands of the command line, in one file per subject, imported when needed.
 
 :func:`do` runs a command and imports only its file. The list of all commands is in
 :mod:`inweights.cli.overview`.
@@ -28,30 +28,31 @@ def do(words: Sequence[str]) -> Any:
             word.
 
     Returns:
-        What the command returned: an exit code, or ``None`` for success. Other values
-        come from ``--help`` and ``--version`` and have no meaning.
+        The value that the command returned: an exit code, or ``None`` for success.
+        Other values come from ``--help`` and ``--version`` and have no meaning.
 
     Raises:
         ConfigError: There is no such command or option, a value does not fit, or a
             plugin cannot be loaded.
-        InweightsError: The command failed.
+        InweightsError: The command failed. Its other errors are passed on, too.
     """
     command = COMMANDS.get(words[0])
-    # An option, or a name that is wrong: all names are known to the answer.
+    # For an option or a wrong name, all commands are registered, so that the message
+    # can list them.
     if command is None:
         complete_app()
     else:
         _register(command.file)
     try:
         run, bound, _ = base.app.parse_args(
-            # Wrong options end with the message and exit code of all other wrong input.
+            # Wrong options have the same kind of message and exit code as other wrong input.
             words,
             exit_on_error=False,
             print_error=False,
         )
     except CycloptsError as error:
         raise ConfigError(explain(error)) from error
-    # Groups of options of which none was given are there, too.
+    # Groups of options without any given option are added.
     bound.apply_defaults()
     for group in bound.arguments.values():
         if isinstance(group, base.Common):

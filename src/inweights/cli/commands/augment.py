@@ -1,4 +1,4 @@
-"""The command ``augment``: write training data from a user's own facts.
+"""Define the command ``augment``, which writes training data from a user's own facts.
 
 :class:`Added` and :class:`Text` are groups of its options, with which :func:`augment`
 calls :func:`inweights.audit.augment`.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @base.options
 class Added:
-    """Options of which texts are added to the facts.
+    """Options that define which texts are added to the facts.
 
     Attributes:
         strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages,
@@ -55,7 +55,7 @@ class Added:
     format: Annotated[tuple[str, ...], Parameter(negative=())] = ()
 
     def check(self) -> None:
-        """Raise an error if an option is given without the strategy that it belongs to.
+        """Raise an error if an option is given without the strategy to which it belongs.
 
         Raises:
             ConfigError: A format is unknown, or ``paraphraser`` is given without the
@@ -71,7 +71,7 @@ class Added:
 
 @base.options
 class Text:
-    """Options of how large the training set is and how it is written.
+    """Options that define the size of the training set and how it is written.
 
     Attributes:
         budget: Size of the training set in tokens of --model, or in words without one;
@@ -132,7 +132,7 @@ def _planned(
     if not text.limit:
         return made, cost
     number, unit = re.sub(r"(\d+)", r"\1 ", text.limit).split()
-    # A token is read once in each epoch; a measured second is of all epochs.
+    # A token is read once in each epoch. The measured time includes all epochs.
     each = cost.each / 60 if unit == "min" else lm.DEFAULT.epochs
     budget = int(int(number) / each)
     facts = made.train.filter(role="fact").unique("fact")["text"].to_list()
@@ -142,7 +142,7 @@ def _planned(
             f"--for {text.limit} is too short: the facts alone take {math.ceil(least * each)}{unit}"
         )
     made = making(budget=budget, tokens=count)
-    # What a token takes was measured above, and is the same for fewer texts.
+    # The time per token was measured above, and is the same for fewer texts.
     return made, costs(made, cost.each)
 
 
@@ -179,10 +179,11 @@ def augment(
         json: Print JSON instead of text.
 
     Raises:
-        ConfigError: An option is not valid or has no effect with the others, or the
-            limit is too short for the facts.
+        ConfigError: An option is not valid or has no effect with the others, a package
+            is not installed, or the limit is too short for the facts.
         DataError: The facts, the model or another file cannot be read, or the folder
             exists already or cannot be written.
+        RunError: The loss of a timed update is not a finite number.
     """
     from inweights.audit import augment as make
     from inweights.audit import write_augmented

@@ -41,7 +41,7 @@ def _make_app() -> App:
     made = App(
         name="inweights",
         version=_version,
-        # An interruption is reported by the program, which says how to go on.
+        # An interruption is reported by the program, which says how to continue.
         suppress_keyboard_interrupt=False,
     )
     made.register_install_completion_command()
@@ -50,11 +50,11 @@ def _make_app() -> App:
 
 app = _make_app()
 
-#: A switch that is off unless it is named.
+#: A switch that is off unless it is given.
 Flag = Annotated[bool, Parameter(negative=())]
 #: A whole number.
 Whole = Annotated[int, Parameter(converter=_whole)]
-# Options of several commands, with what --help says of them; the others stand in
+# Help texts of options that several commands have. Those of other options are in
 # docstrings.
 _PLUGIN = "A Python module or file to load first (a plugin); may be repeated."
 _DRY = "Only print a cost estimate: runs, steps, minutes, memory, and what is already stored."
@@ -116,8 +116,8 @@ def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
 
     Args:
         tool: Name of the tracker: ``wandb``, ``trackio``, ``mlflow`` or
-            ``tensorboard``; empty for none.
-        folder: Folder for its files.
+            ``tensorboard``; empty for no tracker.
+        folder: Folder for its files; by default ``trackers``.
         **options: Further options of :class:`inweights.training.Tracker`.
 
     Returns:
@@ -136,7 +136,7 @@ def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def options(group: type[T]) -> type[T]:
-    """Make a class a frozen dataclass of keyword options, which the command line flattens.
+    """Convert a class to a frozen dataclass of keyword options, which the command line flattens.
 
     Args:
         group: The class, whose annotated attributes are the options; each has a default
@@ -150,7 +150,7 @@ def options(group: type[T]) -> type[T]:
 
 @options
 class Common:
-    """Options of almost every command.
+    """Options that almost every command has.
 
     Attributes:
         json: Whether JSON is printed instead of text.
@@ -163,7 +163,7 @@ class Common:
 
 @options
 class Verdicts(Common):
-    """Options of how claims are shown, and whether a failed claim is an error.
+    """Options that define how claims are shown, and whether a failed claim is an error.
 
     Attributes:
         full: Whether intervals, seeds and deciding cases are shown.
@@ -176,7 +176,7 @@ class Verdicts(Common):
 
 @options
 class Changes:
-    """Options of what is built: changed settings and a root seed.
+    """Options that define what is built: changed settings and a root seed.
 
     Attributes:
         set: Changed settings, each ``key=value``.
@@ -189,11 +189,11 @@ class Changes:
 
 @options
 class Choice:
-    """Options of what is run: seeds and changed settings.
+    """Options that define what is run: seeds and changed settings.
 
     Attributes:
         seeds: Number of seeds (``8``), or the seeds themselves (``900..907`` or
-            ``7,8,9``), as text; ``None`` for the recipe's own.
+            ``7,8,9``), as text; by default (``None``) those of the recipe.
         set: Changed settings, each ``key=value``.
     """
 
@@ -202,9 +202,9 @@ class Choice:
 
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
-        """Number of seeds (an int) or the seeds (a tuple) that ``seeds`` stands for.
+        """Number of seeds (an int) or the seeds (a tuple) that the text ``seeds`` describes.
 
-        It is ``None`` if no seeds were given.
+        ``None`` if no seeds were given.
 
         Raises:
             ConfigError: The text is neither a number, a range nor a list of seeds, the
@@ -217,11 +217,11 @@ class Choice:
 
 @options
 class RunOptions:
-    """Options of where a run is stored, and how many processes compute it.
+    """Options that define where a run is stored, and how many processes compute it.
 
     Attributes:
-        runs: Folder of all runs; ``None`` for ``$INWEIGHTS_RUNS``, or ``./runs`` if
-            that is not set.
+        runs: Folder of all runs; by default (``None``) ``$INWEIGHTS_RUNS``, or
+            ``./runs`` if that is not set.
         jobs: Number of parallel processes; 0 for one per core.
         fresh: Whether an earlier run with the same config is discarded.
     """
@@ -233,18 +233,18 @@ class RunOptions:
 
 @options
 class Doing(RunOptions):
-    """Options of where and how a run is computed, or whether only its cost is estimated.
+    """Options that define where and how a run is computed, or that only its cost is estimated.
 
     Attributes:
         device: Torch device of the models: ``cpu`` or ``cuda``.
-        store: Folder or address in which the tables of single runs are stored; empty
-            for a folder below that of all runs.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
-            machine.
+        store: Folder or address in which the tables of single runs are stored; by
+            default (empty) a folder below that of all runs.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; by default
+            (empty) this machine.
         keep_models: Whether trained weights are stored.
         dry_run: Whether only a cost estimate is printed.
         tracker: Name of a tracker that also records the runs: ``wandb``, ``trackio``,
-            ``mlflow`` or ``tensorboard``; empty for none.
+            ``mlflow`` or ``tensorboard``; by default (empty) none.
         tracker_per: What counts as one run in the tracker: ``run`` (a trial with a
             seed), ``trial``, or ``sweep`` (all together).
     """
@@ -264,8 +264,8 @@ class Finished:
 
     Attributes:
         scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs; ``None`` for ``$INWEIGHTS_RUNS``, or ``./runs`` if
-            that is not set.
+        runs: Folder of all runs; by default (``None``) ``$INWEIGHTS_RUNS``, or
+            ``./runs`` if that is not set.
     """
 
     scale: str = "cpu"
@@ -284,9 +284,15 @@ class Finished:
             The run, with tables, figures and judged claims.
 
         Raises:
-            ConfigError: There is no such run or more than one, it is not finished, or
-                its recipe belongs to a plugin that is not loaded.
-            FolderError: The run is damaged.
+            ConfigError: There is no such run or more than one, it is not finished, its
+                recipe belongs to a plugin that is not loaded, or its settings do not
+                fit the recipe.
+            DataError: The ledger of the stored results is damaged, or a file that the
+                settings name cannot be read; or with ``again``, a table lacks a column
+                from which another one is derived.
+            RunError: The run is damaged, or the folder of runs cannot be read (a
+                ``FolderError``); or with ``again``, a file cannot be written (a
+                ``WriteError``).
         """
         from inweights import actions
 

@@ -1,4 +1,4 @@
-"""Commands about recipes before they run: their list, settings, claims and citations."""
+"""Define the commands about recipes before they run: list, describe, cite, models and claims."""
 
 from itertools import accumulate
 from pathlib import Path
@@ -62,7 +62,7 @@ def describe(
 
     chosen = recipes.get_recipe(recipe)
     if part and not settings(chosen, part):
-        # Every part of a path may be asked for, so the nearest is looked for among all.
+        # Every part of a path can be given, so that the nearest name is one of all parts.
         parts: set[str] = set()
         for one in settings(chosen):
             parts.update(accumulate(one.path.split("."), "{}.{}".format))
@@ -103,11 +103,11 @@ def models(part: str = "", /, *, json: base.Json = False) -> None:
 
 @base.options
 class Place:
-    """Options of which ledger is used, and for which scale of runs.
+    """Options that define which ledger is used, and for which scale of runs.
 
     Attributes:
         scale: Scale of the runs that judge the claims: ``cpu`` or ``paper``.
-        results: Folder of the results; ``None`` for ``$INWEIGHTS_RESULTS``, or
+        results: Folder of the results; by default (``None``) ``$INWEIGHTS_RESULTS``, or
             ``./results``.
         json: Whether JSON is printed instead of text.
     """
@@ -128,6 +128,7 @@ def history(claim: str, /, *, place: Place = Place()) -> None:
         ConfigError: The ledger has no such claim, or several claims have this last
             part.
         DataError: The ledger is damaged.
+        OSError: The ledger cannot be read.
     """
     lines = actions.history(claim, place.scale, results=place.results)
     console.ledger.history(lines, json=place.json)
@@ -157,7 +158,9 @@ def state(
     Raises:
         ConfigError: ``anew`` and ``only`` are both given, a claim of the ledger is no
             longer in its recipe, or a plugin cannot be loaded.
-        DataError: The ledger is damaged, or was changed by another process.
+        DataError: The ledger is damaged, or was changed by another process; or a file
+            that the settings of a recipe name cannot be read.
+        OSError: The ledger cannot be read or written.
     """
     load_plugins(plugin)
     with console.progress() as progress:
@@ -182,6 +185,7 @@ def withdraw(claim: str, /, *, why: str, place: Place = Place()) -> None:
     Raises:
         ConfigError: The ledger has no such claim, or the reason is empty.
         DataError: The ledger is damaged, or was changed by another process.
+        OSError: The ledger cannot be read or written.
     """
     line = actions.withdraw(claim, why, place.scale, results=place.results)
     console.ledger.history([line], json=place.json)

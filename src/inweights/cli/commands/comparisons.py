@@ -1,4 +1,4 @@
-"""Commands that compare: ``compare-training`` (ways of teaching facts) and ``league``."""
+"""Define the commands ``compare-training`` (ways of teaching facts) and ``league`` (models)."""
 
 import re
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @base.options
 class Compared:
-    """Options of which model, ways and facts are compared.
+    """Options that define which model and which ways of teaching are compared.
 
     Attributes:
         model: A folder, a GGUF file, a hub name, or @smollm2.
@@ -87,7 +87,7 @@ def compare_training(
         facts=Outside(name=facts), model=Outside(name=compared.model)
     )
     changes = [*_changes(given, compared, layout, facts), *choice.set]
-    # The folder of the run has this name, so it holds no other signs.
+    # The folder of the run has this name, so that it contains no other characters.
     name = re.sub(r"[^\w-]+", "-", Path(facts).stem).strip("-") or "facts"
     recipe = training_recipe(f"training/{name}", given)
     settings, seeds, config = recipe.resolve("cpu", choice.numbers, changes)
@@ -141,7 +141,7 @@ def _changes(
         "labels": {"name": layout.labels},
     }
     usual = to_plain(given)
-    # A usual value left out or given is the same run, with the same key.
+    # A default value is the same run, with the same key, whether it is given or not.
     changed = {key: value for key, value in own.items() if value != usual[key]}
     return list(console.flat(changed))
 
@@ -163,14 +163,14 @@ class Entry:
     replay: Path | None = None
 
     def check(self, model: str) -> None:
-        """Raise an error if options do not go together.
+        """Raise an error if options contradict each other.
 
         Args:
             model: The model as it was given; empty for none.
 
         Raises:
-            ConfigError: A model is given with ``--replay``, or not in the form
-                ``module:factory``.
+            ConfigError: A model or ``--into`` is given with ``--replay``, or the model
+                is not given in the form ``module:factory``.
         """
         file, _, factory = model.rpartition(":")
         if model and not (file and factory):
@@ -211,9 +211,10 @@ def league(
     Raises:
         ConfigError: The model is not given in this form, cannot take part, or its
             module or factory does not exist; or an option does not fit.
-        DataError: The folder after ``--replay`` is not an entry of the league.
-        RunError: A training failed, or an entry cannot be written (its subclass
-            :class:`~inweights.errors.WriteError`).
+        DataError: The folder after ``--replay`` is not an entry of the league, or the
+            ledger is damaged.
+        RunError: A training failed, a stored run or entry is damaged, or an entry
+            cannot be written.
     """
     from inweights.actions import entries
 
@@ -252,7 +253,7 @@ def league(
 
 
 def _factory(module: str, name: str) -> Any:
-    """Return the function that makes the model, from a module that is loaded."""
+    """Return the function that makes the model, from a module that is already loaded."""
     known = vars(sys.modules[module])
     if name not in known:
         makers = [one for one, made in known.items() if callable(made)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inweights.worlds.families.graphs.graph import Graph
     from inweights.worlds.world import World
 
-#: Times that the names are shuffled.
+#: Number of times that the names are shuffled.
 _DRAWS = 200
 _WORDS = {
     "spearman": "Spearman, cosine and hops",
@@ -35,7 +35,7 @@ _WORDS = {
 
 @base.options
 class Vectors:
-    """Options of existing vectors of the nodes, from a file or from a language model.
+    """Options that define existing vectors of the nodes, from a file or a language model.
 
     Attributes:
         embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or
@@ -59,10 +59,10 @@ class Vectors:
     out: Path | None = None
 
     def check(self) -> bool:
-        """Check that the options go together, and return whether vectors are given.
+        """Check that the options do not contradict each other; return whether vectors are given.
 
         Returns:
-            Whether vectors are given, by ``embedding`` or ``model``.
+            True if vectors are given, by ``embedding`` or ``model``.
 
         Raises:
             ConfigError: Both are given; ``names``, ``tensor``, ``prompt`` or ``out`` is
@@ -88,7 +88,7 @@ class Vectors:
 
 
 def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool) -> int:
-    """Compare vectors with a graph and with shuffled names, print the numbers, write the page.
+    """Compare vectors with graphs and with shuffled names, print the numbers, write the page.
 
     Args:
         graphs: The graphs, by the names under which they are shown.
@@ -102,9 +102,10 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
 
     Raises:
         ConfigError: The file has no such tensor, the prompt does not end in ``{name}``,
-            or a package, a data type or the device is missing.
-        DataError: The vectors or the model cannot be read, nodes have no vectors, or
-            the page cannot be written.
+            a package or the device is missing, or a graph is too large for the memory.
+        DataError: The vectors or the model cannot be read, nodes have no vectors, all
+            nodes of a graph have the same distance from one another, or the page would
+            be too large or cannot be written.
     """
     import polars as pl
 
@@ -120,8 +121,8 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
         label, found = _placed(worlds, vectors, device, progress)
         for done, (name, world) in enumerate(worlds.items()):
             progress(done, len(worlds), f"{name}: shuffling names")
-            # Hidden states lie in a narrow cone; what all names share says nothing of
-            # the graph.
+            # Hidden states lie in a narrow cone. Their mean over all names carries no
+            # information on the graph.
             placed = found[name].on(world, centred=not embedded)
             table = named_geometry(placed, world, together=True, draws=_DRAWS)
             tables.append(table.select(pl.lit(name).alias("graph"), pl.all()))
@@ -166,7 +167,7 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
 def _placed(
     worlds: dict[str, World], vectors: Vectors, device: str, progress: Progress
 ) -> tuple[str, dict[str, Embedding]]:
-    """Return the name of the vectors; and the rows of a file, or hidden states, for each graph."""
+    """Return the name of the vectors, and the vectors (of a file or a model) for each graph."""
     from inweights.probes.geometry.embedding import node_names
 
     nodes = {name: node_names(world) for name, world in worlds.items()}
@@ -209,7 +210,7 @@ def _summary(label: str, prompt: str | None, layers: int, kind: str) -> str:
 
 
 def _print(numbers: pl.DataFrame, by: str | None) -> None:
-    """Print one row per graph and measure: for several layers the best one and the range."""
+    """Print one row per graph and measure; if there are several layers, for the best one."""
     import polars as pl
 
     best = []

@@ -1,4 +1,4 @@
-"""Commands that run a recipe or a study: ``run``, ``demo`` and ``sweep``.
+"""Define the commands that run a recipe or a study: ``run``, ``demo`` and ``sweep``.
 
 All three call :func:`outcome_of`, which runs with a progress display or prints a cost
 estimate.
@@ -33,10 +33,11 @@ class RunRequest:
     Attributes:
         recipe: A recipe, or its name.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds, or the seeds themselves; ``None`` for the recipe's own.
-        overrides: Changed settings, each ``key=value``.
-        command: Words of the command that repeats the run, for its page; empty for
-            ``inweights run``.
+        seeds: Number of seeds, or the seeds themselves; by default (``None``) those of
+            the recipe.
+        overrides: Changed settings, each ``key=value``; by default none.
+        command: Words of the command that repeats the run, for its page; by default
+            (empty) ``inweights run``.
     """
 
     recipe: str | Recipe
@@ -79,12 +80,13 @@ def run(
     Raises:
         ConfigError: A name, a scale, an option, a setting or the TOML file is not
             valid.
-        DataError: A table lacks a column from which another table is derived.
-        RunError: The run failed, or its folder is damaged.
+        DataError: The ledger is damaged, a file that the settings name cannot be read,
+            or a table lacks a column from which another table is derived.
+        RunError: The run failed, its folder is damaged, or a file cannot be written.
     """
     from inweights.config import load_toml
 
-    # In this order: what the command line says counts more than the file.
+    # In this order, since the command line overrides the file.
     changes = [*(console.flat(load_toml(config)) if config else ()), *choice.set]
     request = RunRequest(
         recipe=recipe, scale=scale, seeds=choice.numbers, overrides=changes
@@ -114,15 +116,17 @@ def outcome_of(
             ``plugin`` are used.
         jobs: Number of parallel processes, at least 1; ``doing.jobs`` is not used.
         about: Description of what the command does, which is printed before anything is
-            loaded; empty for none.
+            loaded; by default (empty) nothing is printed.
 
     Returns:
         The outcome; ``None`` if only the estimate was printed.
 
     Raises:
-        ConfigError: A name, a scale, a device or a changed setting does not fit.
-        DataError: A table lacks a column from which another table is derived.
-        RunError: The run failed, or its folder is damaged.
+        ConfigError: A name, a scale, a device, a tracker or a changed setting does not
+            fit.
+        DataError: The ledger is damaged, a file that the settings name cannot be read,
+            or a table lacks a column from which another table is derived.
+        RunError: The run failed, its folder is damaged, or a file cannot be written.
     """
     execution: RunKeywords = {
         "device": doing.device,
@@ -142,7 +146,7 @@ def outcome_of(
     with console.progress(about=about) as progress:
         chosen["progress"] = progress
         execution["fresh"] = doing.fresh
-        # What follows is of a run alone.
+        # The following options apply only to a run.
         if not doing.dry_run:
             execution["command"] = request.command
             execution["observers"] = base.trackers(doing.tracker, per=doing.tracker_per)
@@ -170,6 +174,7 @@ def demo(
         The exit code, 0.
 
     Raises:
+        ConfigError: The folder of runs cannot be written.
         RunError: The run failed, or its folder is damaged.
     """
     outcome = outcome_of(
@@ -212,14 +217,16 @@ def sweep(
     Raises:
         ConfigError: The file is not a valid study, or an option or a changed setting
             does not fit.
-        RunError: The run failed, or its folder is damaged.
+        DataError: A world cannot be built, or a file that the settings name cannot be
+            read.
+        RunError: The run failed, its folder is damaged, or a file cannot be written.
     """
     from inweights.experiments.studies.study import open_study
     from inweights.experiments.studies.sweep_defaults import useful_processes
 
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
-    # A process takes seconds to start, which a small study would not save.
+    # A process takes seconds to start, more than it would save in a small study.
     jobs = doing.jobs or useful_processes(
         recipe.plan(settings), len(numbers), doing.device
     )

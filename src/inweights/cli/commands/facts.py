@@ -1,7 +1,7 @@
-"""Commands about worlds and about a user's own facts, before any training.
+"""Define the commands ``world``, ``predict`` and ``audit``, which need no training.
 
-``world`` builds a world; ``predict`` and ``audit`` examine facts by theory and by
-counting.
+``world`` builds a world. ``predict`` and ``audit`` examine a user's own facts by theory
+and by counting.
 """
 
 from pathlib import Path
@@ -51,7 +51,7 @@ def world(
 
 @base.options
 class HowSolved(Solving):
-    """Options of how a prediction is solved: the settings of :class:`Solving`.
+    """Options that define how a prediction is solved: the settings of :class:`Solving`.
 
     Attributes:
         advise: Whether to search for identities, reversals and counter-examples that
@@ -60,7 +60,7 @@ class HowSolved(Solving):
             optimum; this takes half of the seconds.
     """
 
-    # What --help says of each option is what Solving says of it.
+    # --help shows the descriptions of Solving.
     __doc__ = Solving.__doc__
 
     advise: Annotated[bool, Parameter(name="--advice")] = True
@@ -69,7 +69,7 @@ class HowSolved(Solving):
 
 @base.options
 class Shown(base.Common):
-    """Options of how a prediction is shown.
+    """Options that define how a prediction is shown.
 
     Attributes:
         all: Print all queries instead of the first of each outcome.
@@ -110,9 +110,13 @@ def predict(
 
     Raises:
         ConfigError: There is no such world, or an option or a setting does not fit.
-        DataError: The facts cannot be read, the page cannot be written, or small models
-            cannot be trained on these facts.
-        RunError: A small model diverges at every learning rate that is tried.
+        DataError: The facts cannot be read, contradict each other and one answer per
+            prompt is required, or do not allow training small models; or the page
+            cannot be written.
+        SolverError: ``--intervals`` is given, and no interval was found within the
+            limits.
+        RunError: A small model diverges at every learning rate that is tried, or the
+            state of the solver cannot be written.
     """
     from inweights.audit import predict_source
 
@@ -131,7 +135,8 @@ def predict(
     if by == "training":
         from inweights.audit.prediction.by_training import predict_by_training
 
-        # Facts that fall into parts are predicted part by part; small models learn the first.
+        # Independent parts of the facts are predicted separately; small models learn the
+        # first part.
         part = prediction.solution.program.world
         with console.progress() as watch:
             trained = predict_by_training(
@@ -149,7 +154,7 @@ def predict(
 
 @base.options
 class Written:
-    """Options of which files are written in addition to the printed text.
+    """Options that define which files are written in addition to the printed text.
 
     Attributes:
         page: Also write one HTML file that opens offline.
@@ -188,7 +193,8 @@ def audit(
         json: Print JSON instead of text.
 
     Raises:
-        ConfigError: An option or the file of wordings does not fit.
+        ConfigError: An option or the file of wordings does not fit, a package is not
+            installed, or ``--near`` is given without ``--fix``.
         DataError: The facts cannot be read, or the page or the corrected copy cannot be
             written.
     """

@@ -1,4 +1,4 @@
-"""Commands for the first day: the installation, files to start with, one question to a model."""
+"""Define the first commands: ``doctor``, ``examples``, ``new`` and ``ask``."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
         json: Print JSON instead of text.
 
     Returns:
-        The exit code.
+        The exit code, 0 or 1.
 
     Raises:
         ConfigError: The environment variable ``INWEIGHTS_MAX_MEMORY`` is not a size.

@@ -1,4 +1,4 @@
-"""Commands about graphs: ``atlas`` for a user's own graphs, ``explore`` for interactive pages."""
+"""Define the commands ``atlas`` (for a user's own graphs) and ``explore`` (interactive pages)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @base.options
 class AtlasRun(base.RunOptions):
-    """Options of how the models of an atlas are trained.
+    """Options that define how the models of an atlas are trained.
 
     Attributes:
         scale: smoke (seconds), cpu (minutes) or paper.
@@ -35,7 +35,7 @@ class AtlasRun(base.RunOptions):
 
 @base.options
 class Paths:
-    """Options of a path-star, which is used instead of the edges of graphs.
+    """Options that define a path-star, which is used instead of the edges of graphs.
 
     Attributes:
         paths: File of training paths, one line leaf=root,...,leaf each. Edges are the
@@ -49,7 +49,10 @@ class Paths:
 
     @property
     def words(self) -> list[str]:
-        """Words of the command line with which a printed command repeats these options."""
+        """Words of the command line with which a printed command repeats these options.
+
+        The list is empty if no file was given.
+        """
         given = {"--paths": self.paths, "--held-out": self.held_out}
         words: list[str] = []
         for option, file in given.items():
@@ -57,10 +60,10 @@ class Paths:
         return words
 
     def check(self) -> bool:
-        """Check that the options go together, and return whether paths are given.
+        """Check that the options do not contradict each other, and return whether paths are given.
 
         Returns:
-            Whether training paths are given.
+            True if training paths are given.
 
         Raises:
             ConfigError: Held-out paths are given without training paths.
@@ -105,8 +108,8 @@ def atlas(
         The exit code, 0.
 
     Raises:
-        ConfigError: No graph is given, a name is unknown or occurs twice, or options do
-            not go together or do not fit.
+        ConfigError: No graph is given, a name is unknown or occurs twice, or options
+            contradict each other or do not fit.
         DataError: A file of edges, paths or vectors cannot be read, nodes have no
             vectors, or the page cannot be written.
         RunError: A training failed, or the folder of the run is damaged.
@@ -126,7 +129,7 @@ def atlas(
         )
         return show(found, vectors, device=how.device, json=common.json)
     if with_paths:
-        # The recipe of graphs trains edges alone; Figure 3 trains paths, too.
+        # The recipe for graphs trains only edges. Figure 3 also trains paths.
         recipe = "geometric-memory/fig3"
         changes = _path_star(star, graphs, how.scale)
     else:
@@ -215,7 +218,7 @@ def _graph(given: str, layout: layouts.Layout) -> tuple[str, Graph]:
         return file.stem, layout.decided(
             lambda header: _read(given, header, layout.columns)
         )
-    # 'file' and 'edges' are shapes of a user's graph, and not names of one.
+    # 'file' and 'edges' are shapes of a user's graph, not names of graphs.
     known = [name for name in get_args(Shape) if name not in ("file", "edges")]
     if given in known:
         return given, Graph(shape=given).written_out()  # type: ignore[arg-type]
@@ -247,9 +250,9 @@ def _read(file: str, header: str, columns: str) -> Graph:
 def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
     """Return the graphs as changed settings of the recipe.
 
-    Associative storage needs about as much width as a graph has nodes. For graphs with
+    Associative storage requires a width of about the number of nodes. For graphs with
     more nodes than a picture shows, the models have the width of the scale, since the
-    time of a step grows with its square.
+    time of a step grows with the square of the width.
     """
     from inweights.recipes.beyond.real_graphs import Settings
     from inweights.theory.geometric_memory.detail import DRAWN
@@ -272,12 +275,12 @@ def _path_star(given: Paths, edges: Sequence[str], scale: str) -> tuple[str, ...
     assert given.paths is not None
     edge_file = edges[0] if edges else None
     own = worlds.read_path_star(given.paths, given.held_out, edge_file=edge_file)
-    own.build()  # which says what is wrong before anything is trained
+    own.build()  # raises an error before anything is trained
     settings: Settings = get_recipe("geometric-memory/fig3").resolve(scale)[0]
     star = settings.stars[0]
     nodes = len(own.paths[0])
     model = star.model
-    # Reads a task token, the leaf, pauses and the path.
+    # The model reads a task token, the leaf, pauses and the path.
     if isinstance(model, GPTConfig):
         longest = nodes + star.pauses + 2
         model = structs.replace(model, context=max(model.context, longest))

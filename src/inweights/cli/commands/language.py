@@ -1,4 +1,4 @@
-"""Commands about pretrained language models: ``finetune`` on facts, ``evaluate``, and ``gguf``."""
+"""Define the commands for pretrained language models: ``finetune``, ``evaluate`` and ``gguf``."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from inweights.errors import ConfigError
 
 @base.options
 class Loading:
-    """Options of how a language model is loaded, besides the type of its weights.
+    """Options that define how a language model is loaded, besides the type of its weights.
 
     Attributes:
         device: Torch device of the model: ``cpu`` or ``cuda``.
@@ -27,7 +27,7 @@ class Loading:
 
 @base.options
 class Tuning(base.Changes):
-    """Options of how a language model is fine-tuned.
+    """Options that define how a language model is fine-tuned.
 
     Attributes:
         part: train, or control: the same number of tokens with the facts alone.
@@ -49,7 +49,7 @@ class Tuning(base.Changes):
 
 @base.options
 class Asking:
-    """Options of what is evaluated besides answers by candidates, and where scores are written.
+    """Options that define what is evaluated besides candidates, and where scores are written.
 
     Attributes:
         before: The original model, for paired tests and changes of probability.
@@ -92,7 +92,7 @@ class Asking:
 
 @base.options
 class Otherwise:
-    """Options of what is evaluated instead of one model on this machine.
+    """Options that evaluate something else than one model on this machine.
 
     Attributes:
         watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one
@@ -136,8 +136,8 @@ def finetune(
         ConfigError: An option or setting does not fit, or a package is not installed.
         DataError: The folder exists or another process writes it, or the model or the
             data cannot be read.
-        RunError: The stored state belongs to another run, or the loss is not a finite
-            number.
+        RunError: The stored state belongs to another run or cannot be written, or the
+            loss is not a finite number.
         KeyboardInterrupt: A signal stopped the training; the same command continues it.
     """
     config = apply_overrides(lm.DEFAULT, tuning.set)
@@ -184,9 +184,11 @@ def evaluate(
     Raises:
         ConfigError: An option does not fit or has no effect with the others, or a
             package is not installed.
-        DataError: The model, the questions or the model card cannot be read.
+        DataError: The model or the questions cannot be read, or the model card cannot
+            be read or written.
         RunError: The server of ``--endpoint`` refuses the requests or cannot be
             reached.
+        OSError: The answers of the server cannot be stored.
     """
     if otherwise.endpoint:
         _ask(otherwise.endpoint, model, questions, json=json)
@@ -222,7 +224,7 @@ def evaluate(
         if unanswered:
             made["abstention"] = lm.abstention(models, unanswered, progress=progress)
     console.language.evaluated(made, why=why, json=json)
-    if asking.card:  # last: what was measured is not lost with it
+    if asking.card:  # last, so that an error does not lose the printed results
         lm.add_scores(Path(model), made)
 
 
@@ -257,7 +259,7 @@ def gguf(
 
 
 def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
-    """Evaluate a model behind an address, after printing how many requests that takes."""
+    """Evaluate a model behind an address, after printing the number of requests."""
     from inweights.lm.exams.endpoint import Endpoint, ask_endpoint, requests_of
 
     endpoint = Endpoint(url, model)

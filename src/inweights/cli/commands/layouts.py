@@ -1,4 +1,4 @@
-"""Options of how the rows and columns of a user's files are read.
+"""Define options that describe the rows and columns of a user's files.
 
 :class:`Layout` is for tables of facts or edges, :class:`FactLayout` for facts,
 :class:`Source` for facts from any source, and :class:`WordedSource` for facts that
@@ -37,13 +37,14 @@ Query = Annotated[str, Parameter(help=_QUERY)]
 
 @base.options
 class Layout:
-    """Options of how the columns of a file of facts or edges are read.
+    """Options that define how the columns of a file of facts or edges are read.
 
     Attributes:
-        header: Whether the first row is a header, ``yes`` or ``no``; ``None`` to decide
-            from the rows.
+        header: Whether the first row is a header, ``yes`` or ``no``; by default
+            (``None``) this is decided from the rows.
         columns: Columns of subject, relation and object, or of both ends of an edge, by
-            name or number; empty to decide from the header or the values.
+            name or by number from 1, separated by commas; by default (empty) they are
+            found from the header or the values.
     """
 
     header: Header = None
@@ -59,7 +60,7 @@ class Layout:
         return header + (["--columns", self.columns] if self.columns else [])
 
     def decided(self, read: Callable[[str], T]) -> T:
-        """Read a file; if its first row may be a header or not, ask the user on the terminal.
+        """Read a file; if it is unclear whether its first row is a header, ask the user.
 
         Args:
             read: Function that reads the file with a header (``yes``), without one
@@ -78,7 +79,7 @@ class Layout:
         try:
             return read(self.header or "")
         except UnclearHeaderError as unclear:
-            # Nobody else can know: a wrong guess makes a header a fact, or drops a fact.
+            # Only the user can know: a wrong guess makes a header a fact, or drops a fact.
             answer = console.ask(f"{unclear}\nIs it a header?")
             if answer is None:
                 raise
@@ -87,19 +88,19 @@ class Layout:
 
 @base.options
 class FactLayout(Layout):
-    """Options of how a file of facts is read.
+    """Options that define how a file of facts is read.
 
     Attributes:
         wide: Whether each column is a relation of the entity in the first column.
-        labels: File that maps ids to labels, which replace the ids in the facts; empty
-            for none.
+        labels: File that maps ids to labels, which replace the ids in the facts; by
+            default (empty) there is none.
     """
 
     wide: Annotated[base.Flag, Parameter(help=_WIDE)] = False
     labels: Annotated[str, Parameter(help=_LABELS)] = ""
 
     def header_of(self, name: str) -> str:
-        """Read facts once, report what was assumed, and return what was decided about the header.
+        """Read facts, report assumptions on the error stream, and return whether there is a header.
 
         Args:
             name: Name of a file, folder or built-in set of facts (``@people``).
@@ -110,9 +111,10 @@ class FactLayout(Layout):
 
         Raises:
             DataError: The facts cannot be read.
-            UnclearHeaderError: It is unclear whether there is a header, and nobody
-                answers.
-            ConfigError: A package for this kind of file is not installed.
+            UnclearHeaderError: It is unclear whether there is a header, and there is no
+                terminal or no answer (a ``DataError``).
+            ConfigError: A package for this kind of file is not installed, or
+                ``columns`` does not fit the file.
         """
 
         def checked(header: str) -> str:
@@ -141,7 +143,7 @@ class FactLayout(Layout):
 
 @base.options
 class Source(FactLayout):
-    """Options of where facts come from besides their name, and how they are read.
+    """Options that define where facts come from, besides their name, and how they are read.
 
     Attributes:
         query: SQL query, if the facts are in a database; otherwise empty.
@@ -166,17 +168,18 @@ class Source(FactLayout):
 
         Raises:
             DataError: The facts cannot be read.
-            UnclearHeaderError: It is unclear whether there is a header, and nobody
-                answers.
+            UnclearHeaderError: It is unclear whether there is a header, and there is no
+                terminal or no answer (a ``DataError``).
             ConfigError: A database has no query or another source has one, a package is
-                not installed, or downloading is not allowed.
+                not installed, downloading is not allowed, or ``columns`` does not fit
+                the file.
         """
         found = self.decided(lambda header: self._world(name, header).read())
         console.assumed(found.reading)
         return found
 
     def world(self, name: str) -> "Triples":
-        """Return the config of facts, or of another world, for ``predict_source`` of ``audit``.
+        """Return the config of facts or a world, for :func:`inweights.audit.predict_source`.
 
         Facts are read once, to report on the error stream what was assumed about them.
         The name of a world is not checked.
@@ -189,10 +192,11 @@ class Source(FactLayout):
 
         Raises:
             DataError: The facts cannot be read.
-            UnclearHeaderError: It is unclear whether there is a header, and nobody
-                answers.
+            UnclearHeaderError: It is unclear whether there is a header, and there is no
+                terminal or no answer (a ``DataError``).
             ConfigError: A database has no query or another source has one, a package is
-                not installed, or downloading is not allowed.
+                not installed, downloading is not allowed, or ``columns`` does not fit
+                the file.
         """
         from inweights.worlds.knowledge.knowledge import is_source
 
@@ -207,23 +211,24 @@ class Source(FactLayout):
 
 @base.options
 class WordedSource(Source):
-    """Options of where facts come from and how they are put into words.
+    """Options that define where facts come from and how they are put into words.
 
     Attributes:
-        wording: File of wordings; ``None`` for those of the facts, or plain ones.
+        wording: File of wordings; by default (``None``) those of the facts, or plain
+            ones.
     """
 
     wording: Annotated[Path | None, Parameter(help=_WORDING)] = None
 
     def wordings(self, knowledge: "Knowledge") -> "Wording | None":
-        """Read the file of wordings; ``None`` if none was given.
+        """Read the file of wordings, if one was given.
 
         Args:
             knowledge: The facts, which must contain all relations and entities that the
                 file names.
 
         Returns:
-            The wordings, or ``None``.
+            The wordings; ``None`` if no file was given.
 
         Raises:
             ConfigError: The file cannot be read, a template does not fit, or the facts

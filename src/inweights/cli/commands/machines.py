@@ -29,8 +29,10 @@ def plan(
 
     Raises:
         ConfigError: A name, a scale or a setting does not fit, the place already
-            contains a plan, or a task names an object that workers cannot import.
-        DataError: The ledger of claims is damaged.
+            contains a plan, an address is not valid, or a task names an object that
+            workers cannot import.
+        DataError: The ledger of claims is damaged, or a file that the settings name
+            cannot be read.
         RunError: The plan cannot be written, or the folder of its store is a symbolic
             link.
     """
@@ -40,7 +42,7 @@ def plan(
     changes = chosen.changes(scale, choice.set)
     settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)
     made = chosen.plan(settings)
-    # Here, as otherwise each worker on another machine would say it.
+    # Checked here, because otherwise each worker would raise the error.
     made.check()
     words = ["inweights", "run", recipe, "--scale", scale]
     words += base.choices(choice.seeds, changes, common.plugin)
@@ -59,7 +61,7 @@ def plan(
 
 @base.options
 class Working:
-    """Options of a worker.
+    """Options of a worker, a process that runs tasks of a plan.
 
     Attributes:
         jobs: Number of parallel processes; 0 for one per core.
@@ -67,7 +69,7 @@ class Working:
         lease: Seconds, at least 1, after which the task of a worker that does not
             respond is taken over.
         tracker: Name of a tracker that also records the runs: ``wandb``, ``trackio``,
-            ``mlflow`` or ``tensorboard``; empty for none.
+            ``mlflow`` or ``tensorboard``; by default (empty) none.
     """
 
     jobs: int = 1
@@ -104,6 +106,7 @@ def work(
         ConfigError: An option does not fit, or a plugin of the plan cannot be loaded.
         FolderError: There is no plan, or it is damaged.
         WriteError: Results cannot be stored.
+        OSError: With ``--retry``, the record of a failure cannot be removed.
     """
     from inweights.actions.plans import work as do
     from inweights.actions.plans.files import Planned
@@ -136,6 +139,8 @@ def status(plan: str, /, *, json: base.Json = False) -> None:
 
     Raises:
         FolderError: There is no plan, or it is damaged.
+        ConfigError: The address is not valid, or its optional package is not installed.
+        WriteError: An object store denies access or does not respond.
     """
     from inweights.actions.plans.files import Planned
 

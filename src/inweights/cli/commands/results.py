@@ -1,4 +1,4 @@
-"""Commands about finished runs: list, show, compare, export, and the table of verdicts."""
+"""Define the commands about finished runs: list, show, compare, export and verify."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +26,9 @@ def list_runs(
     Args:
         part: Only runs of recipes whose name contains this text.
         full: List all runs, with every change in full.
+
+    Raises:
+        FolderError: The folder of runs cannot be read.
     """
     from inweights.runs import RunStore
 
@@ -56,7 +59,9 @@ def show(
 
     Raises:
         ConfigError: There is no such run or more than one, or it is not finished.
-        FolderError: The run is damaged.
+        DataError: The ledger is damaged, or a file that the settings name cannot be
+            read.
+        RunError: The run is damaged, or with ``--again`` a file cannot be written.
     """
     outcome = which.open(run, again=again)
     console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
@@ -86,7 +91,8 @@ def compare(
 
     Raises:
         ConfigError: There is no such run or more than one, or it is not finished.
-        DataError: Answers cannot be read, or are to different questions.
+        DataError: Answers cannot be read or are to different questions, the ledger is
+            damaged, or a file that the settings of a run name cannot be read.
         FolderError: A run is damaged.
     """
     from inweights.lm.exams.answer_files import (
@@ -95,7 +101,7 @@ def compare(
         read_answers,
     )
 
-    # Both, as the name of a run may be that of a file, too.
+    # Both must be answers, since a file may have the name of a run.
     if holds_answers(first) and holds_answers(second):
         answers = [read_answers(path) for path in (first, second)]
         console.comparisons.answers(compare_answers(*answers), json=common.json)
@@ -106,7 +112,7 @@ def compare(
 
 @base.options
 class Parts:
-    """Options of which files are written for a run.
+    """Options that define which files are written for a run.
 
     Attributes:
         pdf: Write the figures as PDF.
@@ -145,9 +151,9 @@ def export(
 
     Raises:
         ConfigError: Nothing to write is chosen, there is no such run or more than one,
-            it has no claims or no figures to write, or others added cells to its page
-            of the logbook.
-        DataError: A figure names a missing table or column.
+            it has no claims or no figures to write, or its page of the logbook contains
+            cells of others.
+        DataError: A figure names a missing table or column, or the ledger is damaged.
         RunError: The run is damaged, or a file cannot be written.
     """
     files = parts.pdf or parts.latex or parts.csv
@@ -169,7 +175,7 @@ def export(
 
 @base.options
 class Settling:
-    """Options of which undecided claims get more seeds, and for how long.
+    """Options that define which undecided claims get more seeds, and for how long.
 
     Attributes:
         settle: First add seeds to undecided claims until they are decided.
@@ -192,7 +198,7 @@ class Settling:
 
 @base.options
 class Kept:
-    """Options of the results that are stored with the code, and how they are shown.
+    """Options that define which stored results are used, and how they are shown.
 
     Attributes:
         source: Folder of results (ledger and scores) from which verdicts are computed,
@@ -231,31 +237,36 @@ def verify(
         with ``--dry-run``.
 
     Raises:
-        ConfigError: The scale is unknown, no recipe's name contains ``only``, options
-            exclude each other, or a folder of results has no ledger.
+        ConfigError: The scale is unknown, no recipe's name contains ``only``,
+            ``--minutes`` is not from 0 to 10,000,000, options exclude each other, or a
+            folder of results has no ledger.
         DataError: The ledger or the scores are damaged or were changed by another
-            process, or tables of a run do not fit a claim's score.
-        RunError: A training of ``--settle`` failed, or a run's folder is damaged.
+            process, tables of a run do not fit a claim's score, or a file that settings
+            name cannot be read.
+        RunError: A training of ``--settle`` failed, a run's folder is damaged, or the
+            folder of runs cannot be read.
+        OSError: The ledger cannot be read; or with ``--into``, a file of the results
+            cannot be written.
     """
     from inweights.experiments.grammar.recipe import SCALES
 
     check_names("scale", [scale], SCALES)
     if settling.dry_run:
-        # Recipes were timed at this scale alone.
+        # Recipes were timed only at this scale.
         if scale != "cpu":
             raise ConfigError(
                 f"verify --dry-run estimates the cost at scale 'cpu' only, got '{scale}'"
             )
         console.catalogue.costs(actions.costs(only=only, runs=runs), json=verdicts.json)
         return 0
-    # First of all, so that the table below counts the new seeds.
+    # Done first, so that the table below counts the new seeds.
     if settling.settle:
         _settle(settling, scale, only, runs, kept.into, verdicts.plugin)
     if kept.into:
         console.ledger.recorded(
             actions.record(scale, only=only, runs=runs, results=kept.into)
         )
-    # Results kept with the code need no run here: ledger and scores give the verdicts.
+    # Stored results need no runs here: verdicts follow from the ledger and the scores.
     if place := kept.into or kept.source:
         board = actions.board(scale, only=only, results=place)
         claims = board.claims

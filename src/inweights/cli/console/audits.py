@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from inweights.audit import Audit, Mended
 
-#: Rows of each table that are shown.
+#: Largest number of rows of each table that are shown.
 _SHOWN = 8
-#: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has
-#: them all.
+#: Largest number of leaks in the JSON object, since a dense graph of 5,000 facts has half
+#: a million. In Python, all of them are available.
 _LEAKS = 1000
 
 
@@ -41,7 +41,8 @@ def audit(
         json: Whether one JSON object is printed, instead of text.
         page: Path of the page; ``None`` for no page.
         name: Name of the facts, which is the title of the page.
-        mended: The corrected copy, whose counts are printed; ``None`` if there is none.
+        mended: The corrected copy, whose counts are printed; by default (``None``)
+            there is none.
         folder: Folder of the corrected copy; ``None`` if there is none.
 
     Raises:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from inweights.audit import Augmented
     from inweights.lm import Cost
 
-#: Rows of each table that are shown.
+#: Largest number of names that are shown.
 _SHOWN = 8
-#: What JSON says of a training set that was written, as it is.
+#: Attributes of a training set that are printed as JSON without changes.
 _COUNTED = "dropped chains alone counts words tokens plain rewritten often doubtful"
 
 
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
-    """Print which texts were written, and where.
+    """Print the numbers of the texts that were written, with examples, and their folder.
 
     Args:
         made: Training data, control and questions.

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from inweights.worlds.readers.remark import Remark
 
-#: Columns that everything fits in.
+#: Number of columns of a terminal in which all output fits.
 WIDTH = 80
 
-#: All that a terminal may act on, but the end of a line.
+#: Characters that a terminal may interpret, except the end of a line.
 _CONTROL = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
@@ -61,8 +61,8 @@ class PlainConsole(Console):
         """Yield the segments of what is printed, with control characters shown as escapes.
 
         Args:
-            renderable: What is printed: a text, or a table or another object of rich.
-            options: Options of rich; ``None`` for those of the console.
+            renderable: What is printed: a text, a table or another object of rich.
+            options: Options of rich; by default (``None``) those of the console.
         """
         for segment in super().render(renderable, options):
             if segment.control or not _CONTROL.search(segment.text):
@@ -96,7 +96,8 @@ def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
 
     Args:
         *parts: Texts, or pairs of a text and a style.
-        soft_wrap: Whether the terminal breaks long lines, instead of this program.
+        soft_wrap: Whether long lines are left to the terminal to break; by default rich
+            breaks them.
     """
     out.print(line(*parts), soft_wrap=soft_wrap)
 
@@ -105,8 +106,8 @@ def assumed(remarks: Iterable[Remark]) -> None:
     """Report on the error stream what a reader assumed about a file.
 
     Args:
-        remarks: Remarks of a reader, of which those that are not sure (``sure`` is
-            False) are printed, each in one line.
+        remarks: Remarks of a reader. Those that are not certain (``sure`` is False) are
+            printed, each in one line.
     """
     for remark in remarks:
         if not remark.sure:
@@ -114,13 +115,13 @@ def assumed(remarks: Iterable[Remark]) -> None:
 
 
 def ask(question: str) -> bool | None:
-    """Ask a yes-or-no question on the terminal, again until it is answered.
+    """Ask a yes-or-no question on the terminal, and repeat it until it is answered.
 
     Args:
         question: The question.
 
     Returns:
-        The answer; ``None`` if there is no terminal or no answer.
+        True for yes, False for no; ``None`` if there is no terminal, or the input ends.
     """
     if not (err.is_terminal and sys.stdin.isatty()):
         return None
@@ -134,7 +135,7 @@ def ask(question: str) -> bool | None:
 
 
 def cores(device: str, scale: str) -> int:
-    """Return the number of processes in which to train.
+    """Return the default number of processes of a training.
 
     Args:
         device: Torch device of the training; for all but ``cpu`` the result is 1.
@@ -150,9 +151,12 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Return nested settings as overrides ``key.path=value``, with values written as JSON.
 
     Args:
-        values: The settings; mappings in them become paths, all other values are
-            written as they are.
-        prefix: Path of ``values`` itself, ending in a dot; empty at the top.
+        values: The settings. A mapping among the values becomes a longer path. All
+            other values must be ones that JSON can express.
+        prefix: Path of ``values`` itself, ending in a dot; by default empty.
+
+    Returns:
+        One text per value, in order.
 
     Example:
         >>> flat({"n": 10, "gpt": {"decay": 3.0}})
@@ -171,9 +175,9 @@ def cut(text: str, width: int) -> str:
     """Return a text shortened to one line of limited length, with ``…`` at the end if it was cut.
 
     Args:
-        text: The text; if it has several lines, all white space in it becomes single
-            spaces.
-        width: Largest number of characters.
+        text: The text. If it has several lines, all white space in it is replaced by
+            single spaces.
+        width: Largest number of characters, at least 1.
     """
     text = " ".join(text.split()) if "\n" in text else text
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
@@ -221,7 +225,7 @@ def listing(
 
 def _cell(form: str, row: Mapping[str, Any]) -> str:
     shown = [row.get(name) for _, name, _, _ in Formatter().parse(form) if name]
-    # Formats of numbers refuse None: what is missing is an empty cell.
+    # Formats of numbers do not accept None, so that a missing value is an empty cell.
     return "" if None in shown else form.format_map(row)
 
 
@@ -230,11 +234,14 @@ def print_json(value: Any) -> None:
 
     Args:
         value: Plain values, dataclasses, structs and polars frames, nested in any way.
+
+    Raises:
+        AttributeError: The value contains an object of another class.
     """
     rows = msgspec.json.encode(value, enc_hook=lambda frame: frame.to_dicts())
     text = msgspec.json.format(rows).decode()
-    # Printed without rich, which would wrap it. A terminal acts on more characters than
-    # JSON has to escape, such as marks of direction.
+    # Printed without rich, which would break lines. A terminal interprets more characters
+    # than JSON has to escape, such as marks of direction.
     print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
@@ -247,6 +254,9 @@ def parts_of(made: object, names: str) -> dict[str, Any]:
 
     Returns:
         The values of the attributes, by name.
+
+    Raises:
+        AttributeError: The object lacks an attribute.
     """
     return {name: getattr(made, name) for name in names.split()}
 

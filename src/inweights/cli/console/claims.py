@@ -25,14 +25,14 @@ MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗≉?·", strict=True))
 COLOURS = dict(
     zip(VERDICTS, ("green", "green", "red", "magenta", "yellow", "dim"), strict=True)
 )
-#: What several claims of one's own do; :attr:`ClaimResult.shown` says it of one.
+#: Words for verdicts on several claims of our own (:attr:`ClaimResult.shown` for one).
 _OWN_WORDS: dict[Verdict, str] = {
     "reproduced": "that hold",
     "not reproduced": "that do not hold",
 }
-#: Why a claim is not judged whose recipe has not run.
+#: Reason why a claim is not judged if its recipe has not been run.
 NO_RUN = "no run at scale '{scale}' yet"
-#: Claims whose text is shown whole unless more is asked for.
+#: Largest number of claims whose whole text is shown without ``full``.
 _WHOLE = 19
 
 
@@ -82,13 +82,14 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     hidden = NO_RUN.format(scale=scale)
     waiting = 0
     for name, own in by_recipe.items():
-        # Recipes that have not run would fill the table: they are counted below it.
+        # Recipes that have not been run are counted below the table, which they would
+        # fill.
         if all(claim.why == hidden for claim in own):
             waiting += 1
             continue
         counted = Counter(claim.verdict for claim in own)
         reasons = {claim.why for claim in own if claim.why}
-        # Several reasons find no room in a line; the table of the recipe has them.
+        # Several reasons do not fit in a line; they are shown in the table of the recipe.
         why = reasons.pop() if len(reasons) == 1 else ""
         cells = (Text(str(counted[v] or ""), style=COLOURS[v]) for v in VERDICTS)
         listed.add_row(cut(name, 36), *cells, Text(cut(why, 28), "dim"))
@@ -104,7 +105,7 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     """Print claims with verdict, measured value and target, as a table on the output stream.
 
-    A reason why claims are not judged that all of them share is printed once. If there
+    If all claims that are not judged have the same reason, it is printed once. If there
     are more than 19 claims, each has one line.
 
     Args:
@@ -116,7 +117,7 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
         return
     judged = any(claim.verdict != "not judged" for claim in results)
     reasons = {claim.why for claim in results if claim.verdict == "not judged"}
-    # A reason that all share is given once, below the table.
+    # A common reason is printed once, below the table.
     once = len(reasons) == 1
     listed = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
     listed.add_column(no_wrap=True)
@@ -167,11 +168,11 @@ def _in_full(results: Sequence[ClaimResult]) -> None:
 
 
 def settled(done: Sequence[Settled]) -> None:
-    """Report on the error stream, in one line per run, how many claims additional seeds decided.
+    """Report on the error stream how many claims were decided by additional seeds.
 
     Args:
-        done: Results of :func:`inweights.actions.settle`; if there are none, a line
-            says why.
+        done: Results of :func:`inweights.actions.settle`. One line is printed for each;
+            if there are none, a line says why.
     """
     for one in done:
         name = one.outcome.recipe.name
@@ -191,9 +192,13 @@ def settled(done: Sequence[Settled]) -> None:
 def counts(results: Sequence[ClaimResult]) -> list[str]:
     """Return the numbers of claims by verdict, in one line for each kind of claim.
 
-    The kinds are claims of the papers, claims of our own, and checks. A kind without
-    claims has no line. If sizes of effects were compared with published numbers, a last
-    line counts the results of these comparisons.
+    Args:
+        results: The judged claims.
+
+    Returns:
+        Lines for claims of the papers, claims of our own, and checks. A kind without
+        claims has no line. If sizes of effects were compared with published numbers, a
+        last line counts the results of these comparisons.
     """
     titles = {
         "papers": ("claim of the papers", "claims of the papers"),
@@ -226,7 +231,8 @@ def code_of(claims: Sequence[ClaimResult], strict: bool) -> int:
         strict: Whether a claim that was not reproduced is an error.
 
     Returns:
-        1 if ``strict`` is set and a claim was not reproduced, otherwise 0.
+        1 if ``strict`` is set and a claim has the verdict ``not reproduced``, otherwise
+        0.
     """
     return int(strict and any(claim.verdict == "not reproduced" for claim in claims))
 
@@ -254,7 +260,11 @@ def _evidence(claim: ClaimResult) -> str:
 def span(claim: ClaimResult) -> str:
     """Return the confidence interval of a claim as text, such as ``0.91 to 0.98``.
 
-    The text is empty if the claim has no interval, such as for a computed number.
+    Args:
+        claim: The claim with its verdict.
+
+    Returns:
+        The text; empty if the claim has no interval, as for a computed number.
     """
     if claim.low is None or claim.high is None:
         return ""

@@ -47,9 +47,9 @@ def sizes(
 
     Args:
         found: Cost of each way of giving the facts to the model.
-        settings: Settings of the comparison, of which the number of epochs is printed.
-        seeds: Seeds of the trainings, by whose number the cost of a training is
-            multiplied.
+        settings: Settings of the comparison; the number of epochs is printed.
+        seeds: Seeds of the trainings. The cost of a training is multiplied by their
+            number.
         json: Whether JSON is printed instead of text.
     """
     if json:
@@ -81,8 +81,8 @@ def ways(done: Outcome, *, json: bool) -> None:
 
     Args:
         done: The finished comparison.
-        json: Whether the table ``overview`` and the path of the page are printed as
-            JSON.
+        json: Whether the path of the page, the table ``overview`` and the warnings are
+            printed as JSON, instead of text.
     """
     overview = done.tables["overview"]
     if json:
@@ -134,7 +134,7 @@ def standings(
     Args:
         rows: Scores of each model, as :func:`inweights.league` returns them.
         outcome: The run of the user's model; ``None`` if there is none.
-        entries: Files of the entry that was written; empty for none.
+        entries: Folders of the entries that were written; may be empty.
         json: Whether JSON is printed instead of text.
     """
     if json:
@@ -188,7 +188,8 @@ def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
 
     Args:
         entry: Folder of the entry.
-        scores: Stored scores (``accuracy``) and those of now (``now``).
+        scores: Table with the stored scores (``accuracy``) and the new ones (``now``),
+            as :func:`inweights.actions.replay` returns it.
         json: Whether JSON is printed instead of text.
 
     Returns:

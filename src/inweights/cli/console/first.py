@@ -1,4 +1,4 @@
-"""Print the results of the commands for the first day: installation, a world, answers."""
+"""Print the results of ``inweights doctor``, ``world`` and ``ask``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MARKS = {True: ("✓", "green"), None: ("·", "dim"), False: ("✗", "red")}
 
 
 def doctor(found: Sequence[Finding], *, json: bool) -> None:
-    """Print the report on the installation, and what to do about its findings.
+    """Print the report on the installation, with a hint for each finding that needs one.
 
     Args:
         found: Lines of the report, from :func:`inweights.actions.doctor`.

@@ -41,7 +41,8 @@ def history(lines: Sequence[Line], *, json: bool) -> None:
     """Print lines of the ledger.
 
     Args:
-        lines: The lines; if there are none, a text says that there is nothing to state.
+        lines: The lines, the oldest first. If there are none, a text is printed that
+            there is nothing to state.
         json: Whether JSON is printed instead of text.
     """
     if json:
@@ -114,7 +115,7 @@ def markdown(
         results: The judged claims.
         scale: Scale of the runs.
         kept: The stored results table that contains the claims, with further
-            information; ``None`` if the claims are from runs.
+            information; by default (``None``) the claims are from runs.
     """
     source = "--from results" if kept else f"--scale {scale}"
     lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`.")]
@@ -168,7 +169,7 @@ def _short(name: str) -> str:
 
 
 def _published(claim: ClaimResult) -> str:
-    """Return the protocol's sign, what the paper prints, and whether the size agrees."""
+    """Return the protocol's sign, the published number, and whether the sizes agree."""
     size = closeness(claim)
     sign = SIGNS[claim.protocol] if claim.protocol else ""
     return " ".join(
@@ -177,7 +178,7 @@ def _published(claim: ClaimResult) -> str:
 
 
 def _of_all(kept: Board) -> Iterator[str]:
-    """Yield the remarks that concern all verdicts together."""
+    """Yield the remarks about all verdicts together, each as a line of a Markdown list."""
     for protocol, sign in SIGNS.items():
         of = tally(claim for claim in kept.claims if claim.protocol == protocol)[
             "papers"

@@ -1,4 +1,4 @@
-"""Print runs: the outcome of one, those on this disk, a comparison of two, a plan's progress."""
+"""Print the outcome of a run, a list of runs, a comparison of two, and a plan's progress."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from inweights.experiments.engine.outcome import Outcome
     from inweights.runs import RunFolder
 
-#: Runs that are listed unless all are asked for.
+#: Largest number of runs that are listed without ``full``.
 _LISTED = 24
 
 
@@ -34,8 +34,9 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
 
     Args:
         folders: The folders, newest first.
-        json: Whether JSON is printed instead of text.
-        full: Whether all folders are listed, with every change in full.
+        json: Whether all folders are printed as JSON, instead of text.
+        full: Whether all folders are listed, with every change in full; by default
+            the first 24.
     """
     rows = []
     for folder in folders if json or full else folders[:_LISTED]:
@@ -53,7 +54,7 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
                 "chosen": written(folder.seeds),
                 "seconds": said.seconds,
                 "plugins": list(said.plugins),
-                # What there is of an unfinished run lies in its folder of work.
+                # The files of an unfinished run are in its working folder.
                 "folder": str(folder.path if folder.complete else folder.work),
             }
         )
@@ -168,7 +169,8 @@ def compared(both: Comparison, *, json: bool) -> None:
 def status(planned: Planned, now: Status, *, json: bool) -> None:
     """Print the progress of a plan, and what to do next.
 
-    The printed command is one of this library, whatever the files of the plan contain.
+    The printed command always begins with ``inweights``, even if the files of the plan
+    contain another program.
 
     Args:
         planned: The plan, whose commands for workers and for collecting the results are
@@ -176,7 +178,7 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
         now: Its progress: numbers of tasks, workers and failures.
         json: Whether JSON is printed instead of text.
     """
-    # Quoted, so that what is printed can be pasted into a shell.
+    # Quoted, so that the printed command can be pasted into a shell.
     collect = shlex.join(["inweights", *planned.about.collect[1:]])
     work = shlex.join(["inweights", "work", planned.place])
     if json:
@@ -197,7 +199,7 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     out.print(listed)
     for host, number in now.workers.items():
         say((f"{host} holds {number}", "dim"))
-    # Each reason once: one mistake mostly fails many tasks.
+    # Each reason is printed once, since one mistake usually makes many tasks fail.
     for why in dict.fromkeys((f.title, f.message) for f in now.failures.values()):
         say(("✗ ", "red"), f"{why[0]}: {why[1]}", soft_wrap=True)
     if now.failed:
@@ -214,7 +216,8 @@ def exported(files: Sequence[Path], *, json: bool) -> None:
     """Print the paths of files that were written.
 
     Args:
-        files: Their paths; those below the current folder are printed relative to it.
+        files: Paths of the files. Those below the current folder are printed relative
+            to it.
         json: Whether a JSON list of the paths as given is printed, instead of one path
             per line.
     """

@@ -1,4 +1,4 @@
-"""Print recipes before they run: a list, their settings, their cost, how to cite them."""
+"""Print information on recipes before they run: a list, settings, cost and citations."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from inweights.recipes.catalogue.index import Entry
     from inweights.recipes.catalogue.settings import Setting
 
-#: Settings of a part whose meaning is shown whole.
+#: Largest number of settings of a part whose whole meaning is shown.
 _WHOLE = 14
-#: Lines that our own choices may take unless more is asked for.
+#: Largest number of lines for our own choices without ``full``.
 _OURS = 14
 
 
@@ -65,8 +65,8 @@ def described(
 
     Args:
         recipe: The recipe.
-        part: Path of the settings to list, such as ``gpt.model``, which must exist;
-            empty for all.
+        part: Path of the settings to list, such as ``gpt.model``, which must exist; by
+            default (empty) all are listed.
         json: Whether JSON is printed instead of text.
         full: Whether every setting is listed with its full description.
     """
@@ -85,11 +85,11 @@ def described(
         out.print()
         _scales(recipe)
         out.print()
-    if recipe.paper == OWN:  # then all of it is ours, and no mark tells anything
+    if recipe.paper == OWN:  # all settings are ours, so that marks are not informative
         found = [replace(one, ours=False) for one in found]
     if part:
         say((f"{recipe.name}, settings of {part}", "bold"))
-        # Items keep their list's name.
+        # Items of a list keep the name of the list.
         if not found[0].path[len(part) + 1 : len(part) + 2].isdigit():
             found = [
                 replace(one, path=one.path.removeprefix(f"{part}.")) for one in found
@@ -196,13 +196,13 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
 
 
 def costs(found: Sequence[Cost], *, json: bool) -> None:
-    """Print what the recipes of the results table cost, and how much of it is left to run.
+    """Print the time that the recipes of the results table take, and the time left to run.
 
     Args:
-        found: Cost of each recipe.
-        json: Whether JSON is printed: ``recipes``, and the totals ``minutes``, ``left``
-            (of recipes without a finished run) and ``shared`` (of trainings that an
-            earlier recipe has, too).
+        found: Estimated time of each recipe.
+        json: Whether JSON is printed instead of text: ``recipes``, and the totals
+            ``minutes``, ``left`` (of recipes without a finished run) and ``shared`` (of
+            trainings that an earlier recipe contains, too), all in minutes.
     """
     timed = [one for one in found if one.minutes is not None]
     whole = sum(one.minutes or 0.0 for one in timed)

@@ -1,7 +1,7 @@
 """Print the settings of a recipe, each with its value by scale and its meaning.
 
-Many settings are summarised: each part has one line, and items of a list that are like
-the first are only named.
+If there are many settings, they are summarised: each part has one line, and items of a
+list with the same settings as the first item are only named.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from inweights.recipes.catalogue.settings import Setting
 
 
-#: Settings that are listed one by one unless more is asked for.
+#: Largest number of settings that are listed one by one without ``full``.
 _ROWS = 24
 
 
-#: The part of a setting's path that is listed as one: two names, each with a place in a
-#: list.
+#: Beginning of a setting's path that is listed as one part: up to two names, each with its
+#: indices in lists.
 _PART = re.compile(r"(?:[a-z_]+\.(?:\d+\.)*){1,2}")
 
 
-#: A setting of an item of a list other than the first.
+#: Path of a setting of an item of a list, other than the first item.
 _LATER = re.compile(r"(?P<list>[a-z_.]+)\.(?P<place>[1-9]\d*)\.(?P<rest>.+)")
 
 
@@ -113,7 +113,7 @@ def _folded(found: Sequence[Setting], main: str) -> list[Row]:
         if not part.endswith("…"):
             rows += _rows(inside, main)
             continue
-        # Then the part has the mark, else each of them.
+        # If all are ours, the part is marked; otherwise each setting.
         every = all(one.ours for one in inside)
         names = (
             one.path.removeprefix(part.removesuffix("…"))

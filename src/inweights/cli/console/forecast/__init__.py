@@ -21,7 +21,7 @@ from inweights.theory.prediction.trust import meaning, propose_training, trust
 
 __all__ = ["prediction"]
 
-#: Patterns that are shown unless all are asked for.
+#: Largest number of patterns that are shown without ``every``.
 _PATTERNS = 12
 
 
@@ -40,8 +40,8 @@ def prediction(
         made: The prediction.
         json: Whether JSON is printed instead of text.
         every: Whether all queries are listed, instead of the first of each outcome.
-        trained: Shares of trained replicas; ``None`` if none were trained.
-        page: Path of the page; ``None`` for no page.
+        trained: Shares of trained replicas; by default (``None``) none were trained.
+        page: Path of the page; by default (``None``) no page is written.
         name: Name of the facts, which is the title of the page.
 
     Raises:
@@ -125,7 +125,7 @@ def _write_page(
 
 
 def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
-    """Return the queries with the share of each model's replicas and its confidence interval."""
+    """Return the queries with the share of each model's replicas, and its confidence interval."""
     for model in trained.memorised:
         rows = trained.queries.filter(pl.col("model") == model)
         named = rows.select(
@@ -134,7 +134,7 @@ def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
             pl.col("share").alias(model),
             *(pl.col(end).alias(f"{model} {end}") for end in ("lower", "upper")),
         )
-        # They were trained on the facts of the first part.
+        # The replicas were trained on the facts of the first part.
         places = queries.filter(pl.col("part") == 0)["query"].to_numpy()
         named = named.with_columns(query=places[named["query"]])
         queries = queries.join(named, on="query", how="left", maintain_order="left")
@@ -160,7 +160,7 @@ def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
     for (role,), rows in trained.kinds.group_by("role", maintain_order=True):
         of_role = queries.filter(pl.col("role") == role)
         expected = of_role["expected"].drop_nulls().to_list()
-        # Nobody stated an answer to these, and so none is right by chance.
+        # These queries have no stated answer, so that none is right by chance.
         guesses = ("", "") if role == "unstated" else guessing(rows)
         program = f"{sum(expected) / len(expected):.2f}" if expected else ""
         shares = []
@@ -179,7 +179,7 @@ def _objective(made: Prediction) -> str:
 
 
 def _let_go(made: Prediction, every: bool) -> None:
-    """Print which facts the prediction drops, and why."""
+    """Print the facts that the prediction drops, with the reason."""
     if made.why:
         say(("what this covers", "yellow"), f": {made.why}")
     for why, rows in made.let_go.group_by("why", maintain_order=True):
@@ -208,7 +208,7 @@ def _advice(made: Prediction, advice: Advice) -> None:
             f"no identities make more of the {plural(asked, 'query', 'queries')} follow{why}"
         )
         return
-    # Of a file as the rows that it lacks, to be pasted.
+    # For a file, identities are printed as rows that can be pasted into it.
     between, apart = (",is,", "  ") if made.world.name == "triples" else (" → ", ", ")
     names = apart.join(f"{name}{between}{name}" for name in advice.identities[:12])
     more = (

@@ -10,7 +10,7 @@ from inweights.cli.console.base import parts_of
 from inweights.theory import Prediction
 from inweights.theory.prediction.trust import meaning, trust
 
-#: Facts that are let go in the JSON object; Python has them all.
+#: Largest number of dropped facts in the JSON object. In Python, all are available.
 _LET_GO = 1000
 
 
@@ -63,7 +63,7 @@ def plain_forecast(
 
 
 def _queries(made: Prediction) -> list[dict[str, Any]]:
-    """Return the queries, the most surprising first; unstated ones have no right answer."""
+    """Return the queries, the most surprising first; for unstated ones, ``answer`` is ``None``."""
     rows = made.surprising()
     if "outlook" not in rows.columns:
         rows = rows.join(made.probabilities, on="query", maintain_order="left")

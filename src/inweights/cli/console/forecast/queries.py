@@ -12,11 +12,12 @@ import polars as pl
 from inweights.cli.console.base import line, table
 from inweights.theory.prediction.calibration.fitted import MODELS
 
-#: Queries of each outcome, facts and remedies that are shown unless all are asked for.
+#: Largest number of queries of each outcome, facts and remedies that are shown by default.
 SHOWN = 3
 
 
-#: What surprises first: what is said that nobody told, then what goes wrong.
+#: Marks and colours of outcomes, the most surprising first: assertions without a stated
+#: answer, then failures.
 _MARKS = {
     "asserted": ("! asserted", "magenta"),
     "unlikely": ("✗ unlikely", "red"),
@@ -28,14 +29,17 @@ _MARKS = {
 
 
 def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
-    """Return the counts of every kind of query, by the program and for a GPT.
+    """Return a table with the number of queries by kind and by predicted outcome.
+
+    One column counts the outcomes according to the program of the theory (``follow``,
+    ``tied``, ``fails``), and another one those for a trained GPT.
 
     Mean probabilities are added if a calibrated family of worlds is similar enough.
 
     Args:
         queries: Table of queries of a prediction
             (:class:`inweights.theory.Prediction`), joined with its probabilities.
-        patterns: Whether a kind is a role with a pattern, instead of a role alone.
+        patterns: Whether a kind is a role with a pattern, instead of only a role.
 
     Returns:
         A table of rich, to be printed.
@@ -59,7 +63,7 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
         cells = ["/".join(str(said[verdict]) for verdict in program)]
         if not far:
             cells.append("/".join(str(looks[outlook]) for outlook in words))
-        # What was not fitted has no probability that may be shown.
+        # Probabilities are shown only for outcomes that were fitted.
         fitted = rows.filter(_is_fitted(rows))
         for model in models:
             known = fitted[f"{model} probability"].drop_nulls().to_list()
@@ -69,7 +73,7 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
 
 
 def _is_fitted(queries: pl.DataFrame) -> pl.Series:
-    """Return for each query whether it is called likely, open or unlikely."""
+    """Return, for each query, whether its outcome is likely, open or unlikely."""
     return queries["outlook"].is_in(["likely", "open", "unlikely"])
 
 
@@ -89,13 +93,16 @@ def guessing(rows: pl.DataFrame) -> tuple[str, str]:
 
 
 def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
-    """Return the queries by outcome, with the most certain assertions first.
+    """Return a table of the queries, sorted by outcome.
+
+    Assertions without a stated answer come first, the most certain ones before the
+    others.
 
     Args:
         queries: Table of queries as for :func:`kinds_table`, with columns of the
             trained models if there are any.
         every: Whether all queries are listed, instead of the first of each outcome.
-        models: Names of the trained models, whose shares are columns; empty for none.
+        models: Names of the trained models, whose shares are columns; may be empty.
 
     Returns:
         A table of rich, to be printed.

@@ -23,7 +23,7 @@ _SHOWN = 8
 
 
 def requests(number: int, tokens: int, kept: Path) -> None:
-    """Print how many requests an evaluation through a server takes, before they are sent.
+    """Print the number of requests of an evaluation through a server, before they are sent.
 
     Args:
         number: Number of requests.
@@ -151,7 +151,7 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
 
 
 def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
-    """Print how much of its earlier knowledge the model keeps."""
+    """Print which share of its earlier knowledge the model keeps."""
     asked = now.filter(pl.col("kind") == "question")
     if lost is None:
         say(

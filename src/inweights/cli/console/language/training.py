@@ -29,15 +29,15 @@ _KNOWN = 0.9
 
 
 def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
-    """Print to which tokens the loss applies, before anything is trained.
+    """Print the tokens to which the loss applies and the sizes of a training, before it begins.
 
     Args:
         text: Examples with the trained tokens in brackets.
         rows: Number of examples.
         tokens: Number of tokens.
         steps: Largest number of updates.
-        own: Number of generated texts that are added to preserve earlier knowledge; 0
-            for none.
+        own: Number of generated texts that are added to preserve earlier knowledge; may
+            be 0.
     """
     say(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt")
     for row in text.splitlines():

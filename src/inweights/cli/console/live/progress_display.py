@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from inweights.support.progress import Progress as Report
     from inweights.support.progress import SolverProgress
 
-#: Seconds between two lines of a log, where there is no terminal, and the share of the
-#: work.
+#: Interval between two lines of a log, if there is no terminal: in seconds, and as a share
+#: of the work.
 _LINE = 10.0
 _TENTH = 0.1
 
@@ -32,10 +32,11 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
     """Show the progress of a block on the error stream: a bar on a terminal, lines in a log.
 
     Args:
-        quiet: Whether nothing is shown; not to be combined with ``about``.
-        about: Description of the block, which is printed at once; a bar is then shown
-            from the start, and a log gets a line every ten seconds. If it is empty,
-            nothing is shown until the block reports progress.
+        quiet: Whether nothing is shown; must not be combined with ``about``, which is
+            not checked.
+        about: Description of the block, which is printed at once. In this case a bar is
+            shown from the start, and a log has a line every ten seconds. By default
+            (empty) nothing is shown until the block reports progress.
 
     Yields:
         A function to call with the amount done, the total amount, and a description of
@@ -65,8 +66,8 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
 
     def report(done: int, total: int, what: str) -> None:
         nonlocal all_of_it
-        bars.start()  # nothing is drawn for what fails before it begins
-        if total != all_of_it:  # the time left is that of this work alone
+        bars.start()  # nothing is drawn if the work fails before it begins
+        if total != all_of_it:  # the remaining time is only that of this work
             bars.reset(task)
             all_of_it = total
         bars.update(task, completed=done, total=total, description=what)
@@ -85,8 +86,8 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
 def _log(clock: Callable[[], float] = time.monotonic) -> Report:
     """Return a report function that writes lines: one per ten seconds or per tenth of the work.
 
-    The longer of the two intervals is used. Work that ends within ten seconds writes
-    nothing.
+    The longer of the two intervals is used, but at most a minute. Work that ends within
+    ten seconds writes nothing.
     """
     began = last = start = clock()
     share: float | None = None
@@ -97,7 +98,7 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
         nonlocal last, share, first, start, all_of_it
         now = clock()
         part = done / max(1, total)
-        # What was there already, or other work before.
+        # Work that was already done, or other work, is not counted in the speed.
         if share is None or total != all_of_it:
             share = first = part
             start = now
@@ -123,10 +124,11 @@ def solving(gap: float) -> Iterator[SolverProgress]:
     """Show how the certified gap of a solver approaches a target.
 
     Args:
-        gap: The gap at which the solver stops, above 0 and below 1.
+        gap: The relative gap at which the solver stops, above 0 and below 1.
 
     Yields:
-        A function that the solver calls with its name, its iterations and the gap.
+        A function that the solver calls with its name, its number of iterations and
+        the gap.
     """
     with progress() as report:
         yield by_gap(report, gap)
@@ -141,8 +143,8 @@ def by_gap(report: Report, gap: float) -> SolverProgress:
         gap: Gap at which the solver stops, above 0 and below 1.
 
     Returns:
-        A function that the solver calls with its name, its iterations (not used) and
-        the gap; an infinite gap is reported as 0 parts.
+        A function that the solver calls with its name, its number of iterations (which
+        is not used) and the gap. An infinite gap is reported as 0 parts.
     """
     first = 1.0
 

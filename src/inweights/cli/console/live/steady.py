@@ -1,4 +1,4 @@
-"""Write progress every ten seconds, even while the work itself reports nothing.
+"""Write progress at regular intervals, even while the work itself reports nothing.
 
 :func:`steady_log` repeats the last report, for example while torch is imported from a
 slow disk.
@@ -33,7 +33,7 @@ def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]
         the current work.
     """
     began = time.monotonic()
-    # Nothing reports before PyTorch is loaded, which takes the first seconds.
+    # There are no reports before PyTorch is loaded, which takes the first seconds.
     latest = (0, 1, "loading PyTorch")
     over = Event()
 
@@ -47,7 +47,7 @@ def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]
             share = 100 * done / max(1, total)
             write(f"{share:3.0f}%  {what}, {duration(time.monotonic() - began)}")
 
-    # A daemon, so that it never keeps a failing program alive.
+    # A daemon thread does not keep a failing program alive.
     thread = Thread(target=repeat, name="steady-log", daemon=True)
     thread.start()
     try:
