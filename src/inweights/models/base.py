@@ -44,8 +44,7 @@ class Model(ReadableStates):
         candidates: Token id of every logit column, ``[K]``.
         column: Index of the logit column of every token, ``[V]``; -1 for a token
             without a logit.
-        context: Largest number of positions for which the model has position
-            embeddings; ``None`` for a model without position embeddings.
+        context: Number of positions with position embeddings; ``None`` without any.
 
     Raises:
         ConfigError: The number of replicas or tokens is below 1, or a candidate is not
@@ -66,7 +65,7 @@ class Model(ReadableStates):
     def __init__(
         self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None
     ) -> None:
-        """Store the sizes of the model and its candidates, by default all tokens.
+        """Store the number of replicas ``R``, of tokens, and the candidates (by default all tokens).
 
         Raises:
             ConfigError: The number of replicas or tokens is below 1, or a candidate is
@@ -215,7 +214,8 @@ class Model(ReadableStates):
             batch: Packed sequences, ``S`` tokens in total.
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
-         Returns: ``[R, len(at), D]``, or ``[R, S, D]``.
+        Returns:
+            ``[R, len(at), D]``, or ``[R, S, D]``.
 
         Raises:
             ConfigError: A sequence is longer than the model's limit.

@@ -174,9 +174,10 @@ def running_sums(
     Args:
         x: States along the packed axis, ``[R, S, D]``.
         shapes: ``(B, T)``, the number and length of the sequences of each group, in
-        their order along ``S``.
+            their order along ``S``.
 
-     Returns: The sums, ``[R, S, D]``.
+    Returns:
+        The sums, ``[R, S, D]``.
 
     Example:
         >>> running_sums(torch.ones(1, 4, 1), [(1, 1), (1, 3)]).flatten().tolist()

@@ -1,8 +1,8 @@
-"""Store, find and resume runs in folders; independent of models.
+"""Store, find and resume runs in folders; nothing here depends on models.
 
-:class:`RunStore` finds :class:`RunFolder` objects by their config; :func:`environment`
-records the software and machine of a run. The sub-package ``tables`` stores the tables
-of single trainings, which runs share.
+:class:`RunStore` finds runs, each a :class:`RunFolder`, by their config;
+:func:`environment` records the software and machine of a run. The sub-package
+``tables`` stores the tables of single trainings, which runs share.
 """
 
 from inweights.runs.about import About, about, remembered, when, written

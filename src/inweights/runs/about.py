@@ -1,4 +1,4 @@
-"""Read what a run folder records about its run, for lists of runs.
+"""Read what a run folder records about its run, for commands that list runs.
 
 :func:`about` returns the overrides, plugins and duration; :func:`when` and
 :func:`written` format times and seeds. Nothing here verifies a result; use
@@ -34,14 +34,14 @@ class About(msgspec.Struct):
 
 
 def about(folder: RunFolder) -> About:
-    """Return the data recorded in a run's folder; defaults if the run is incomplete or damaged.
+    """Return the overrides, plugins and duration that a run's folder records.
 
     Args:
         folder: Folder of a run, complete or not.
 
     Returns:
-        Overrides, plugins and duration of a complete run; otherwise two empty tuples
-        and 0.
+        The recorded data of a complete run. If the run is incomplete, or its record
+        cannot be read, both tuples are empty and ``seconds`` is 0.
 
     Example:
         >>> from inweights.runs import RunStore
@@ -72,15 +72,15 @@ def remembered(folder: RunFolder) -> tuple[str, ...]:
 
 
 def when(folder: RunFolder) -> str:
-    """Return the time at which a run was begun, in local time, as ``2024-05-31 14:02``.
+    """Return the time at which a run was started, in local time, as ``2024-05-31 14:02``.
 
     Args:
         folder: Folder of a run, complete or not.
 
     Returns:
-        The time to the minute; an empty string if there is no such run. A run that was
-        resumed has the time of its last start. A complete run that is judged and drawn
-        again keeps its time.
+        The time to the minute, as text; an empty string if there is no such run. For a
+        resumed run, it is the time of the last start. It does not change if a complete
+        run is judged and drawn again.
 
     Example:
         >>> from inweights.runs import RunStore
@@ -96,14 +96,15 @@ def when(folder: RunFolder) -> str:
 
 
 def written(seeds: Sequence[Any]) -> str:
-    """Return seeds in the form that the command line accepts.
+    """Return seeds as text, in the form that the command line accepts.
 
     Args:
         seeds: Root seeds, in order.
 
     Returns:
-        ``first..last`` for two or more consecutive increasing numbers, otherwise a list
-        with commas. A single seed ends with a comma. Empty without seeds.
+        ``first..last`` for two or more consecutive increasing integers; otherwise the
+        seeds, separated by commas. A comma follows a single seed. The text is empty if
+        there are no seeds.
 
     Example:
         >>> written([100, 101, 102]), written([7, 9]), written([7])

@@ -22,26 +22,27 @@ _LIBRARY = Path(__file__).resolve().parents[1]
 
 
 def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return versions, commits, processor, linear algebra libraries and threads of this process.
+    """Return a record of this process's software and machine: versions, commits and processor.
 
-    The record contains no name of a user, host or path. For torch and libraries of
-    linear algebra, it describes what is loaded in this process; nothing is imported.
+    The record contains no name of a user, host or path. It describes torch and
+    libraries of linear algebra only if this process has loaded them; nothing is
+    imported for it.
 
     Args:
-        commits: Commits to record, as returned by :func:`repositories`, which is called
-            by default. An empty mapping records none.
+        commits: Commits to record, in the form that :func:`repositories` returns; by
+            default the result of that function. An empty mapping records none.
 
     Returns:
-        Dictionary with the keys ``python`` (version); ``packages`` (versions by name of
-        the library and of the installed packages that it needs, directly or
-        indirectly); ``repositories`` (commits); ``system`` (such as ``Linux``);
-        ``machine`` (architecture, such as ``x86_64``); ``processor`` (its name, or the
-        architecture if the system has no name for it); ``cores`` (number of logical
-        cores, 0 if unknown); ``blas``, a list with the ``library``, ``version``,
-        ``kernel`` and number of ``threads`` of each loaded library of linear algebra or
-        of threads; and ``torch``, a dictionary with its instruction set
-        (``instructions``), number of ``threads`` and linear algebra (``blas``), which
-        is empty if torch is not loaded.
+        Dictionary of JSON values with the keys ``python`` (version); ``packages``
+        (versions by name of the library and of the installed packages that it needs,
+        directly or indirectly); ``repositories`` (commits); ``system`` (such as
+        ``Linux``); ``machine`` (architecture, such as ``x86_64``); ``processor`` (its
+        name, or the architecture if the system has no name for it); ``cores`` (number
+        of logical cores, 0 if unknown); ``blas``, a list with the ``library``,
+        ``version``, ``kernel`` and number of ``threads`` of each loaded library of
+        linear algebra or of threads; and ``torch``, a dictionary with its instruction
+        set (``instructions``), number of ``threads`` and linear algebra (``blas``),
+        which is empty if torch is not loaded.
 
     Example:
         >>> sorted(environment({}))[:4]
@@ -87,14 +88,15 @@ def version_of(package: str) -> str:
 
 
 def repositories() -> dict[str, dict[str, Any]]:
-    """Return commits of the library's checkout and of the current folder's repository.
+    """Return the commits of the library's checkout and of the current folder's git repository.
 
     Returns:
-        Entries ``inweights``, if the library runs from a checkout, and ``current
-        folder``, if that is in another repository. A repository without a commit is
-        left out, and so are both if git is missing or takes longer than five seconds.
-        Each entry contains ``commit``, the full hash, and ``clean``: whether all
-        tracked files are as committed, or ``None`` if that is unknown.
+        Dictionary with the entry ``inweights``, if the library runs from a checkout,
+        and the entry ``current folder``, if the current folder is in a different
+        repository. A repository without a commit is left out, and so are both if git is
+        missing or takes longer than five seconds. Each entry is a dictionary with
+        ``commit``, the full hash, and ``clean``: whether all tracked files are as
+        committed, or ``None`` if that is unknown.
     """
     found: dict[str, dict[str, Any]] = {}
     own = _top(_LIBRARY)
@@ -112,14 +114,15 @@ def file_at(commit: str, path: Path) -> bytes | None:
 
     Args:
         commit: Hash of a commit (7 to 64 hexadecimal digits), or ``HEAD``.
-        path: The file, in the working tree; it need not exist there, but its folder
-            must.
+        path: Path of the file in the working tree. The file need not exist there, but
+            its folder must.
 
     Returns:
-        Its bytes; ``None`` without git, outside a repository, if ``commit`` has another
-        form, or if the commit does not contain the file. The file must be text: bytes
-        that are not text in the encoding of the system (usually UTF-8) are replaced,
-        and all line ends become line feeds.
+        The content of the file; ``None`` without git, outside a repository, if git
+        takes longer than five seconds, if ``commit`` has a different form, or if the
+        commit does not contain the file. The file should be text: bytes that are not
+        text in the encoding of the system (usually UTF-8) are replaced, and all line
+        ends become line feeds.
 
     Example:
         >>> file_at("not-a-commit", Path("README.md")) is None
@@ -133,7 +136,7 @@ def file_at(commit: str, path: Path) -> bytes | None:
 
 
 def _top(folder: Path) -> Path | None:
-    """Return the top folder of a folder's git repository; ``None`` outside of one."""
+    """Return the top folder of a folder's git repository, or ``None`` if there is none."""
     answer = _git(folder, "rev-parse", "--show-toplevel")
     return Path(answer).resolve() if answer else None
 
@@ -240,7 +243,7 @@ def _processor() -> str:
 
 
 def _torch() -> dict[str, Any]:
-    """Return instruction set, threads and linear algebra of torch, if torch is loaded."""
+    """Return instruction set, threads and linear algebra of torch; empty if torch is not loaded."""
     torch = sys.modules.get("torch")
     if torch is None:
         return {}

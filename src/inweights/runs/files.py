@@ -1,7 +1,7 @@
 """Read and write JSON files and folders of tables; each is written completely or not at all.
 
-:class:`~inweights.runs.RunFolder` stores everything through these functions, which turn
-errors of the system into one-line messages.
+:class:`~inweights.runs.RunFolder` stores everything through these functions, which
+convert errors of the system to one-line messages.
 """
 
 from __future__ import annotations
@@ -54,13 +54,14 @@ def write_json(path: Path, value: Any) -> None:
     """Write a value as a JSON file, completely or not at all.
 
     Args:
-        path: The file; an existing file is replaced, and its folder is made if needed.
-        value: Any value that msgspec encodes; keys are sorted, and the text is
-            indented.
+        path: The file. An existing file is replaced, and missing folders are made.
+        value: Any value that msgspec encodes. Keys are sorted, and the text is
+            indented. NaN and infinite numbers become ``null``.
 
     Raises:
         WriteError: The file cannot be written.
-        TypeError: msgspec cannot encode the value.
+        TypeError: msgspec cannot encode the value (a DataError if the function is
+            called as ``inweights.runs.write_json``).
 
     Example:
         >>> import tempfile
@@ -83,11 +84,11 @@ def read_json(path: Path, kind: type[T]) -> T:
         kind: Expected type, such as ``dict[str, int]`` or a ``msgspec.Struct``.
 
     Returns:
-        A value of this type.
+        The decoded value, of the type ``kind``.
 
     Raises:
         FolderError: The file is a link, is missing, cannot be read, is not valid JSON,
-            or has content of another type.
+            or has content of a different type.
     """
     refuse_link(path)
     try:
@@ -101,7 +102,7 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
 
     Args:
         folder: The folder; an existing folder is replaced with all of its files.
-        tables: Tables by name; the file of a table is ``name.parquet``.
+        tables: Tables by name; the file of a table is ``NAME.parquet``.
 
     Raises:
         WriteError: The folder cannot be written, or Parquet cannot store a column.
@@ -130,8 +131,8 @@ def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
         folder: The folder; it and its files must not be links.
 
     Returns:
-        Tables by name (of the file, without ``.parquet``), in alphabetical order; empty
-        if the folder does not exist. Other files are ignored.
+        Tables by name (that of the file, without ``.parquet``), in alphabetical order;
+        empty if the folder does not exist. Files with other suffixes are ignored.
 
     Raises:
         FolderError: The folder or a file is a link, or a file cannot be read.

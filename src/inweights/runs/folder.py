@@ -1,23 +1,25 @@
-"""Run folders: named by the hash of their config, complete or absent, and safe to resume.
+"""Run folders, which are named by the hash of their config and published completely or not at all.
 
-Beside the folder ``<hash>`` of a complete run, two other folders may exist for a while:
+Besides the folder ``<hash>`` of a complete run, two other folders may exist for a
+while:
 
-- ``<hash>.work``: a run in progress, or a complete one that is judged and drawn again;
-- ``<hash>.old``: a complete run that is about to be replaced by a newer one.
+- ``<hash>.work``: a run in progress, or a complete run that is being judged and drawn
+  again;
+- ``<hash>.old``: a complete run that is being replaced by a newer one.
 
-Publishing has the steps manifest → rename → remove. The manifest, with the hash of
-every file, is written in ``.work``; the folder is renamed, after an earlier one was
-renamed to ``.old``; and only then is anything removed. Therefore the complete result is
-on the disk at every moment under one of the three names, and :meth:`RunFolder.recover`
-restores its own name if the process was killed in between.
+Publishing has three steps. First the manifest, with the hash of every file, is written
+in ``.work``. Then an earlier complete run is renamed to ``.old``, and ``.work`` to the
+final name. Only then is anything removed. Therefore a complete result is on the disk at
+every moment under one of the three names, and :meth:`RunFolder.recover` restores its
+final name if the process was killed in between.
 
 Only one process at a time works on a run: it holds a lock, a file in ``.locks`` at the
 root of the store, which is never renamed or removed together with run folders. The
 system releases the lock when the process ends, for any reason.
 
-A run may come from another machine. Its manifest lists every file, and none outside the
-folder; links raise an error, also when something is removed. Only the root of the store
-may be a link.
+A run may come from another machine. Its manifest lists every file in the folder, and no
+file outside. Links raise an error, also when something is removed. Only the root of the
+store may be a link.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ CONFIG = "config.json"
 class RunFolder(StoredRun):
     """Folder of one run on disk, complete or in progress.
 
-    Making the object neither reads nor writes anything. Methods that write or remove
+    Creating the object neither reads nor writes anything. Methods that write or remove
     raise a :class:`~inweights.errors.WriteError` (a ``RunError``) for errors of the
     system. :meth:`recover`, :meth:`discard` and :meth:`seal` wait until no other
     process holds the run's lock.
@@ -56,7 +58,7 @@ class RunFolder(StoredRun):
         name: ``<paper>/<recipe>/<hash of the config>``, below the root. The hash is not
             checked here; a run whose config does not fit it has the :attr:`state`
             ``damaged``.
-        config: Config of the run: plain values, as JSON can store them.
+        config: Config of the run, as values that JSON can store.
 
     Attributes:
         path: Folder of the complete run.
@@ -66,6 +68,13 @@ class RunFolder(StoredRun):
 
     @guarded
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
+        """Store the paths of the run's folders; no file is read or made.
+
+        Args:
+            root: Root of the store.
+            name: ``<paper>/<recipe>/<hash of the config>``, below the root.
+            config: Config of the run, as values that JSON can store.
+        """
         super().__init__(root, name, config)
         # What tells the folder that was begun from another one put in its place.
         self._begun: tuple[int, int] | None = None
@@ -73,9 +82,9 @@ class RunFolder(StoredRun):
     def recover(self) -> None:
         """Finish an interrupted publication, and remove folders that are no longer needed.
 
-        The method waits for the run's lock. A ``.work`` or ``.old`` folder in which
-        every file is as its manifest says replaces a missing complete run. Finished
-        parts of an interrupted run are kept.
+        The method waits for the run's lock. If there is no complete run, a ``.work`` or
+        ``.old`` folder takes its place, provided that all files agree with the folder's
+        manifest. Finished parts of an interrupted run are kept.
 
         Raises:
             FolderError: The run's path contains a link.
@@ -111,16 +120,18 @@ class RunFolder(StoredRun):
             self.recover()
 
     def begin(self) -> Path:
-        """Make the folder of the run in progress; files of an interrupted run in it are kept.
+        """Make the folder of the run in progress; files of an interrupted run are kept.
 
         The caller should hold the run's lock (:meth:`held`), which is not checked.
 
         Returns:
-            The folder :attr:`work`, which contains the config.
+            The folder :attr:`work`, ``<hash>.work``, which contains the config as
+            ``config.json``.
 
         Raises:
-            FolderError: A link is in the folder.
+            FolderError: There is a link in the folder.
             WriteError: The folder cannot be written.
+            TypeError: JSON cannot store a value of the config.
         """
         with explained_writes(self.work):
             self.work.mkdir(parents=True, exist_ok=True)
@@ -137,10 +148,10 @@ class RunFolder(StoredRun):
         hold the run's lock (:meth:`held`), which is not checked.
 
         Returns:
-            The folder :attr:`work`, without the manifest.
+            The folder :attr:`work`, ``<hash>.work``, without the manifest.
 
         Raises:
-            FolderError: A link is in the run.
+            FolderError: There is a link in the run.
             WriteError: There is no complete run, or the folder cannot be written.
         """
         with explained_writes(self.work):
@@ -156,9 +167,9 @@ class RunFolder(StoredRun):
         """Check that the folder in progress is the one that :meth:`begin` or :meth:`reopen` made.
 
         Raises:
-            RunError: Its ``config.json`` was removed, replaced or changed since then,
-                or neither method was called on this object. Other files are not
-                checked.
+            RunError: The folder's ``config.json`` was removed, replaced or changed
+                since then, or neither method was called on this object. Other files are
+                not checked.
         """
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
@@ -167,7 +178,7 @@ class RunFolder(StoredRun):
             )
 
     def discard(self) -> None:
-        """Remove the run, complete or in progress, if it exists, after waiting for its lock.
+        """Remove the run, complete or in progress, if it exists; wait for its lock first.
 
         Raises:
             FolderError: The run's path contains a link.
@@ -183,14 +194,14 @@ class RunFolder(StoredRun):
     def seal(self) -> None:
         """Publish the folder in progress: write its manifest and rename it to the run's name.
 
-        Only sealed folders are complete runs. The method waits for the run's lock,
+        A run is complete only after this call. The method waits for the run's lock,
         removes files whose writing was interrupted, and replaces an earlier complete
         run.
 
         Raises:
-            RunError: The folder was removed or replaced in the meantime; see
-                :meth:`check`.
-            FolderError: A link is in the folder or on the run's path.
+            RunError: The folder was removed or replaced in the meantime, or neither
+                :meth:`begin` nor :meth:`reopen` was called on this object.
+            FolderError: There is a link in the folder or on the run's path.
             WriteError: A file cannot be read, written, renamed or removed.
 
         Example:
@@ -214,7 +225,7 @@ class RunFolder(StoredRun):
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """Return a file's inode and time of change, which distinguish it from a replacement.
+    """Return a file's inode and time of change, which differ for a replaced file.
 
     Returns:
         Both numbers; ``None`` if the file does not exist.

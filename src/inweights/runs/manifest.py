@@ -27,7 +27,7 @@ class Manifest(msgspec.Struct):
 
 
 def verify(path: Path) -> None:
-    """Check that no file of a complete run is missing, was changed, or was added.
+    """Raise an error if a file of a complete run is missing, was changed, or was added.
 
     Args:
         path: Folder of the run.
@@ -62,16 +62,17 @@ def verify(path: Path) -> None:
 
 
 def files_of(path: Path) -> list[str]:
-    """Return the paths of all files of a run folder except its manifest, in order.
+    """Return the paths of all files of a run folder except its manifest, in alphabetical order.
 
     Args:
         path: Folder of the run.
 
     Returns:
-        Paths relative to the folder, with ``/`` between their parts.
+        Paths relative to the folder, with ``/`` between their parts; empty if the
+        folder does not exist.
 
     Raises:
-        FolderError: A link is in the folder. The folder itself may be a link.
+        FolderError: There is a link in the folder. The folder itself may be a link.
 
     Example:
         >>> import tempfile
@@ -84,7 +85,7 @@ def files_of(path: Path) -> list[str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a folder is a complete run with unchanged files; every file is read.
+    """Return whether a folder is a complete run with unchanged files; all files are read.
 
     Args:
         path: The folder; it need not exist.

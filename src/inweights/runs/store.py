@@ -1,4 +1,4 @@
-"""Find runs below one folder, by their config or one after another.
+"""Find runs below one folder: the run of a config, or all runs.
 
 The commands and the Python entry points open a :class:`RunStore`;
 :class:`~inweights.runs.RunFolder` is one of its runs.
@@ -22,16 +22,16 @@ from inweights.support.links import refuse_link, within
 def default_root() -> Path:
     """Return the folder of all runs: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder.
 
-    The folder need not exist.
+    The folder need not exist, and is not made.
     """
     return Path(os.environ.get("INWEIGHTS_RUNS", "runs"))
 
 
 class RunStore:
-    """Store of all runs below one folder; iterating yields every run, newest first.
+    """Store of all runs below one folder.
 
-    Iterating yields a :class:`RunFolder` for each run, also for those in progress or
-    damaged, in the order of the time at which they were last started.
+    Iterating yields a :class:`RunFolder` for each run, including runs in progress and
+    damaged ones. The runs that were started last come first.
 
     Args:
         root: The folder, which need not exist; by default :func:`default_root`.
@@ -47,6 +47,11 @@ class RunStore:
 
     @guarded
     def __init__(self, root: str | Path | None = None) -> None:
+        """Store the root; nothing is read or made.
+
+        Args:
+            root: The folder, which need not exist; by default :func:`default_root`.
+        """
         self.root = default_root() if root is None else Path(root)
 
     def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
@@ -56,13 +61,14 @@ class RunStore:
         published the run, the publication is finished first.
 
         Args:
-            name: Name of a recipe, ``<paper>/<recipe>``.
-            config: Config of the run: plain values, as JSON can store them.
+            name: Name of a recipe, ``<paper>/<recipe>``, which is not checked.
+            config: Config of the run, as values that JSON can store.
 
         Raises:
             FolderError: There is an interrupted publication, and the run's path
                 contains a link.
             WriteError: An interrupted publication cannot be finished.
+            TypeError: JSON cannot store a value of the config.
         """
         folder = RunFolder(self.root, f"{name}/{digest(config)}", config)
         folder.settle()
@@ -77,17 +83,17 @@ class RunStore:
         return (self.root / name).is_dir()
 
     def of(self, name: str) -> Iterator[RunFolder]:
-        """Yield all runs of one recipe, newest first, without reading folders of other recipes.
+        """Yield all runs of one recipe, in any state, newest first.
 
-        The runs are those that iterating over the store yields, in any state.
+        Folders of other recipes are not read.
 
         Args:
-            name: Full name of the recipe, ``<paper>/<recipe>``. For a value of another
-                form, such as a path, there are no runs.
+            name: Full name of the recipe, ``<paper>/<recipe>``. Nothing is yielded for
+                a name of a different form, such as a path.
 
         Raises:
-            FolderError: The store cannot be read, or the path of the recipe's folder
-                contains a link.
+            FolderError: This process may not read the store's folder, or the path of
+                the recipe's folder contains a link.
         """
         parts = name.split("/")
         if len(parts) == 2 and "\0" not in name and not {"", ".", ".."} & set(parts):
@@ -96,10 +102,10 @@ class RunStore:
     def __iter__(self) -> Iterator[RunFolder]:
         """Yield all runs, newest first, including those in progress and damaged ones.
 
-        The folder of a paper or recipe that is a link is left out, with a warning.
+        If the folder of a paper or recipe is a link, it is left out, with a warning.
 
         Raises:
-            FolderError: The store cannot be read.
+            FolderError: This process may not read the store's folder.
         """
         recipes: list[Path] = []
         for paper in _folders(self.root):

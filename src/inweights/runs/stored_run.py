@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 
 class StoredRun:
-    """One run on disk, complete or in progress, for reading.
+    """One run on disk, complete or in progress, that can be read but not written.
 
     Args:
         root: Root of the store.
         name: ``<paper>/<recipe>/<hash of the config>``, below the root.
-        config: Config of the run: plain values, as JSON can store them.
+        config: Config of the run, as values that JSON can store. The hash in ``name``
+            is not checked here.
 
     Attributes:
         root: Root of the store.
-        config: Config of the run, as given.
+        config: Config of the run, a copy of what was given.
         path: Folder of the complete run.
         work: Folder of the run in progress, ``<hash>.work``.
         old: Folder of a complete run that is being replaced, ``<hash>.old``.
@@ -43,6 +44,13 @@ class StoredRun:
 
     @guarded
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
+        """Store the paths of the run's folders; no file is read.
+
+        Args:
+            root: Root of the store.
+            name: ``<paper>/<recipe>/<hash of the config>``, below the root.
+            config: Config of the run, as values that JSON can store.
+        """
         self.root = root
         self.path = root / name
         self.config = dict(config)
@@ -53,18 +61,19 @@ class StoredRun:
 
     @property
     def complete(self) -> bool:
-        """Whether the run is complete: its folder has a manifest. No file is checked."""
+        """Whether the run's folder exists and has a manifest; no file is checked."""
         return (self.path / MANIFEST).exists()
 
     @property
     def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
-        """State of the run, without reading all of it.
+        """State of the run: ``complete``, ``at work``, ``interrupted`` or ``damaged``.
 
-        ``damaged``: there is a link on the run's path, an unreadable manifest, or a
-        config whose hash is not the folder's name. ``complete``: there is a readable
-        manifest (:meth:`verify` checks the files). ``at work``: the run is not
-        complete, and a process holds its lock. ``interrupted``: the run is not
-        complete, and no process holds its lock; this includes a run without any folder.
+        ``damaged``: there is a link on the run's path, the manifest cannot be read, or
+        the hash of the config is not the folder's name. ``complete``: there is a
+        readable manifest; only :meth:`verify` checks the other files. ``at work``: the
+        run is not complete, and a process holds its lock. ``interrupted``: the run is
+        not complete, and no process holds its lock. A run without any folder is
+        ``interrupted``, too.
         """
         try:
             self._refuse_links()
@@ -92,36 +101,36 @@ class StoredRun:
 
     @property
     def seeds(self) -> list[Any]:
-        """Root seeds in the run's config; empty if it contains no list of seeds."""
+        """Root seeds in the run's config; empty if the config contains no list of seeds."""
         seeds = self.config.get("seeds")
         return seeds if isinstance(seeds, list) else []
 
     @property
     def claims(self) -> list[str]:
-        """Last parts of the names of the claims to which the run is restricted.
+        """Short names (the last parts of the names) of the claims to which the run is restricted.
 
-        A run that adds seeds for some claims is restricted to these. Empty for other
-        runs, which judge all claims of their recipe.
+        A run that adds seeds for some claims is restricted to them. For other runs,
+        which judge all claims of their recipe, the list is empty.
         """
         claims = self.config.get("claims")
         return list(map(str, claims)) if isinstance(claims, list) else []
 
     @property
     def leftovers(self) -> bool:
-        """Whether there is a folder :attr:`work` or :attr:`old`, in use or left behind."""
+        """Whether the folder :attr:`work` or :attr:`old` exists, in use or left behind."""
         return self.work.exists() or self.old.exists()
 
     @contextmanager
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-        """Return a context manager that holds the run's lock, after waiting until it is free.
+        """Hold the run's lock during a ``with`` block, after waiting until it is free.
 
-        The lock is in the file ``.locks/<hash>.lock`` of the store. This object may
-        acquire it again while holding it, in the same thread; another object for the
-        same run waits, also in the same process.
+        The lock is in the file ``.locks/<hash>.lock`` of the store. A block may be
+        nested in a block of the same object and thread. Other objects for the same run
+        wait, also in the same process. The ``with`` statement binds no value.
 
         Args:
             waiting: Function without arguments that is called once before waiting, if
-                the lock is not free; by default none.
+                the lock is not free; ``None`` (the default) calls nothing.
 
         Raises:
             FolderError: The run's path contains a link.
@@ -147,7 +156,8 @@ class StoredRun:
 
         Raises:
             FolderError: A file is missing, was changed, was added, or is a link; the
-                manifest cannot be read; or the run is not complete.
+                manifest cannot be read; or the run is not complete. The message names
+                the file.
             OSError: A file cannot be read.
         """
         self._refuse_links()
@@ -158,20 +168,21 @@ class StoredRun:
 
         Args:
             name: Path of the file relative to the run's folder, such as
-                ``outcome.json``.
+                ``outcome.json``. The path is not checked, and must not lead out of the
+                folder.
 
         Returns:
-            The decoded value, such as a dictionary or a list.
+            The decoded value: a dictionary, list, string, number, boolean or ``None``.
 
         Raises:
-            FolderError: The file is missing or damaged, or it or the run's path
-                contains a link.
+            FolderError: The file is missing, cannot be read, is not valid JSON or is a
+                link, or the run's path contains a link.
         """
         self._refuse_links()
         return read_json(self.path / name, object)
 
     def tables(self, part: str = "tables") -> dict[str, pl.DataFrame]:
-        """Read every table of the complete run, or of another folder in it.
+        """Read every table in a folder of the complete run.
 
         Args:
             part: Name of the folder of tables, within the run's folder; by default
@@ -181,8 +192,8 @@ class StoredRun:
             Tables by name, in alphabetical order; empty if the folder does not exist.
 
         Raises:
-            FolderError: A table is damaged or a link, or the run's path contains a
-                link.
+            FolderError: A table cannot be read or is a link, or the run's path contains
+                a link.
         """
         self._refuse_links()
         return read_tables(self.path / part)

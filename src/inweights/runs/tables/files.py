@@ -23,11 +23,11 @@ class Folder:
 
     Names of files have ``/`` between their parts. The folder itself may be a link, but
     nothing below it. Methods raise a :class:`~inweights.errors.FolderError` for a name
-    that leads out of the folder or to a link. If a shared disk is not available,
-    reading and writing a file are repeated for ten minutes.
+    that leads out of the folder or to a link. If a shared disk is unavailable, methods
+    try to read and write for ten minutes.
 
     Args:
-        root: The folder; it is made when something is written.
+        root: The folder, which is made when something is written.
 
     Example:
         >>> import tempfile
@@ -39,10 +39,15 @@ class Folder:
     """
 
     def __init__(self, root: str | Path) -> None:
+        """Store the root; no folder is made.
+
+        Args:
+            root: The folder, which need not exist.
+        """
         self.root = Path(root)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; ``None`` if it does not exist or cannot be read.
+        """Return the bytes of a file; ``None`` if the file does not exist or cannot be read.
 
         Args:
             name: Name of the file, relative to the root.
@@ -69,14 +74,14 @@ class Folder:
         self._publish(name, content, new=False)
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file unless one of this name exists; of several writers, exactly one succeeds.
+        """Write a file unless one of this name exists; exactly one of several writers succeeds.
 
         Args:
             name: Name of the file, relative to the root.
             content: Its bytes.
 
         Returns:
-            Whether this call wrote the file; false if it already existed.
+            Whether this call wrote the file; false if the file already existed.
 
         Raises:
             FolderError: The name leads out of the folder or to a link.
@@ -88,12 +93,13 @@ class Folder:
         """Return the names of all files below a folder, in alphabetical order.
 
         Args:
-            folder: Folder relative to the root; an empty string is the root itself.
+            folder: Path of the folder relative to the root; an empty string means the
+                root itself.
 
         Returns:
-            Names relative to the root, also of files in subfolders; empty if the folder
-            does not exist or cannot be read. Files that are not completely written yet
-            are left out.
+            Names relative to the root, including those of files in subfolders; empty if
+            the folder does not exist or cannot be read. Files that are not completely
+            written yet are left out.
 
         Raises:
             FolderError: The name leads out of the folder, or a link is on the path or
@@ -111,7 +117,8 @@ class Folder:
 
         Raises:
             FolderError: The name leads out of the folder or to a link.
-            OSError: The file cannot be removed.
+            OSError: The file cannot be removed, for example because the name is that of
+                a folder.
         """
         within(self.root, name).unlink(missing_ok=True)
 
@@ -119,11 +126,11 @@ class Folder:
         """Remove a folder and everything in it, if it exists.
 
         Args:
-            folder: Folder relative to the root.
+            folder: Path of the folder relative to the root.
 
         Raises:
             FolderError: The name leads out of the root or to a link.
-            OSError: A file cannot be removed.
+            OSError: A file cannot be removed, or the name is that of a file.
         """
         path = within(self.root, folder)
         # Another process may be removing it, too.
@@ -139,9 +146,9 @@ class Folder:
             name: Name of the file, relative to the root.
 
         Yields:
-            The path of the file, which need not exist, and a function that the block
-            calls whenever it changed the file. Here the function does nothing, since
-            the file is already in its place.
+            The path of the file, which need not exist, and a function without arguments
+            that the block calls after each change of the file. Here the function does
+            nothing, since the file is already in its place.
 
         Raises:
             FolderError: The name leads out of the folder or to a link.
@@ -168,10 +175,10 @@ Files = Folder | ObjectStore
 
 
 def open_files(place: str | Path) -> Files:
-    """Open the files of a store, in a folder or at an address.
+    """Open the files of a store, in a folder or in an object store.
 
     Args:
-        place: Path of a folder, or an address with ``://``.
+        place: Path of a folder, or the address of an object store, with ``://``.
 
     Returns:
         A :class:`Folder` for a path, an

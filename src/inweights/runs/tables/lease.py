@@ -1,4 +1,4 @@
-"""Leases: decide which process works on a task, if machines cannot see each other's processes.
+"""Leases, which decide which process works on a task if machines cannot see each other's processes.
 
 :class:`Leases` are the leases of one store; :meth:`Leases.hold` acquires one for a
 ``with`` block and yields a :class:`Hold`. :class:`~inweights.runs.tables.store.Store`
@@ -6,8 +6,8 @@ uses them on shared disks and object stores.
 
 The holder regularly writes a new beat into its lease. A process that waits reads the
 lease, and takes it over once it has seen **the same beat for the lease's duration, by
-its own clock**. Times of different machines are never compared, so that their clocks
-may differ.
+its own clock**. Times of different machines are never compared, so their clocks may
+differ.
 
 A lease is a file ``leases/<task>/<generation>``. To take it over, a process creates the
 next generation, which only one of several machines can do. A process that has lost its
@@ -36,10 +36,10 @@ class LostError(RunError):
 
 
 class Lease(msgspec.Struct, kw_only=True):
-    """Content of a lease's file.
+    """Content of the file of a lease.
 
     Attributes:
-        owner: Key of the process that hands out tasks.
+        owner: Key of the process that handed out the task to the holder.
         host: Name of the holder's machine.
         beat: Random text that changes with every beat.
     """
@@ -53,17 +53,18 @@ class Hold:
     """A task that this process holds.
 
     Attributes:
-        lost: Whether another process has taken over the task. A thread sets it; it is
-            false at first.
+        lost: Whether another process has taken over the task; false at first. A thread
+            that renews the lease sets the attribute.
     """
 
     lost = False
 
     def check(self) -> None:
-        """Raise an error unless this process still holds the task.
+        """Raise an error if this process no longer holds the task.
 
         Raises:
-            LostError: Another process took it over; the error is a ``RunError``.
+            LostError: Another process has taken over the task; the error is a
+                ``RunError``.
 
         Example:
             >>> Hold().check()
@@ -75,11 +76,11 @@ class Hold:
 
 
 class Leases:
-    """Leases of one store.
+    """The leases of one store, by which its processes hold tasks.
 
     Args:
         files: Files of the store.
-        seconds: Duration of a lease; a lease without a beat for this time is taken
+        seconds: Duration of a lease; a lease that is not renewed for this time is taken
             over.
         owner: Key of the process that hands out the tasks. A process takes over leases
             of its own key at once, since it knows that their holders have ended.
@@ -96,6 +97,13 @@ class Leases:
     """
 
     def __init__(self, files: Files, seconds: float, owner: str) -> None:
+        """Store the settings of the leases; no file is read.
+
+        Args:
+            files: Files of the store.
+            seconds: Duration of a lease.
+            owner: Key of the process that hands out the tasks.
+        """
         self.files = files
         self.seconds = seconds
         self.owner = owner
@@ -105,15 +113,15 @@ class Leases:
     def hold(self, task: str) -> Iterator[Hold | None]:
         """Hold a task during a ``with`` block.
 
+        A task is taken over if a process of the same owner holds it, or if its lease
+        has expired.
+
         Args:
             task: Key of the task.
 
-        A task that a process of the same owner holds, or whose lease has expired, is
-        taken over.
-
         Yields:
             The hold, whose :meth:`Hold.check` raises an error once the task is lost;
-            ``None``, immediately, if another process holds the task.
+            ``None``, without waiting, if another process holds the task.
 
         Raises:
             FolderError: The lease's path contains a link.
@@ -141,7 +149,7 @@ class Leases:
                     self.files.remove(mine)
 
     def live(self) -> dict[str, Lease]:
-        """Return the existing leases, by task; some may have expired.
+        """Return the existing leases by the key of their task; some may have expired.
 
         Leases that cannot be read are left out.
 
@@ -159,25 +167,25 @@ class Leases:
         return found
 
     def free(self, task: str) -> bool:
-        """Return whether a process of this owner can now hold a task that another one held.
+        """Return whether processes of this owner can now hold a task that another process held.
 
-        Processes that hand out tasks call this method repeatedly. It takes over a lease
-        without a beat for its duration; the task is then free for this owner's
-        processes, each of which tries once.
+        Processes that hand out tasks call this method repeatedly. The method takes over
+        a lease that was not renewed for its duration. The task is then free for this
+        owner's processes, each of which tries once.
 
         Args:
             task: Key of the task.
 
         Returns:
-            Whether the task is free: it has no lease, or this call took it over. False
-            also while the store does not respond.
+            True if the task has no lease, or if this call took over the lease; false
+            otherwise, and while the store does not respond.
         """
         with suppress(InweightsError, OSError):  # the store is away: ask again
             return not self._generations(task) or self._take(task)[1] is not None
         return False
 
     def give_back(self) -> None:
-        """Release the tasks that processes of this owner held, after all of them have ended.
+        """Release the tasks that processes of this owner held; to be called after all have ended.
 
         Raises:
             FolderError: A link is in the folder of leases.
@@ -192,8 +200,8 @@ class Leases:
         """Try to acquire a lease.
 
         Returns:
-            Names of earlier generations, and the name of the new one, which is ``None``
-            if another process holds the task.
+            Names of the earlier generations, and the name of the new generation, or
+            ``None`` if another process holds the task.
         """
         generations = self._generations(task)
         number = 1

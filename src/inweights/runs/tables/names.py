@@ -17,8 +17,8 @@ def name_of(part: str, content: bytes) -> str:
     """Return the name of the file of a part of a run, without its folder.
 
     Args:
-        part: Name of the table, or :data:`MODEL_PART` for the weights.
-        content: Bytes of the file.
+        part: Name of the table, or :data:`MODEL_PART` (``model``) for the weights.
+        content: Bytes of the file, which determine the hash in the name.
 
     Example:
         >>> name_of("recall", b"")

@@ -18,7 +18,7 @@ from inweights.runs.tables import patience
 
 
 class ObjectStore:
-    """Files below an address such as ``s3://bucket/folder``.
+    """Files in an object store, below an address such as ``s3://bucket/folder``.
 
     The methods are those of :class:`~inweights.runs.tables.files.Folder`. Access is
     configured by the usual environment variables (``AWS_ACCESS_KEY_ID``,
@@ -27,7 +27,7 @@ class ObjectStore:
     store denies access, methods raise a :class:`~inweights.errors.WriteError`.
 
     Args:
-        address: Address with ``://``.
+        address: Address with ``://``, such as ``s3://bucket/folder``.
 
     Attributes:
         address: The address, as given.
@@ -37,6 +37,15 @@ class ObjectStore:
     """
 
     def __init__(self, address: str) -> None:
+        """Open an object store; no request is sent.
+
+        Args:
+            address: Address with ``://``, such as ``s3://bucket/folder``.
+
+        Raises:
+            ConfigError: The optional package is not installed, or the address is not
+                valid.
+        """
         try:
             import obstore
             from obstore.store import from_url
@@ -65,7 +74,7 @@ class ObjectStore:
             ) from None
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of an object; ``None`` if it does not exist.
+        """Return the bytes of an object; ``None`` if the object does not exist.
 
         Args:
             name: Name of the object, relative to the store's address.
@@ -90,15 +99,16 @@ class ObjectStore:
         self._put(name, content, "overwrite")
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write an object unless one of this name exists; of several writers, exactly one succeeds.
+        """Write an object unless one of this name exists; exactly one of several writers succeeds.
 
         Args:
             name: Name of the object, relative to the store's address.
             content: Its bytes.
 
         Returns:
-            Whether this call wrote the object; false if one with other content already
-            existed, true if the existing one has the same content.
+            Whether there is now an object with this content: true if this call wrote
+            it, or if an existing object has the same content; false if the existing
+            object has different content.
 
         Raises:
             WriteError: The store denies access, or does not respond.
@@ -116,8 +126,8 @@ class ObjectStore:
         """Return the names of all objects below a folder, in alphabetical order.
 
         Args:
-            folder: Folder, relative to the store's address; an empty string is the
-                whole store.
+            folder: Path of the folder, relative to the store's address; an empty string
+                means the whole store.
 
         Returns:
             Names relative to the store's address; empty if there are no objects.
@@ -146,7 +156,7 @@ class ObjectStore:
         """Remove all objects below a folder, if there are any.
 
         Args:
-            folder: Folder, relative to the store's address.
+            folder: Path of the folder, relative to the store's address.
 
         Raises:
             WriteError: The store denies access, or does not respond.
@@ -163,8 +173,8 @@ class ObjectStore:
 
         Yields:
             The path of the local file, which does not exist if there is no such object,
-            and a function that uploads it, which the block calls whenever it changed
-            the file.
+            and a function without arguments that uploads the file. The block calls the
+            function after each change of the file.
 
         Raises:
             WriteError: The store denies access, or does not respond.
@@ -184,12 +194,12 @@ class ObjectStore:
             )
 
     def _silent(self, error: Exception) -> bool:
-        """Return whether an error means that the store did not respond, and not a denial."""
+        """Return whether an error means that the store did not respond."""
         return isinstance(error.__cause__, self._errors.GenericError)
 
     @contextmanager
     def _reaching(self, name: str, *expected: type[Exception]) -> Iterator[None]:
-        """Convert errors of a store to a WriteError with one line, except for expected errors."""
+        """Convert errors of a store, except for expected errors, to a one-line WriteError."""
         try:
             yield
         except expected:

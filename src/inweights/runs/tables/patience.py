@@ -1,7 +1,7 @@
 """Repeat an operation while the machine or store with the files is unavailable.
 
-Folders call :func:`patiently` to read and write a file, and object stores to create an
-object; a client repeats the other requests to an object store.
+Folders call :func:`patiently` to read and write a file, and object stores call it to
+create an object. The client library repeats the other requests to an object store.
 """
 
 import errno
@@ -32,15 +32,15 @@ def is_gone(error: Exception) -> bool:
     """Return whether an error means that the machine with the folder is unavailable.
 
     Args:
-        error: Any error. The result is true for an ``OSError`` whose number says that
-            another machine is away or does not respond, such as ``ESTALE`` or
+        error: Any error. The result is true for an ``OSError`` whose number means that
+            another machine is down or does not respond, such as ``ESTALE`` or
             ``ETIMEDOUT``.
     """
     return isinstance(error, OSError) and error.errno in _AWAY
 
 
 def patiently(work: Callable[[], T], away: Callable[[Exception], bool] = is_gone) -> T:
-    """Call a function, and repeat it with growing pauses while its files are unavailable.
+    """Call a function, and repeat the call with growing pauses while its files are unavailable.
 
     The first pause is half a second, and the longest is 30 seconds.
 
@@ -54,7 +54,7 @@ def patiently(work: Callable[[], T], away: Callable[[Exception], bool] = is_gone
 
     Raises:
         Exception: The last error of ``work``, after :data:`PATIENCE` seconds (10
-            minutes); any error for which ``away`` returns false at once.
+            minutes). An error for which ``away`` returns false is raised at once.
     """
     pause = 0.5
     ends = time.monotonic() + PATIENCE

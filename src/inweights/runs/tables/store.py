@@ -1,12 +1,13 @@
 """Store tables by run and measure; each is written atomically, and checked when it is read.
 
-:class:`Store` is opened at :func:`store_below` by every run, sweep and cluster job. It
-adds tasks and checkpoints to :class:`~inweights.runs.tables.stored.StoredTables`. A
-table is one file, ``<part>-<hash of its bytes>.parquet``, in the folder of its run; the
-weights of a run, if stored, are another (``model-<hash>.safetensors``). Publishing a
-file means writing it under another name and renaming it. There is no index that could
-become inconsistent, any number of processes may write to one store, and nothing is ever
-deleted to make room. A file whose bytes lack the hash in its name is computed again.
+Every run, sweep and cluster job opens a :class:`Store` at the place that
+:func:`store_below` returns. It adds tasks and checkpoints to
+:class:`~inweights.runs.tables.stored.StoredTables`. A table is one file, ``<part>-<hash
+of its bytes>.parquet``, in the folder of its run; the weights of a run, if stored, are
+another file (``model-<hash>.safetensors``). Publishing a file means writing it under
+another name and renaming it. There is no index that could become inconsistent, any
+number of processes may write to one store, and nothing is ever deleted to make room. A
+file whose bytes do not have the hash in its name is computed again.
 """
 
 import secrets
@@ -38,13 +39,13 @@ def store_below(place: str | Path) -> str:
     """Return the path or address of the store that belongs to a plan or to all runs.
 
     Args:
-        place: Folder, or address with ``://``, of the plan or the runs.
+        place: Folder of the plan or the runs, or an address with ``://``.
 
     Returns:
-        The folder or address ``store`` below it, as text; nothing is made.
+        The folder or address ``store`` below ``place``, as text; nothing is made.
 
     Raises:
-        FolderError: The store's folder is a link.
+        FolderError: The folder ``store`` is a link.
 
     Example:
         >>> store_below("s3://bucket/runs")
@@ -54,7 +55,7 @@ def store_below(place: str | Path) -> str:
 
 
 class Store(StoredTables):
-    """Store of tables of single runs, below one folder or address.
+    """Store of the tables of single runs, below one folder or address.
 
     For a folder, methods raise a :class:`~inweights.errors.FolderError` if a link is
     below it; for an object store, a :class:`~inweights.errors.WriteError` if it denies
@@ -64,9 +65,9 @@ class Store(StoredTables):
         root: The folder, which is made when something is written; or an address such as
             ``s3://bucket/folder``.
         lease: Seconds after which the task of an unresponsive process is taken over.
-            With 0, the default, tasks are held by file locks, which the system
-            releases; these suffice on one machine. An object store always has leases,
-            by default of 60 seconds.
+            With 0, the default, tasks are held by file locks, which the system releases
+            when a process ends; file locks suffice on one machine. An object store
+            always has leases, by default of 60 seconds.
         owner: Key of the process that hands out tasks; see
             :class:`~inweights.runs.tables.lease.Leases`. Empty, the default, for a
             random key.
@@ -94,6 +95,19 @@ class Store(StoredTables):
     def __init__(
         self, root: str | Path, *, lease: float = 0.0, owner: str = ""
     ) -> None:
+        """Open the store at a folder or address; nothing is read or made.
+
+        Args:
+            root: The folder, or an address such as ``s3://bucket/folder``.
+            lease: Duration of leases in seconds; 0 (the default) for file locks. An
+                object store always has leases, by default of 60 seconds.
+            owner: Key of the process that hands out tasks; empty (the default) for a
+                random key.
+
+        Raises:
+            ConfigError: The address is not valid, or its optional package is not
+                installed.
+        """
         super().__init__(root)
         # No lock of a file reaches into an object store.
         self.lease = lease or (LEASE if isinstance(self.root, str) else 0.0)
@@ -105,7 +119,7 @@ class Store(StoredTables):
     def unfinished(
         self, key: str, wanted: Sequence[tuple[str, str]]
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Provide the checkpoint file of a training for a ``with`` block; remove it afterwards.
+        """Provide the checkpoint file of a training for a ``with`` block, and remove it afterwards.
 
         After an error in the block, the checkpoint is kept, so that the training can
         continue.
@@ -116,9 +130,9 @@ class Store(StoredTables):
                 training computes.
 
         Yields:
-            The path of the local file, which exists if an earlier attempt stored a
-            checkpoint, and a function that stores the file, which the block calls
-            whenever it wrote the file.
+            The path of a local file, which exists if an earlier attempt stored a
+            checkpoint, and a function without arguments that stores the file. The block
+            calls the function whenever it has written the file.
 
         Raises:
             FolderError: The path of the checkpoint contains a link.
@@ -131,7 +145,7 @@ class Store(StoredTables):
         self._remove_unfinished(folder)
 
     def tidy(self) -> None:
-        """Remove checkpoints left by killed processes, if all their tables are stored.
+        """Remove checkpoints of killed processes whose tables are all stored.
 
         A checkpoint whose list of tables is damaged is kept.
 
@@ -151,7 +165,7 @@ class Store(StoredTables):
                         self._remove_unfinished(folder)
 
     def _remove_unfinished(self, folder: str) -> None:
-        """Remove a checkpoint, and finally its list of tables, so that :meth:`tidy` can finish."""
+        """Remove a checkpoint and then its list of tables, so that :meth:`tidy` can finish this."""
         with suppress(OSError):
             self.files.remove(f"{folder}/state")
             self.files.remove_folder(folder)
@@ -164,8 +178,9 @@ class Store(StoredTables):
             task: Key of the task.
 
         Yields:
-            The hold; ``None``, immediately, if another process holds the task. With
-            file locks, a task is free once its holder has ended; with leases, once its
+            The hold, whose :meth:`Hold.check` raises an error once the task is lost;
+            ``None``, without waiting, if another process holds the task. With file
+            locks, a task is free once its holder has ended; with leases, once its
             holder has not renewed the lease for its duration.
 
         Raises:

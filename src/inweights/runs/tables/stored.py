@@ -2,7 +2,7 @@
 
 :class:`StoredTables` is the part of :class:`~inweights.runs.tables.store.Store` that
 names, writes and checks files. ``Store`` adds checkpoints of unfinished trainings, and
-who works on a task.
+decides which process works on a task.
 """
 
 from collections.abc import Mapping
@@ -41,11 +41,20 @@ class StoredTables:
     """
 
     def __init__(self, root: str | Path) -> None:
+        """Open the files at a folder or address; nothing is read or made.
+
+        Args:
+            root: The folder, or an address such as ``s3://bucket/folder``.
+
+        Raises:
+            ConfigError: The address is not valid, or its optional package is not
+                installed.
+        """
         self.root = str(root) if "://" in str(root) else Path(root)
         self.files = open_files(root)
 
     def folder(self, owner: str) -> str:
-        """Return the folder of a run or computation, relative to the root.
+        """Return the name of the folder of a run or computation, relative to the root.
 
         Args:
             owner: Key (hash) of the run or computation.
@@ -56,14 +65,15 @@ class StoredTables:
         return f"{owner[:2]}/{owner}"
 
     def has(self, owner: str, part: str) -> bool:
-        """Return whether a table, or the weights, are stored and unchanged; the file is read.
+        """Return whether a table or the weights are stored and unchanged; the file is read.
 
         Args:
             owner: Key (hash) of the run or computation.
             part: Name of the table, or :data:`MODEL_PART` (``model``) for the weights.
 
         Raises:
-            FolderError: The store is a folder, and a link is in the folder of the run.
+            FolderError: The store is a folder, and there is a link in the folder of the
+                run.
             WriteError: The object store denies access or does not respond.
         """
         return self._bytes(owner, part) is not None
@@ -76,8 +86,8 @@ class StoredTables:
             part: Name of the table.
 
         Raises:
-            FolderError: The table does not exist, was changed, or a link is in the
-                folder of the run.
+            FolderError: The table does not exist or was changed, or there is a link in
+                the folder of the run.
             WriteError: The object store denies access or does not respond.
         """
         if (content := self._bytes(owner, part)) is not None:
@@ -90,9 +100,9 @@ class StoredTables:
     def write(self, owner: str, part: str, table: pl.DataFrame) -> None:
         """Store a table, completely or not at all.
 
-        A table that was stored under the same name before is not removed: if its
-        content differs, :meth:`read` returns either of the two (:meth:`forget` removes
-        both).
+        A table that was stored under the same name before is not removed. If its
+        content differs, :meth:`read` returns one of the two tables (:meth:`forget`
+        removes both).
 
         Args:
             owner: Key (hash) of the run or computation.
@@ -102,6 +112,8 @@ class StoredTables:
         Raises:
             FolderError: The path of the file contains a link.
             WriteError: The table cannot be written.
+            PolarsError: Parquet cannot store a column, for example one of Python
+                objects.
         """
         buffer = BytesIO()
         table.write_parquet(buffer)
@@ -115,8 +127,8 @@ class StoredTables:
             owner: Key (hash) of the run.
 
         Raises:
-            FolderError: The weights were not stored, were changed, or a link is in the
-                folder of the run.
+            FolderError: The weights were not stored or were changed, or there is a link
+                in the folder of the run.
             WriteError: The object store denies access or does not respond.
         """
         if (content := self._bytes(owner, MODEL_PART)) is not None:
@@ -134,6 +146,7 @@ class StoredTables:
             content: Bytes of a safetensors file.
 
         Raises:
+            FolderError: The path of the file contains a link.
             WriteError: The weights cannot be written.
         """
         self.files.write(self._name(owner, MODEL_PART, content), content)
@@ -158,14 +171,14 @@ class StoredTables:
             )
 
     def forget(self, owner: str, part: str) -> None:
-        """Remove a table, or the weights, if they are stored, so that they are computed again.
+        """Remove a table or the weights, if stored, so that they are computed again.
 
         Args:
             owner: Key (hash) of the run or computation.
             part: Name of the table, or :data:`MODEL_PART` (``model``) for the weights.
 
         Raises:
-            FolderError: A link is in the folder of the run.
+            FolderError: There is a link in the folder of the run.
             OSError: The store is a folder, and a file cannot be removed.
             WriteError: The object store denies access or does not respond.
         """
@@ -173,14 +186,14 @@ class StoredTables:
             self.files.remove(name)
 
     def listed(self) -> set[tuple[str, str]]:
-        """Return what is stored, from the names of files, whose content is not checked.
+        """Return which tables and weights are stored, by names of files; no file is read.
 
         Returns:
-            Pairs of the key of a run or computation and the name of a table, or
+            Set of pairs of the key of a run or computation and the name of a table, or
             :data:`MODEL_PART` (``model``) for weights.
 
         Raises:
-            FolderError: The store is a folder, and a link is in it.
+            FolderError: The store is a folder, and there is a link in it.
             WriteError: The object store denies access or does not respond.
         """
         found = set()
@@ -191,7 +204,7 @@ class StoredTables:
         return found
 
     def _candidates(self, owner: str, part: str) -> list[str]:
-        """Return the files that may be the part; several if its content changed in the meantime."""
+        """Return the names of files that may be the part; several if its content changed."""
         folder = self.folder(owner)
         start = f"{folder}/{part}-"
         end = ending(part)
