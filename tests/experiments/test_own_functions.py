@@ -139,13 +139,13 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
             lambda seed: {"a": object()},
             {},
             DataError,
-            "returned in 'a' an object of type object, which a column cannot hold",
+            "returned in 'a' an object of type object, which is not allowed",
         ),
         (
             lambda seeds: {"a": 1},
             {},
             ConfigError,
-            "'seed'.*; replicated=True gives it all of them",
+            "'seed'.*; replicated=True passes all of them",
         ),
         (lambda seed: [], {}, DataError, "returned no row"),
         (

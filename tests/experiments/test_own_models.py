@@ -94,15 +94,15 @@ def test_parts_are_one_config_a_list_or_names(tmp_path: Path) -> None:
         {"model": f"width={width}", "steps": 1} for width in (32, 64)
     ]
     for wrong, message in (
-        (iw.Study(WORLD, []), "the list of the model is empty"),
-        (iw.Study(WORLD, [iw.GPTConfig()] * 2), "give the models names"),
+        (iw.Study(WORLD, []), "the list for the model is empty"),
+        (iw.Study(WORLD, [iw.GPTConfig()] * 2), "give them names"),
         (
             iw.Study(WORLD, widths, over={"model": widths}),
             "'model' is varied by two axes",
         ),
         (
             iw.Study(WORLD, widths, over=[{"world.n": 3}]),
-            "with a list of points, set it in each",
+            "with a list of points, set this part in each",
         ),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -1,4 +1,4 @@
-"""Former module of :class:`~.executors.ray.Ray`, which still works with a warning."""
+"""Deprecated module of :class:`~.executors.ray.Ray`; the name works with a warning."""
 
 import warnings
 from typing import Any

@@ -1,7 +1,7 @@
 """Compute the missing tables of a plan, and join all of its tables.
 
-Recipes (:mod:`~.engine`) and sweeps call :func:`collect`, which finds the missing
-tasks, lets an executor run them, and joins their tables.
+Recipes (:mod:`~.engine`) and sweeps call :func:`collect`, which determines the missing
+tasks, passes them to an executor, and joins the tables.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def collect(
     *,
     version: int = 1,
 ) -> dict[str, pl.DataFrame]:
-    """Compute what is missing of a plan, and return its tables.
+    """Compute the missing tables of a plan, and return all of its tables.
 
     Stored tables are reused, no matter for which recipe or sweep they were computed;
     with ``execution.fresh`` they are removed from the store and computed again. New
-    tables are stored. A ``UserWarning`` names runs that diverged, and a
-    ``CautionWarning`` those in which a computation with ``uniform`` returned NaN.
+    tables are stored. A ``UserWarning`` names runs that diverged, a ``CautionWarning``
+    runs in which a computation with ``uniform`` returned NaN.
 
     Args:
         plan: The trials, measures and computations.
@@ -51,40 +51,42 @@ def collect(
         store: Store of the tables of single runs.
         execution: Where and how tasks run; by default one after another in this
             process.
-        version: The recipe's version, which is part of the key of every run.
+        version: The recipe's version, part of the key of every run; by default 1.
 
     Returns:
         The tables by name, with the rows of all runs in the order of the plan. Each row
         has the labels of its trial, its ``seed``, and the columns of the probe or
         computation; labels and columns that a run does not have are null in its rows.
-        ``losses`` is the table of losses during training.
+        The table ``losses`` contains the losses during training. Weights are not
+        returned.
 
     Raises:
-        ConfigError: Tasks have to run on other machines, and name objects that do not
-            exist there; ``execution.on`` is not valid; or a value of the plan has no
-            exact encoding.
+        ConfigError: Tasks must run on other machines, which cannot import their
+            objects; ``execution.on`` is not valid or its package is not installed; or a
+            value of the plan cannot be encoded exactly.
         DataError: A file that the plan names cannot be read, or tables of a computation
             with ``uniform`` have different columns.
-        RunError: No Ray cluster responds, or some tasks failed; the tables of the
-            others are stored. If the failed tasks have the same class of the library's
-            errors, that class is raised instead.
+        RunError: No Ray cluster responds, or some tasks failed. The tables of the other
+            tasks are stored. If all failed tasks have the same class of the library's
+            errors, an error of that class is raised instead.
+        FolderError: A stored table is damaged (a ``RunError``).
         WriteError: A table cannot be stored (a ``RunError``).
-        OSError: With ``execution.fresh``, a stored file cannot be removed.
+        OSError: With ``execution.fresh``, a stored file cannot be removed; or a process
+            cannot be started.
     """
     execution = execution or ExecutionOptions()
     work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)
     if execution.fresh:
         for key, parts in work.parts.items():
             if store.has(key, MODEL_PART):
-                parts[MODEL_PART] = None  # made again, too
+                parts[MODEL_PART] = None  # the weights are computed again, too
                 store.forget(key, MODEL_PART)
         for one in work.requests:
             store.forget(*one.place)
     tasks = tasks_of(
         work, lambda owner, part: not store.has(owner, part), execution.device
     )
-    # What is not made now is read back at once, so that observers see every table, and
-    # see it before the first training ends.
+    # Observers receive all tables, the stored ones before the first training ends.
     made = set(chain.from_iterable(task.wanted for task in tasks))
     report_stored(
         [one for one in work.requests if one.place not in made], store, execution
@@ -104,7 +106,7 @@ def watched(
     name: str,
     **about: Any,
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Notify observers of the work on a plan: what it is when it begins, and how it ends.
+    """Return a context manager that notifies observers when work on a plan begins and ends.
 
     Args:
         plan: The trials, measures and computations.
@@ -116,9 +118,9 @@ def watched(
             ``trials``.
 
     Yields:
-        An empty dictionary, to be filled with the final tables by name, which are
-        passed to the observers' ``finished``. If the block raises an error, ``failed``
-        is called instead, and the error is passed on.
+        An empty dictionary, which the block must fill with the final tables by name.
+        They are passed to the method ``finished`` of the observers. If the block raises
+        an error, ``failed`` is called instead, and the error is passed on.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * plan.steps
@@ -148,10 +150,10 @@ def _plain(config: Any) -> Any:
 def report_stored(
     asked: Sequence[TableRequest], store: Store, execution: ExecutionOptions
 ) -> None:
-    """Pass the stored tables of some runs to the observers, without observers do nothing.
+    """Pass the stored tables of some runs to the observers, if there are any.
 
-    Each observer is called once per table name, with the rows of all given runs, their
-    labels and seeds.
+    The method ``measured`` of each observer is called once per table name, with the
+    rows of all given runs, including columns of their labels and seeds.
 
     Args:
         asked: The requested tables.
@@ -159,7 +161,7 @@ def report_stored(
         execution: Options that list the observers.
 
     Raises:
-        FolderError: A table is not stored, or was changed.
+        FolderError: A table is not stored, or is damaged.
     """
     if execution.observers and asked:
         for name, table in _assemble(asked, store).items():
@@ -172,7 +174,7 @@ def _do(
 ) -> None:
     """Run tasks on an executor, and raise an error if some of them failed."""
     if not tasks:
-        store.tidy()  # whoever did the last of them may have been killed before it could
+        store.tidy()  # the process that ran the last task may have been killed before tidying
         return
 
     def show(task: Task) -> None:
@@ -188,19 +190,18 @@ def _do(
         plugins=tuple(execution.plugins),
         lease=store.lease,
     )
-    # Progress counts all work of the plan, done or not: a run that continues begins
-    # where it stopped and not at nought.
+    # Progress includes stored work: a run that continues begins where it stopped.
     total = sum(run.trial.learner.steps for run in work.runs.values())
     total += sum(one.steps for one in work.computations.values())
     before = total - sum(task.steps for task in tasks)
-    # A lease only expires for who looks at it several times while it runs.
+    # An expired lease is noticed only by several checks while it lasts.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
     schedule = Schedule(
         tasks,
         execution.report,
         before,
         busy=BusyTasks(busy, job.open_store().leases.free),
-        # Steps are timed on this machine's processor.
+        # The cost estimate is for this machine's CPU.
         expect=execution.expect if execution.device == "cpu" else None,
     )
     schedule.on_done = show if execution.observers else None
@@ -226,8 +227,7 @@ def _assemble(
         if name in uniform:
             _check_alike([(group[number], frame) for number, frame in frames.items()])
         numbered = [frame.with_columns(_table=pl.lit(n)) for n, frame in frames.items()]
-        # Runs may have different labels and columns: what one lacks is null in its
-        # rows.
+        # Labels and columns that a run lacks are null in its rows.
         rows = pl.concat(numbered, how="diagonal_relaxed")
         about = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
         which = pl.Series(
@@ -250,7 +250,8 @@ def _check_alike(runs: Sequence[tuple[TableRequest, pl.DataFrame]]) -> None:
     for where, table in found:
         own = _kinds_of(table)
         pairs = [(kind, own.get(column)) for column, kind in first.items()]
-        # A column without any value in one run has no kind yet, and fits every other.
+        # A column without any value in one run has no type yet, and matches every other
+        # type.
         alike = all(one == other or "nothing" in (one, other) for one, other in pairs)
         if not alike or own.keys() != first.keys():
             raise DataError(
@@ -284,10 +285,10 @@ def _kinds_in_words(kinds: Mapping[str, str]) -> str:
 
 
 def kind_of(dtype: pl.DataType) -> str:
-    """Return a word for the kind of a column's values; all widths of numbers are one kind.
+    """Return a word for the kind of a column's values, whatever the width of numbers is.
 
     Args:
-        dtype: Type of the column.
+        dtype: Type of the column, of polars.
 
     Returns:
         ``number``, ``text``, ``truth value``, ``nothing`` (the column has only nulls),

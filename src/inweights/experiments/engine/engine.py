@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.support.progress import Progress
 
-#: Where an interrupted run says how long it has taken so far.
+#: File in which an interrupted run stores how long it has taken so far.
 _CLOCK = "clock.json"
 
 
@@ -51,33 +51,36 @@ def execute(
 ) -> Outcome:
     """Run a recipe, or load the finished run if the same config has been run before.
 
-    With ``execution.fresh`` it is run again, and with ``execution.keep_models`` only
-    missing weights are trained. An interrupted run continues from its stored tables.
-    If another process is running the same config, this one waits for it. A
-    ``UserWarning`` says that the same settings were run before with other files or
-    code, or that runs diverged.
+    With ``execution.fresh``, a finished run is computed again. With
+    ``execution.keep_models``, only models without stored weights are trained again. An
+    interrupted run continues from its stored tables. If another process is running the
+    same config, this process waits for it. A ``UserWarning`` states that the same
+    settings were run before with different files or code, or that trainings diverged.
 
     Args:
         recipe: The recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds, counted from the recipe's first seed, or a list of root
-            seeds; by default those of the recipe.
-        overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
-        store: The folder of all runs; by default that of ``RunStore()``.
+        seeds: Number of consecutive seeds, beginning with the recipe's first seed, or a
+            list of root seeds; by default the seeds of the recipe.
+        overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``; by default none.
+        store: The folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` in
+            the working folder.
         execution: Where and how tasks run; by default one after another in this
             process.
-        publish: Called with the outcome and its unfinished folder, to add figures and a
-            page; by default nothing is added. Its errors are passed on.
+        publish: Function that is called with the outcome and its unfinished folder, to
+            add figures and a page; by default nothing is added. Its errors are passed
+            on.
 
     Returns:
-        The finished run: its tables, judged claims and folder. ``cached`` says whether
-        it was loaded.
+        The finished run, with its tables, judged claims and folder. Its attribute
+        ``cached`` tells whether it was loaded.
 
     Raises:
-        ConfigError: A scale, an override or a seed does not fit, the settings leave
-            nothing to do, a folder cannot be written, or tasks cannot run where
-            ``execution`` says. With overrides, also if an error of Python or polars
-            occurs in the recipe.
+        ConfigError: The scale is unknown; an override or a seed is not valid; the
+            settings leave nothing to do; a folder cannot be written; or tasks cannot
+            run where ``execution`` says. If there are overrides, an error of Python or
+            polars in the recipe's functions becomes a ``ConfigError``, too; without
+            overrides it is passed on.
         DataError: A file that the settings name cannot be read, or a table lacks a
             column from which another table is derived.
         RunError: A training failed, the folder of the run is damaged (a
@@ -116,7 +119,7 @@ def execute(
         place = execution.open_store(store.root)
         make = partial(collect, plan, chosen, place, execution, version=recipe.version)
         if folder.complete:
-            make()  # the weights, where they are not there
+            make()  # the weights that are missing
             return load(recipe, folder, execution.store)
         about = {"settings": config["settings"]}
         blank = Outcome(
@@ -170,7 +173,7 @@ def _fill(
         with _fitting(recipe, blank.overrides):
             made = make()
     except (ConfigError, DataError):
-        folder.discard()  # it asks for what does not exist
+        folder.discard()  # the run asks for something that does not exist
         raise
     except BaseException:
         folder.check()
@@ -199,7 +202,7 @@ def _fill(
 
 
 def _tell_changes(store: RunStore, name: str, config: Mapping[str, Any]) -> None:
-    """Warn which file differs if the same settings were run before with other files or code."""
+    """Warn about files that have changed since the same settings were run before."""
     sources = config.get("sources", {})
     for folder in store.of(name) if sources else ():
         earlier = dict(folder.config)

@@ -1,4 +1,4 @@
-"""Choose where and how work is done: device, processes, cluster, observers.
+"""Define where and how work is done: device, processes, cluster and observers.
 
 :class:`ExecutionOptions` are passed from commands and functions to the engine;
 :func:`choose_executor` makes an executor from them.
@@ -30,7 +30,7 @@ from inweights.training.observers import Observer, Step
 class ExecutionKeywords(TypedDict, total=False):
     """Keyword arguments that become fields of :class:`ExecutionOptions`.
 
-    All may be left out; their defaults are those of :class:`ExecutionOptions`.
+    All of them may be left out. Their defaults are those of :class:`ExecutionOptions`.
 
     Attributes:
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
@@ -41,7 +41,7 @@ class ExecutionKeywords(TypedDict, total=False):
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
             machine.
         fresh: Whether everything is computed again, even if it is stored.
-        keep_models: Whether trained weights are stored too.
+        keep_models: Whether trained weights are stored, too.
         command: Words of the command that repeats the run, for its page; empty for
             ``inweights run``.
     """
@@ -59,7 +59,7 @@ class ExecutionKeywords(TypedDict, total=False):
 class RunKeywords(ExecutionKeywords, total=False):
     """Keyword arguments of :func:`inweights.run` and of its cost estimate.
 
-    They are those of :class:`ExecutionKeywords` and two more.
+    They are those of :class:`ExecutionKeywords` and the following two.
 
     Attributes:
         jobs: Number of parallel processes.
@@ -73,10 +73,10 @@ class RunKeywords(ExecutionKeywords, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionOptions:
-    """Options of where and how work is done; they change results at most in the last bits.
+    """Options that define where and how work is done; they change results at most in the last bits.
 
     Attributes:
-        device: Torch device of the models: ``cpu``, ``cuda``, ``cuda:1``.
+        device: Torch device of the models, such as ``cpu``, ``cuda`` or ``cuda:1``.
         jobs: Number of parallel processes.
         threads: Number of threads of each process; by default 1, since several runs
             with more threads on one machine can slow each other down tenfold.
@@ -95,13 +95,14 @@ class ExecutionOptions:
         keep_models: Whether trained weights are stored too.
         command: Words of the command that repeats the run, if it is not ``inweights
             run``.
-        expect: Function that estimates how long each of some tasks takes, for the
-            progress display; by default as long as its number of updates, all alike.
+        expect: Function of a list of tasks that returns the expected duration of each,
+            for the progress display. By default all updates are expected to take
+            equally long.
 
     Raises:
         ConfigError: ``jobs`` is below 1, ``threads`` is not from 1 to 1024, or the
-            device is unknown or not on this machine. Other options are checked when
-            they are used.
+            device is unknown or does not exist on this machine. Other options are
+            checked when they are used.
     """
 
     device: str = "cpu"
@@ -122,11 +123,11 @@ class ExecutionOptions:
         """Open the store of the tables of single runs.
 
         Args:
-            runs: Folder of all runs, below which the store is if :attr:`store` is
+            runs: Folder of all runs. The store is below this folder if :attr:`store` is
                 empty.
 
         Raises:
-            FolderError: The store's folder is a symbolic link.
+            FolderError: The folder of the store below ``runs`` is a symbolic link.
             ConfigError: The address of a bucket is not valid, or its optional package
                 is not installed.
         """
@@ -168,17 +169,20 @@ def choose_executor(
         jobs: Number of parallel processes; 1 for the current process alone. On Ray it
             is the size of a cluster that this process starts.
         tasks: The tasks; ``None`` if they are not known yet. A single task runs in the
-            current process, and so do all tasks if other processes cannot import one of
-            them.
-        plugins: Modules that tasks may name besides the library; ``None`` allows any.
+            current process. All tasks do so if one of them uses objects that other
+            processes cannot import.
+        plugins: Modules, besides those of the library, whose objects tasks may use;
+            ``None`` allows all modules.
 
     Returns:
-        Under ``torchrun``, the executor that trains each task on all ranks; otherwise,
+        Within :func:`~.executors.torchrun.joined`, on the first rank of ``torchrun``,
+        an executor that trains each task on all ranks. Otherwise, an executor that uses
         Ray, parallel processes or the current process. Nothing is started yet.
 
     Raises:
-        ConfigError: ``on`` is neither empty, ``ray`` nor the address of a cluster, it
-            is combined with ``torchrun``, or a task cannot be sent to other machines.
+        ConfigError: ``on`` is neither empty, ``ray`` nor the address of a cluster;
+            ``on`` is combined with ``torchrun``; or a task cannot be sent to a Ray
+            cluster, since it uses objects that other processes cannot import.
     """
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")

@@ -1,8 +1,8 @@
-"""Describe what all tasks of a run share, and check that other processes can run them.
+"""Define the data that all tasks of a run share, and check that other processes can run them.
 
 A :class:`Job` contains the data that all tasks share, and :func:`task_of` reads a task
 that another process sent. :func:`sendable` and :func:`check_sendable` determine whether
-another process can import everything that a task names. :mod:`~.serialization` converts
+another process can import all objects that a task uses. :mod:`~.serialization` converts
 tasks to JSON and back.
 """
 
@@ -26,7 +26,7 @@ from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
 from inweights.support.plugins import load_plugins
 
-#: The module of everything that a line names.
+#: Matches the modules of all objects that are named in the JSON text of a task.
 _NAMED = re.compile(r'"(?:\$config|\$function|\$member|at)":"([^":]+):')
 
 
@@ -37,17 +37,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         store: Store of the results: a folder, or the address of a bucket.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
         threads: Number of threads of each process.
-        plugins: Names or paths of the users' modules that are imported first, and that
-            tasks may name.
-        lease: Seconds after which a task is taken over if its process has not renewed
-            the lease; 0 if all processes are on this machine, where the operating
-            system releases the locks of a dead process.
-        owner: Name of the process that hands out the tasks, which may give a lost task
-            to another process at once; by default random.
+        plugins: Names or paths of the users' modules that are imported first, and whose
+            objects tasks may use.
+        lease: Seconds after which another process may take over a task whose process
+            has not renewed its lease. With 0, the default, all processes are on this
+            machine, where the operating system releases the locks of a dead process.
+        owner: Name of the process that distributes the tasks, which may immediately
+            give a lost task to another process; by default a random name.
         version: Version of the library, which must be the same on every machine; by
             default that of this process.
         log: Lowest level of log messages that are returned with the end of a task, as a
-            number of :mod:`logging`; by default that of the logger ``inweights``.
+            number of :mod:`logging`; by default the level of the logger ``inweights``.
     """
 
     store: str
@@ -62,7 +62,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     def open_store(self) -> Store:
-        """Open the store of the results.
+        """Return the store of the results, with the lease and owner of this job.
 
         Raises:
             ConfigError: The address of a bucket is not valid, or its optional package
@@ -71,7 +71,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return Store(self.store, lease=self.lease, owner=self.owner)
 
     def check_version(self) -> None:
-        """Raise an error if this library has another version than the one that made the tasks.
+        """Raise an error if the tasks were made by a different version of the library.
 
         Raises:
             ConfigError: The versions differ.
@@ -84,7 +84,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_of(job: Job, line: bytes | str) -> Task:
-    """Return a task that another process sent as JSON, ready to be run here.
+    """Return the task that another process sent as JSON, so that it can be run here.
 
     Args:
         job: Data that all tasks share; its plugins are imported.
@@ -94,9 +94,9 @@ def task_of(job: Job, line: bytes | str) -> Task:
         A :class:`LearnTask` or a :class:`ComputeTask`.
 
     Raises:
-        ConfigError: The version of the library differs, a plugin cannot be imported, or
-            the task names an object that does not exist here or is neither part of the
-            library nor of a plugin; see :func:`~.serialization.from_wire`.
+        ConfigError: The version of the library differs, a plugin cannot be imported,
+            the task names an object that does not exist here or belongs neither to the
+            library nor to a plugin, or the values of a config are not valid.
         ValueError: The line is not JSON, or the number of lists of parts differs from
             the number of runs.
         KeyError: A field is missing.
@@ -107,28 +107,28 @@ def task_of(job: Job, line: bytes | str) -> Task:
 
 
 def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
-    """Return whether another process can find everything that a task names.
+    """Return whether another process can import all objects that a task uses.
 
-    Objects defined in a script's ``__main__``, nested functions, lambdas, values
-    without an exact encoding, and trained modules that were wrapped as instances cannot
-    be found.
+    It cannot import objects that are defined in a script's ``__main__``, nested
+    functions, lambdas, values that cannot be encoded exactly, or trained modules that
+    were wrapped as instances.
 
     Args:
         task: The task.
-        plugins: Modules that the other process may import besides the library and
-            torch; ``None`` for any.
+        plugins: Modules, besides the library and torch, in whose packages the other
+            process may look up objects; ``None`` allows all modules.
     """
     if isinstance(task, LearnTask) and any(map(_is_only_here, task.runs)):
         return False
     try:
-        # The names are looked for in the very text that would be sent, so that nothing
-        # which travels is overlooked.
+        # Names are searched for in the text that would be sent, so that none is
+        # overlooked.
         text = msgspec.json.encode(to_wire(task)).decode()
-    except ConfigError:  # an object of one's own, such as a dataclass, that has no name
+    except ConfigError:  # a user's object, such as a dataclass, that cannot be encoded
         return False
     if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
         return False
-    # Is everywhere.
+    # Every process has torch.
     homes = {name.partition(".")[0] for name in _NAMED.findall(text)} - {"torch"}
     return plugins is None or homes <= package_names(plugins)
 
@@ -143,11 +143,12 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
 
     Args:
         tasks: The tasks.
-        plugins: Modules that tasks may name besides the library; ``None`` for any.
+        plugins: Modules, besides the library and torch, whose objects tasks may use;
+            ``None`` allows all modules.
 
     Raises:
-        ConfigError: A task refers to an object that exists only in this process; see
-            :func:`sendable`.
+        ConfigError: A task uses an object that exists only in this process, or that
+            belongs neither to the library nor to a plugin; see :func:`sendable`.
     """
     if lost := next((task for task in tasks if not sendable(task, plugins)), None):
         raise ConfigError(

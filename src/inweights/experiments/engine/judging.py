@@ -1,7 +1,7 @@
-"""Judge every claim of a recipe from its tables, and count the seeds that a verdict needs.
+"""Judge every claim of a recipe by its tables, and count the seeds that a verdict needs.
 
-:func:`judge_all` is used for new runs (:mod:`~.engine`) and for stored ones
-(:mod:`~.outcome`).
+:func:`judge_all` is used for new runs (:mod:`~.engine`) and for stored runs
+(:mod:`~.outcome_files`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-#: Why a claim is not judged that the ledger does not hold as it is.
+#: Reason why a claim that the ledger does not contain in its present form is not
+#: judged.
 NOT_STATED = (
     "not stated in the ledger before this run; 'inweights claims state', commit, run"
 )
@@ -35,24 +36,31 @@ def judge_all(
     *,
     seeds: Sequence[int] = (),
 ) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe; at scale ``smoke`` numbers are only measured.
+    """Judge every claim of a recipe; at scale ``smoke``, only measure its numbers.
 
-    Seeds beyond those that a first verdict needs, if they follow the recipe's own,
-    count as another interim analysis, with a smaller error probability.
+    If a run has more seeds than a first verdict needs, judging it counts as a further
+    interim analysis, with a smaller error probability. This applies if its first seed
+    is that of the recipe.
 
     Args:
         recipe: The recipe.
-        tables: Its tables, by name.
+        tables: Tables of the run, by name.
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Root seeds of the run, from which the number of interim analyses is
-            determined if they begin with the recipe's first seed. With other seeds, or
-            by default with none, every claim is judged at the usual error probability.
+        seeds: Root seeds of the run. If the first of them is the recipe's first seed,
+            their number determines the number of interim analyses. With other seeds, or
+            with none (the default), every claim is judged at the usual error
+            probability of 5%.
 
     Returns:
-        One result per claim, in the order of the recipe. A claim is ``not judged``,
-        with the reason, at scale ``smoke``, with too few seeds, or if the ledger does
-        not state it as it is now. The same holds if a table, a column or a value that
-        it needs is missing, so that a long run is not lost because of a wrong name.
+        One result per claim, in the order of the recipe. The verdict is ``not judged``,
+        with the reason, at scale ``smoke``, if there are too few seeds, or if the
+        ledger (the file of claims that were stated before their run) does not contain
+        the claim in its present form. It is also ``not judged`` if a table, a column or
+        a value that the claim needs is missing, so that a long run is not lost because
+        of a wrong name.
+
+    Raises:
+        KeyError: The recipe has no such scale.
     """
     results = []
     for claim in recipe.claims:
@@ -72,17 +80,21 @@ def judge_all(
 
 
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
-    """Return the number of seeds of a recipe, at least as many as a verdict on each claim needs.
+    """Return the number of seeds with which every claim of a recipe can be judged.
 
-    It is larger than the recipe's own number if that is below
-    :data:`~.needed_seeds.MIN_SEEDS`, or if a claim is judged by the share of seeds, or
-    is a later version of a stated claim; see :func:`~.needed_seeds.first_seeds`. At
-    scale ``smoke``, and without claims that depend on seeds, it is the recipe's own
-    number.
+    The result is the recipe's own number of seeds, or the largest number that the
+    verdict on a claim needs, if that is larger: at least
+    :data:`~.needed_seeds.MIN_SEEDS`, and more for a claim that is judged by the share
+    of seeds or is a later version of a stated claim
+    (:func:`~.needed_seeds.first_seeds`). At scale ``smoke``, and without claims that
+    depend on seeds, it is always the recipe's own number.
 
     Args:
         recipe: The recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
+
+    Raises:
+        KeyError: The recipe has no such scale.
     """
     stated = recipe.seeds[scale]
     judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []
@@ -93,5 +105,5 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
 
 
 def _version(recipe: Recipe, claim: Claim) -> int:
-    """Return a claim's version in the ledger; 0 if the ledger does not state it unchanged."""
+    """Return a claim's version in the ledger; 0 if the ledger does not contain it unchanged."""
     return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)

@@ -1,4 +1,4 @@
-"""A finished run of a recipe, with its tables and its claims with their verdicts.
+"""Represent a finished run of a recipe, with its tables and judged claims.
 
 :mod:`~.engine` creates an :class:`Outcome`, which :mod:`~.outcome_files` writes and
 reads.
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from inweights.experiments.grammar.protocols.differences import DifferenceRow
     from inweights.experiments.grammar.protocols.protocol_file import PaperSetting
 
-#: What precedes a title whose claims are not all reproduced.
+#: Prefix of a title whose claims do not all agree.
 IN_QUESTION = "In question: "
-#: Adds figures and a page to the folder of a run.
+#: Function that adds figures and a page to the folder of a run.
 Publish = Callable[["Outcome", Path], None]
 
 
@@ -47,8 +47,8 @@ class About:
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds.
         settings: Settings of the recipe, as plain values.
-        seconds: Wall-clock time of making it, in seconds, with interrupted attempts.
-        overrides: Changed settings, as texts such as ``n=10``.
+        seconds: Wall-clock time of the run, in seconds, including interrupted attempts.
+        overrides: Changed settings, as strings such as ``n=10``.
         plugins: Names of modules that the processes imported first.
         command: Words of the command that repeats the run; empty for ``inweights run``.
         cautions: Warnings about the run, as sentences.
@@ -73,22 +73,21 @@ class Outcome(Carded, About):
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds.
         settings: All settings, as plain values.
-        seconds: Wall-clock time of making it, in seconds, with interrupted attempts.
-        overrides: Changed settings, as texts such as ``n=10``.
+        seconds: Wall-clock time of the run, in seconds, including interrupted attempts.
+        overrides: Changed settings, as strings such as ``n=10``.
         plugins: Names of modules that the processes imported first.
-        command: Words of the command that repeats the run, if it is not ``inweights
-            run``.
-        cautions: Warnings about its numbers, as sentences.
+        command: Words of the command that repeats the run; empty for ``inweights run``.
+        cautions: Warnings about the numbers of the run, as sentences.
         folder: The folder of the run.
         environment: Versions of packages and a description of the machine.
-        cached: Whether the run was loaded, and not made by this call.
-        tables: All tables, by name.
+        cached: Whether the run was loaded instead of being computed by this call.
+        tables: All final tables, by name: measured and derived.
         replaced: Measured tables that derived tables of the same name replaced, by
             name.
-        claims: Its claims with their verdicts.
-        store: Store of single runs, if this call named one; empty for a folder below
-            that of all runs. It is never read from a file, so that no file decides
-            which store is opened.
+        claims: The claims of the recipe with their verdicts, in the recipe's order.
+        store: Folder or address of the store of single runs, if this call named one;
+            empty for a folder below that of all runs. It is never read from a file, so
+            that no file can determine which store is opened.
     """
 
     recipe: Recipe
@@ -102,10 +101,11 @@ class Outcome(Carded, About):
 
     @property
     def heading(self) -> str:
-        """The recipe's title, after ``In question:`` unless all its claims agree.
+        """The recipe's title, preceded by ``In question:`` if not all of its claims agree.
 
-        Checks, which hold by construction, do not count if there are other claims. A
-        title that ends with a question mark is not changed.
+        A claim agrees if its verdict is ``reproduced`` or ``consistent``. Checks, which
+        hold by construction, are ignored if there are other claims. A title that ends
+        with a question mark is not changed.
         """
         title = self.recipe.title
         counted = [claim for claim in self.claims if not claim.check] or self.claims
@@ -116,20 +116,22 @@ class Outcome(Carded, About):
     def figures(self) -> tuple[Figure, ...]:
         """The recipe's figures, with neutral titles if their claims do not all agree.
 
-        They are descriptions, see :func:`figures_of`; drawings are files of
-        :attr:`folder`.
+        They are descriptions (:class:`Figure`), as :func:`figures_of` returns them. The
+        drawn figures are files in the folder of the run.
         """
         return figures_of(self.recipe, self.claims)
 
     def with_cautions(self) -> Outcome:
-        """Return a copy of the run with the warnings about its numbers in ``cautions``.
+        """Return a copy of the run in which ``cautions`` contains the warnings about its numbers.
 
-        They are those of the recipe, if it has a function for them, otherwise those of
-        :func:`~inweights.experiments.grammar.cautions.cautions`.
+        The recipe's own function ``cautions`` determines the warnings if there is one,
+        otherwise :func:`~inweights.experiments.grammar.cautions.cautions`. Errors of
+        the recipe's functions are passed on.
 
         Raises:
             ConfigError: The stored settings do not fit the recipe.
-            DataError: The file of a world of own facts is missing or cannot be read.
+            DataError: The file of a world of user-defined facts is missing or cannot be
+                read.
         """
         from inweights.experiments.grammar.cautions import cautions
 
@@ -145,7 +147,9 @@ class Outcome(Carded, About):
 
     @property
     def results(self) -> Sequence[str]:
-        """The results as sentences, if the recipe has a function for them; otherwise empty.
+        """The results as sentences; empty if the recipe has no function that states them.
+
+        Errors of this function are passed on.
 
         Raises:
             ConfigError: The stored settings do not fit the recipe.
@@ -155,7 +159,10 @@ class Outcome(Carded, About):
 
     @property
     def differences(self) -> list[DifferenceRow]:
-        """Every setting beside the value that the paper states; empty without a protocol file.
+        """Every setting with the value that the paper states; empty without a protocol file.
+
+        There is one row for each combination of setting, value, origin, statement and
+        reason, our own choices first. Errors of the recipe's ``plan`` are passed on.
 
         Raises:
             ConfigError: The stored settings do not fit the recipe.
@@ -169,7 +176,8 @@ class Outcome(Carded, About):
     def other_statements(self) -> dict[str, PaperSetting]:
         """Statements of the paper or its code to which no setting corresponds, by subject.
 
-        It is empty if the recipe's paper has no protocol file.
+        It is empty if the recipe's paper has no protocol file. Errors of the recipe's
+        ``plan`` are passed on.
 
         Raises:
             ConfigError: The stored settings do not fit the recipe.
@@ -184,7 +192,7 @@ class Outcome(Carded, About):
         return decode(type(self.recipe.scales[self.scale]), self.settings)
 
     def _card(self) -> Card:
-        """Return what a notebook shows: every claim, and the first figure unless it is large."""
+        """Return what a notebook shows: every claim, and the first figure if it is at most 2 MB."""
         about = {
             "scale": self.scale,
             "seeds": len(self.seeds),
@@ -200,21 +208,23 @@ class Outcome(Carded, About):
         )
 
     def models(self, **where: Value) -> list[SavedModel]:
-        """Return the trained models of a run that stored them.
+        """Return the trained models of the run, if it stored them (``keep_models=True``).
 
         Args:
-            **where: Values of labels, and of ``seed``, that the models must have; by
-                default all models are returned.
+            **where: Values of labels or of ``seed``, by name, that the models must
+                have; by default all models are returned.
 
         Returns:
-            The models, in the order of the trials, seed by seed; empty if none has
-            these values. Weights are loaded when a model is used.
+            One :class:`SavedModel` per trial and seed, in the order of the trials and,
+            within a trial, of the seeds; empty if none has these values. Weights are
+            loaded when a model is used.
 
         Raises:
             ConfigError: A label is unknown, or the stored settings do not fit the
                 recipe.
             DataError: A file that the settings name cannot be read.
-            FolderError: The weights were not stored, or are damaged.
+            FolderError: The weights of one of these models were not stored, or are
+                damaged.
         """
         from inweights.experiments.engine.saved_models import saved_models
         from inweights.runs.tables.store import Store, store_below
@@ -225,20 +235,22 @@ class Outcome(Carded, About):
 
 
 def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
-    """Return the figures of a recipe, with neutral titles where claims do not all hold.
+    """Return the figures of a recipe, with neutral titles for those whose claims do not all agree.
 
     The claims of a figure are those about the tables that it draws, or all claims if
-    there are none. If any of them has another verdict than ``reproduced`` or
-    ``consistent``, the figure is replaced by :attr:`Figure.in_question`, whose title
-    and caption say what is drawn and what the claims expect.
+    there are none about these tables. If the verdict of any of them is neither
+    ``reproduced`` nor ``consistent``, the figure is replaced by its
+    :attr:`Figure.in_question`, whose title states what is drawn and whose caption
+    states what the claims expect.
 
     Args:
         recipe: The recipe.
-        results: Its claims with their verdicts. Checks, and claims of the recipe that
-            are not among them, are not counted.
+        results: Verdicts of its claims. Checks, and claims of the recipe that are not
+            among ``results``, are ignored.
 
     Returns:
-        Descriptions of the figures, in the recipe's order; nothing is drawn.
+        Descriptions of the figures, one per figure of the recipe, in its order. Nothing
+        is drawn.
     """
     shown = {claim.id: claim.agrees for claim in results}
     tables = {

@@ -1,4 +1,4 @@
-"""Write the folders of finished runs, load them, and judge and draw them again.
+"""Write and load the folders of finished runs, and judge and draw these runs again.
 
 :func:`write_outcome` writes an :class:`~.outcome.Outcome`, :func:`load` reads one, and
 :func:`refresh` judges and draws it again.
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
 
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
-    """Write a run into its unfinished folder: description, environment, tables, figures.
+    """Write the description, environment, tables and figures of a run to its unfinished folder.
 
     Args:
         outcome: The run.
         work: The unfinished folder.
-        publish: Called with the run and the folder, to add figures and a page; by
-            default nothing is added. Its errors are passed on.
+        publish: Function that is called with the run and the folder, to add figures and
+            a page; by default nothing is added. Its errors are passed on, but an
+            ``OSError`` becomes a ``WriteError``.
 
     Raises:
         WriteError: A file cannot be written.
@@ -56,23 +57,25 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 
 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
-    """Load a finished run, check that none of its files were changed, and judge its claims.
+    """Load a finished run, check that none of its files has changed, and judge its claims.
 
-    A ``UserWarning`` names runs that diverged.
+    If trainings diverged, a ``UserWarning`` names them.
 
     Args:
         recipe: Recipe of the run.
         folder: Folder of the run.
-        store: Folder or address of the store of single runs, for the result's
-            ``store``; empty for a folder below that of all runs.
+        store: Folder or address of the store of single runs, which becomes the
+            attribute ``store`` of the result; empty for a folder below that of all
+            runs.
 
     Returns:
-        The run, with ``cached`` set. Its claims are judged now, by the recipe's present
-        claims; a claim whose table or column is missing is ``not judged``.
+        The run, with ``cached`` set to true. It is judged by the claims that the recipe
+        has now; a claim whose table or column is missing gets the verdict ``not
+        judged``.
 
     Raises:
-        FolderError: A file is missing, was added or was changed, or the tables cannot
-            be judged.
+        FolderError: A file is missing, was added or was changed; a file cannot be read;
+            or judging the tables raised an error of Python or polars.
     """
     outcome = _read(recipe, folder)
     warn_of_divergence(outcome.tables)
@@ -83,18 +86,19 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Return a context manager that names the cause of errors within a block.
+    """Return a context manager that converts errors within a block to one that names the cause.
 
     Args:
-        what: The cause, with which messages begin; if empty, errors are not changed.
+        what: The cause, such as ``PATH cannot be judged``, with which messages begin;
+            if empty, errors are not changed.
         kind: Class of the errors that are raised instead.
-        hint: What to do; the end of the message.
+        hint: Advice that is appended to the message; by default none.
 
     Raises:
         InweightsError: The block raised a ``LookupError``, ``TypeError``,
-            ``ValueError``, ``ArithmeticError`` or an error of polars; the new error has
-            the class ``kind``. Errors of the library and all others are passed on
-            unchanged.
+            ``ValueError``, ``ArithmeticError`` or an error of polars; the class of the
+            new error is ``kind``. Errors of the library and all other errors are passed
+            on unchanged.
     """
     from polars.exceptions import PolarsError
 
@@ -134,14 +138,14 @@ def refresh(
 ) -> Outcome:
     """Judge and draw a finished run again, with the claims and figures of this version.
 
-    Nothing is trained. The folder of the run is replaced by a new one; if an error
-    occurs, the run is not changed.
+    Nothing is trained. The folder of the run is replaced by a new one. If an error
+    occurs, the folder is not changed.
 
     Args:
         recipe: Recipe of the run.
         folder: Folder of the run.
-        publish: Called with the run and its unfinished folder, to add figures and a
-            page; by default nothing is added. Its errors are passed on.
+        publish: Function that is called with the run and its unfinished folder, to add
+            figures and a page; by default nothing is added. Its errors are passed on.
 
     Returns:
         The run with its new tables, verdicts and warnings.
@@ -173,11 +177,12 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
         old: The run.
 
     Returns:
-        All tables, measured and derived, by name. Nothing is written.
+        All tables, measured and derived, by name. Neither the run nor any file is
+        changed.
 
     Raises:
         FolderError: The run lacks measured tables from which others are derived, or
-            deriving raised an error of Python or polars.
+            ``derive`` raised an error of Python or polars.
         ConfigError: The stored settings do not fit the recipe.
         DataError: A file that the settings name cannot be read, or a table lacks a
             column from which another one is derived.

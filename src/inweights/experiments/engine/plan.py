@@ -1,7 +1,7 @@
-"""Turn a plan into tasks: the runs, their missing tables, and groups that train together.
+"""Divide the missing work of a plan into tasks: computations, and runs that train together.
 
-A plan multiplied by its seeds is :class:`Work` (:func:`expand_plan`). :func:`tasks_of`
-groups what is missing into tasks (:mod:`~.tasks`), which executors run.
+:func:`expand_plan` combines a plan with its seeds to :class:`Work`. :func:`tasks_of`
+groups the missing parts of this work into tasks (:mod:`~.tasks`), which executors run.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ from inweights.support.keys.plain import plain, plain_call
 from inweights.support.keys.sources import public_name, sources_of
 from inweights.training.learners.kinds import Curriculum
 
-#: Raised by hand when the same run would give other numbers: stored results are then
-#: made again.
+#: Version of the engine, raised by hand when the same run would have different results.
+#: Stored results are then not reused.
 VERSION = 1
-#: Replicas that train as one program at most. On a CPU a run's share of a step falls
-#: until there are about 32 of them, for TinyNN and Emb-MLP by a third from 8 on, for a
-#: GPT of width 64 by a tenth, and not beyond (docs/performance.md).
+#: Largest number of runs that train together. On a CPU, the time of a step per run
+#: decreases up to about 32 runs and not beyond: from 8 to 32 runs by a third for TinyNN
+#: and Emb-MLP, and by a tenth for a GPT of width 64 (docs/performance.md).
 MAX_REPLICAS = 32
-#: The same on an accelerator, where a step of small models is bound by launching
-#: kernels, whose number does not grow with the replicas. Whoever does a task measures
-#: how many go together.
+#: The same on an accelerator, where the duration of a step of small models is
+#: determined by the number of kernels, which does not depend on the number of runs. How
+#: many runs of a task train together is measured before it is executed.
 MAX_REPLICAS_ACCELERATED = 512
 
 
-#: What is stored of a run, by key; no measure makes its losses and its weights.
+#: Stored parts of a run: the measure that makes each part, by the part's name; ``None``
+#: for losses and weights.
 Parts = dict[str, Measure | None]
 
 
@@ -52,12 +53,12 @@ class Work:
 
     Attributes:
         requests: Every table that the plan needs, in the order of the plan.
-        runs: The runs that make them, by key. Several tables and labels may share one
-            run.
-        parts: The parts that are stored of each run, by the key of the run: for each
-            name of a part the measure that makes it, ``None`` for losses and weights.
-        computations: The computations that make the other tables, by key, one task per
-            seed.
+        runs: The runs that make these tables, by key. Several tables and labels may
+            share one run.
+        parts: The stored parts of each run, by the key of the run. For each name of a
+            part, the measure that makes it, or ``None`` for losses and weights.
+        computations: The computations that make the remaining tables, by key: one task
+            per seed if the computation depends on the seed, otherwise one task.
     """
 
     requests: tuple[TableRequest, ...]
@@ -69,36 +70,39 @@ class Work:
 def expand_plan(
     plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
 ) -> Work:
-    """Multiply a plan by its seeds; runs that differ only in their labels become one run.
+    """List the tables, runs and computations of a plan for all of its seeds.
+
+    Trials with the same world, model and learner but different labels share one run.
 
     Args:
         plan: Trials, measures and computations.
-        seeds: Root seeds.
+        seeds: Root seeds, at least one.
         version: The recipe's version, which is part of every key; by default 1.
-        keep_models: Whether trained weights are stored too.
+        keep_models: Whether trained weights are stored, too; by default they are not.
 
     Returns:
         Every requested table, and the runs and computations that make them, by their
         keys. Nothing is trained, and the store is not read.
 
     Raises:
-        ConfigError: A config, or an option of a measure or computation, has no exact
-            encoding, from which a key could be computed.
+        ConfigError: A config, or an option of a measure or computation, cannot be
+            encoded exactly, so that no key can be computed; or a function among them
+            uses something that cannot be hashed.
         DataError: A file that a config or an option names cannot be read.
     """
     asked: list[TableRequest] = []
     runs: dict[str, Run] = {}
     wanted: dict[str, Parts] = {}
-    # Trials share worlds and models by the hundred, and a graph of thousands of edges
-    # takes long to write out: each object is written out once.
+    # Hundreds of trials may share a world or model, and encoding a graph of thousands
+    # of edges is slow: each object is encoded once.
     content = remembered(plain)
     for trial in plan.trials:
         about = [content(part) for part in (trial.world, trial.model, trial.learner)]
         measures = [measure for measure in plan.measures if measure.fits(trial)]
         for place, seed in enumerate(seeds):
             key = digest([VERSION, version, *about, seed], KEY_LENGTH)
-            # Two trials that differ in their labels alone have one key: the run is made
-            # once, and each has its tables.
+            # Trials that differ only in their labels have the same key: the run is made
+            # once, and its tables are used for each of them.
             runs.setdefault(key, Run(key, trial, seed))
             parts = wanted.setdefault(key, {})
             if keep_models:
@@ -118,7 +122,8 @@ def expand_plan(
     for one in plan.computations:
         about = plain_call(one.compute, one.options)
         for seed in seeds if one.seeded else seeds[:1]:
-            # What no seed decides is one result, whichever seed its rows bear.
+            # A computation that does not depend on seeds has one result, whatever the
+            # first seed is.
             key = digest(
                 [VERSION, version, *about, seed if one.seeded else None], KEY_LENGTH
             )
@@ -132,32 +137,34 @@ def tasks_of(
 ) -> list[Task]:
     """Return the missing work as tasks, which may be run in any order.
 
-    Runs of one world, architecture and curriculum train together, at most
-    :data:`MAX_REPLICAS` of them (:data:`MAX_REPLICAS_ACCELERATED` on an accelerator).
-    They may differ in seed, initial scale, learning rate and weight decay. Runs whose
-    weights are stored, so that they only have to be measured, are separate tasks.
+    Runs with the same world, architecture and curriculum train together, at most 32 of
+    them (:data:`MAX_REPLICAS`) on a CPU, and 512 (:data:`MAX_REPLICAS_ACCELERATED`) on
+    an accelerator. They may differ in seed, initialisation, learning rate and weight
+    decay. Runs whose weights are stored, so that they only have to be measured, form
+    separate tasks.
 
     Args:
         work: Runs and computations of a plan.
-        missing: Function that returns whether a part of a run or computation, given by
-            key and name, is missing in the store.
-        device: Torch device of the models; on an accelerator, any other than ``cpu``,
-            more runs train together.
+        missing: Function of two strings, the key of a run or computation and the name
+            of a part, that returns whether this part is missing in the store.
+        device: Torch device of the models. On any device other than ``cpu``, more runs
+            train together.
 
     Returns:
-        A task for each group of runs, and one for each computation; with all missing
-        seeds, if it takes seeds together. Empty if nothing is missing.
+        One task for each missing seed of a computation (one for all missing seeds, if
+        the computation takes them together), followed by one task for each group of
+        runs. An empty list if nothing is missing.
 
     Raises:
-        ConfigError: A global of a user's function cannot be hashed, or a module was
-            edited after it was imported.
+        ConfigError: A global variable of a user's function cannot be hashed, or a
+            module was edited after it was imported.
         DataError: A file on which the work depends cannot be read.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     planned = remembered(sources_of)
     of_measure = remembered(lambda measure: sources_of(measure.call))
     world = remembered(plain)
-    # Learners of runs that train together have all in common but rates and decays.
+    # Learners of runs that train together differ only in rates and weight decays.
     how = remembered(
         lambda one: plain(one.shape if isinstance(one, Curriculum) else one)
     )
@@ -180,7 +187,8 @@ def tasks_of(
         left = {part: m for part, m in work.parts[key].items() if missing(key, part)}
         if not left:
             continue
-        # The first seed trains with the others, though more may be measured of it.
+        # The first seed trains together with the others, although it may have further
+        # measures.
         everywhere = sorted(
             part for part, m in left.items() if not (m and m.first_seed)
         )
@@ -204,7 +212,7 @@ def tasks_of(
 def _even_parts(
     members: Sequence[tuple[Run, Parts]], most: int
 ) -> list[Sequence[tuple[Run, Parts]]]:
-    """Split runs into parts of about equal size, as few as possible."""
+    """Split runs into as few parts as possible, of about equal size and at most ``most`` runs."""
     count = len(members)
     parts = ceil(count / most)
     bounds = [count * part // parts for part in range(parts + 1)]
@@ -212,7 +220,7 @@ def _even_parts(
 
 
 def _learn_task(members: Sequence[tuple[Run, Parts]]) -> LearnTask:
-    """Return the task of some runs, with the missing parts of each."""
+    """Return a task with the given runs and the missing parts of each run."""
     measures: dict[str, Measure] = {}
     for _, left in members:
         measures |= {part: measure for part, measure in left.items() if measure}
@@ -223,7 +231,7 @@ def _learn_task(members: Sequence[tuple[Run, Parts]]) -> LearnTask:
 
 def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
     """Join the missing seeds of computations that take all seeds at once."""
-    # A function that takes all seeds at once is called once for those that are missing.
+    # A function that takes all seeds at once is called once for all missing seeds.
     joined: dict[tuple[int, int], ComputeTask] = {}
     for task in tasks:
         one = task.computation
@@ -235,9 +243,9 @@ def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
 
 
 def _model_shape(model: ModelConfig | None) -> Any:
-    """Return what the configs of models that train together have in common: all but the scale."""
-    # Runs train as one program if their models have the same shape; how each starts is
-    # a matter of its replica alone.
+    """Return what is equal for models that train together: everything except ``init``."""
+    # Runs can train together if their models have the same shape; each replica has an
+    # initialisation of its own.
     if model is None:
         return None
     return [
@@ -247,7 +255,7 @@ def _model_shape(model: ModelConfig | None) -> Any:
 
 
 def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that stores its result for each object on which it is called.
+    """Return a function that calls another one once for each object and stores the results.
 
     Objects are distinguished by identity, not by value, because comparing two graphs
     takes as long as writing one out.
@@ -256,15 +264,16 @@ def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         function: A function of one argument.
 
     Returns:
-        The function with a memory, in which the objects stay alive.
+        The new function. It keeps the objects and results in memory as long as it
+        exists.
 
     Example:
         >>> length = remembered(len)
         >>> [length([0] * n) for n in range(4)]
         [0, 1, 2, 3]
     """
-    # The object is kept beside its result: the next one may be given its place in memory,
-    # and with it its identity, once it is gone.
+    # The object is stored with its result: if it were deleted, a later object could
+    # have the same address and thus the same identity.
     known: dict[int, tuple[Any, Any]] = {}
 
     def get(thing: Any) -> Any:

@@ -26,8 +26,8 @@ class SavedModel:
     """A trained model of a run, whose weights are read on first use.
 
     Attributes:
-        run: The run that trained it.
-        store: Store with its weights.
+        run: The run that trained the model.
+        store: Store that contains the weights.
     """
 
     run: Run
@@ -45,20 +45,21 @@ class SavedModel:
 
     @property
     def world(self) -> World:
-        """The world on which the model was trained, built on first use.
+        """The world on which the model was trained, which is built on first use.
 
-        Errors of building it are passed on.
+        Errors that occur while the world is built are passed on.
         """
         return self.run.world
 
     @cached_property
     def model(self) -> Model:
-        """The model with one replica, on the CPU.
+        """The trained model, with one replica, on the CPU; it is loaded on first use.
 
         Raises:
-            FolderError: The weights were removed since, or are damaged.
+            FolderError: The weights have been removed, or are damaged.
+            WriteError: The object store denies access or does not respond.
             DataError: Another version of the library wrote them in another format.
-            ConfigError: The config of the model cannot build it on this machine.
+            ConfigError: The config of the model cannot build the model on this machine.
         """
         from inweights.experiments.engine.attempts.together import open_model
 
@@ -81,26 +82,28 @@ def saved_models(
 ) -> list[SavedModel]:
     """Return the stored models of some trials.
 
-    Only the weights' files are checked; they are loaded when :attr:`SavedModel.model` is
-    used.
+    Here it is only checked that the weights exist. They are loaded when
+    :attr:`SavedModel.model` is used.
 
     Args:
         trials: The trials.
         seeds: Root seeds.
-        store: Store with the weights.
-        version: Version of the recipe that trained them.
-        where: Values of labels, and of ``seed``, that the models must have; a trial
-            without the label is left out. By default all models are returned.
+        store: Store that contains the weights.
+        version: Version of the recipe that trained the models; by default 1.
+        where: Values of labels or of ``seed``, by name, that the models must have. A
+            trial without one of these labels is left out. By default all models are
+            returned.
 
     Returns:
-        The models, in the order of the trials, seed by seed; empty if none has these
-        values.
+        One model per trial and seed, in the order of the trials and, within a trial, of
+        the seeds; empty if none has these values.
 
     Raises:
         ConfigError: ``where`` names a label that no trial has, or a trial has a value
-            without an exact encoding.
+            that cannot be encoded exactly.
         DataError: A file that a trial names cannot be read.
-        FolderError: Weights of one of the models were not stored, or are damaged.
+        FolderError: The weights of one of the models were not stored, or their file is
+            damaged.
     """
     wanted = where or {}
     names = {"seed"}

@@ -1,9 +1,9 @@
 """Describe units of work: runs, and the tasks that make their tables.
 
-A :class:`Run` is one world, model, learner and seed; recipes and labels with equal
-parts share it. Its numbers are the same to the last bit whether it is trained alone or
-together with others. A task makes the tables of runs that may train together
-(:class:`LearnTask`) or of a function (:class:`ComputeTask`); executors run tasks.
+A :class:`Run` is one world, model, learner and seed; recipes share runs for which these
+are equal. Its results are exactly the same whether it trains alone or with others. A
+task makes the tables of runs that may train together (:class:`LearnTask`) or of a
+function (:class:`ComputeTask`); executors run tasks.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from inweights.training.learners.kinds import Learner
 if TYPE_CHECKING:
     from inweights.worlds.world import World
 
-#: The table that training leaves by itself: the loss over time.
+#: Name of the table of losses, which every training makes without a measure.
 LOSSES = "losses"
-#: Letters of the key of a run, a computation or a task.
+#: Number of characters in the key of a run, a computation or a task.
 KEY_LENGTH = 20
 
 
@@ -33,8 +33,8 @@ class Run:
     """One training run: a trial with a seed.
 
     Attributes:
-        key: Hash of world, model, learner, seed and version; the run's name in the
-            store.
+        key: Hash of world, model, learner, seed and version, which is the name of the
+            run in the store.
         trial: World, model and learner of the run.
         seed: Root seed.
     """
@@ -74,14 +74,15 @@ class TableRequest:
 
 @dataclass(frozen=True)
 class LearnTask:
-    """Runs that can train as one program, with their measures.
+    """Runs that can train together, with their measures.
 
     Attributes:
-        runs: The runs, which differ only in seeds, initial scales, learning rates and
-            decays.
+        runs: The runs, which differ only in seeds, initialisation, learning rates and
+            weight decays.
         measures: Measures that apply to all or some of the runs.
-        parts: Names of the parts to be stored, one tuple per run: keys of measures,
-            :data:`LOSSES`, and ``MODEL_PART`` for the weights.
+        parts: Names of the parts that are missing in the store, one tuple per run: keys
+            of measures, ``losses``, and :data:`~inweights.runs.tables.names.MODEL_PART`
+            for the weights.
         sources: Hashes, at the time of planning, of the files and modules on which the
             runs depend, by path; if empty, changes are not checked.
     """
@@ -93,25 +94,29 @@ class LearnTask:
 
     @property
     def trials(self) -> list[Trial]:
-        """The trials of the runs, each object once, in the order of its first run."""
+        """The trials of the runs, without repetitions, in the order of their first runs."""
         return list({id(run.trial): run.trial for run in self.runs}.values())
 
     @property
     def dependencies(self) -> Any:
-        """Nested lists of everything that may name a file or user code: configs and probes."""
+        """Nested lists of all objects that may name a file or user code: configs and probes.
+
+        First ``[world, model, learner]`` of each trial, then ``[partial of the probe]``
+        of each measure.
+        """
         parts = [[trial.world, trial.model, trial.learner] for trial in self.trials]
         return [*parts, *([measure.call] for measure in self.measures)]
 
     @cached_property
     def key(self) -> str:
-        """Name of the task: a hash of the runs and of the parts that it makes."""
+        """Name of the task: a hash of the keys of its runs and the parts that it makes."""
         return digest([[run.key for run in self.runs], self.parts], KEY_LENGTH)
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """Every part that the task stores, as pairs of the run's key and the name of the part.
+        """Every part that the task stores, as pairs of a run's key and the name of the part.
 
-        These are tables, and weights if they are to be stored.
+        These are tables, and weights if they are stored.
         """
         tables = []
         for run, parts in zip(self.runs, self.parts, strict=True):
@@ -120,14 +125,11 @@ class LearnTask:
 
     @property
     def requests(self) -> list[TableRequest]:
-        """Every table that the task makes, without weights, with labels and seed of its run.
-
-        A run that several trials share has the labels of the first of them.
-        """
+        """Every table that the task makes, without weights, with labels and seed of its run."""
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
         found = []
         for run, parts in zip(self.runs, self.parts, strict=True):
-            # Weights are stored, but no table is made of them: they have no name here.
+            # Weights are stored, but they are not a table.
             for part in filter(names.__contains__, parts):
                 place = (run.key, part)
                 found.append(
@@ -136,11 +138,10 @@ class LearnTask:
         return found
 
     def part(self, places: Iterable[int]) -> LearnTask:
-        """Return a task with some of the runs, and with only the measures that they need.
+        """Return a task with some of the runs and only the measures that these runs need.
 
         Args:
-            places: Indices of the runs in :attr:`runs`, in the order that the new task
-                has.
+            places: Indices of existing runs, from 0, in the order of the new task.
         """
         places = list(places)
         parts = tuple(self.parts[i] for i in places)
@@ -152,18 +153,18 @@ class LearnTask:
 
     @property
     def worlds(self) -> list[World]:
-        """The world of each run, in the order of the runs; see :attr:`Run.world`."""
+        """The world of each run, in the order of the runs, built on first use."""
         return [run.world for run in self.runs]
 
     @property
     def only_measures(self) -> bool:
-        """Whether trained models suffice, since nothing is recorded or measured during training."""
+        """Whether stored weights are sufficient, since nothing is recorded during training."""
         recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
         return not recorded and not any(m.every for m in self.measures)
 
     @property
     def title(self) -> str:
-        """Short description of the training, such as ``8 × gpt``, with the first run's labels."""
+        """Short description of the task: number of runs and labels of the first, as ``8 × gpt``."""
         words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
@@ -176,26 +177,26 @@ class LearnTask:
 
     @property
     def learner(self) -> Learner:
-        """The learner of the first run; those of other runs differ only in rates and decays."""
+        """Learner of the first run; those of other runs differ only in rates and weight decays."""
         return self.runs[0].trial.learner
 
     @property
     def steps(self) -> int:
-        """Total number of updates of all runs."""
+        """Estimated cost of all runs: their number times ``steps`` of the learner."""
         return len(self.runs) * self.learner.steps
 
 
 @dataclass(frozen=True)
 class ComputeTask:
-    """A computation for one seed, or for several seeds that it takes together.
+    """A computation for one seed, or for several seeds in one call.
 
     Attributes:
-        key: Name in the store of the computation with the first seed.
+        key: Name of the computation with its first seed in the store.
         computation: The computation.
         seed: The first seed; for a computation that does not depend on seeds, the first
             seed of the plan.
-        sources: Hashes, at the time of planning, of the files and modules on which it
-            depends, by path; if empty, changes are not checked.
+        sources: Hashes, at the time of planning, of the files and modules on which the
+            computation depends, by path; if empty, changes are not checked.
         others: Key and seed of each further seed, for a computation that takes several
             seeds together.
     """
@@ -208,17 +209,17 @@ class ComputeTask:
 
     @property
     def members(self) -> list[tuple[str, int]]:
-        """Pairs of key and root seed, one pair per seed."""
+        """Pairs of key in the store and root seed, one pair per seed."""
         return [(self.key, self.seed), *self.others]
 
     @property
     def dependencies(self) -> Any:
-        """What may name a file or user code: a list of a ``partial`` of the function."""
+        """The list ``[function]``: the computation's function, bound to its options."""
         return [self.computation.call]
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """Every table that the task makes, as pairs of a key and the part ``table``."""
+        """Every table that the task makes, as pairs of a key in the store and ``"table"``."""
         return [(key, "table") for key, _ in self.members]
 
     @property
@@ -232,7 +233,7 @@ class ComputeTask:
 
     @property
     def title(self) -> str:
-        """Short description of the computation: its table, and its labels if it has any."""
+        """Short description of the computation: the name of its table, and its labels, if any."""
         name = self.computation.name
         labels = in_words(self.computation.labels)
         return f"{name} of {labels}" if labels else name
@@ -245,10 +246,7 @@ class ComputeTask:
 
     @property
     def steps(self) -> int:
-        """Estimated cost for all seeds, as the number of training updates that take as long.
-
-        The progress display uses it.
-        """
+        """Estimated cost for all seeds, as the number of updates of a small model."""
         return self.computation.effort * len(self.members)
 
 
@@ -256,10 +254,10 @@ Task = LearnTask | ComputeTask
 
 
 def halves(task: Task) -> list[Task]:
-    """Return a task with several runs as two tasks, or a list with any other task alone.
+    """Return a task with several runs as two tasks; any other task as a list with one item.
 
-    The first of the two has the smaller half if the number of runs is odd. The numbers
-    of a run do not depend on the runs with which it is trained.
+    If the number of runs is odd, the first task has one run less than the second. The
+    results of a run do not depend on the runs with which it is trained.
 
     Args:
         task: The task.
@@ -271,7 +269,7 @@ def halves(task: Task) -> list[Task]:
 
 
 def _with_seeds(words: str, seeds: Sequence[int]) -> str:
-    """Return a description with the seed, or with the first and the last of several seeds."""
+    """Return a description followed by the seed, or by the first and last of several seeds."""
     numbers = sorted({*seeds})
     if not numbers:
         return words
@@ -284,7 +282,7 @@ def _with_seeds(words: str, seeds: Sequence[int]) -> str:
 def in_words(labels: Mapping[str, Any]) -> str:
     """Return labels as text, separated by commas; empty if there are none.
 
-    Of a string only the value is written, of other values ``name=value``.
+    For a string, the text contains only the value; for other values, ``name=value``.
 
     Args:
         labels: Values of the labels, by name.

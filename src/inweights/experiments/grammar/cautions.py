@@ -1,4 +1,4 @@
-"""State what the conditions of a study cannot show.
+"""Warn about conclusions that the conditions of a study do not support.
 
 :func:`cautions` examines trials and their tables; pages and sweeps print the sentences
 that it returns.
@@ -19,43 +19,43 @@ from inweights.training.learners import named_for
 from inweights.training.learners.kinds import Curriculum
 from inweights.worlds.knowledge.triples import Triples
 
-#: Accuracy from which on facts count as known, and spread over seeds above which few
-#: say little.
+#: Smallest accuracy at which facts count as known, and standard deviation over seeds
+#: above which a few seeds are not enough.
 KNOWN = 0.99
 SPREAD = 0.2
-#: Half the width of the 95% interval of a difference that a number of seeds should
-#: reach.
+#: Half the width that the 95% interval of a difference should have with enough seeds.
 WANTED = 0.2
-#: Factor between two rates that decides.
+#: Smallest ratio of two learning rates that is reported as a difference.
 FACTOR = 3.0
 #: Roles of queries that combine facts.
 _COMBINED = ("composition", "chain", "conclusion")
-#: Conditions that a sentence names before it counts the rest.
+#: Number of conditions that a sentence names; the rest is only counted.
 _NAMED = 3
 
 
 def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
     """Return warnings that a reader needs before comparing the conditions of a study.
 
-    A warning is returned for: conditions in which the model does not know its facts
-    (mean accuracy below :data:`KNOWN`, 0.99); conditions whose accuracy on compositions
-    varies too much between the seeds to be compared (standard deviation above
-    :data:`SPREAD`, 0.2), with the number of seeds that would show a difference to
-    within ±0.2; GPTs whose learner differs from ``learners.two_hop`` in a setting that
-    can decide whether they compose (loss, optimizer, random offset of the positions, or
-    a learning rate that differs by at least a factor of :data:`FACTOR`, 3) and is not
-    varied; and files of facts with chains of three facts that no query is about.
+    There are four kinds of warnings. The model does not know its facts in some
+    conditions (mean accuracy below :data:`KNOWN`, 0.99). The accuracy on compositions
+    varies too much between seeds to compare conditions (standard deviation above
+    :data:`SPREAD`, 0.2); this warning states how many seeds would measure a difference
+    to within ±0.2. The learner of a GPT differs from ``learners.two_hop`` in a setting
+    that can decide whether the GPT composes, and the study does not vary this setting
+    (loss, optimizer, random offset of the positions, or a learning rate that differs by
+    at least a factor of :data:`FACTOR`, 3). A file of facts has chains of three facts
+    that no query is about.
 
     Args:
-        trials: The conditions.
+        trials: The conditions of the study, whose learners and worlds are examined.
         tables: Tables of results, by name. Only tables with the columns ``part``,
-            ``role``, ``seed`` and ``accuracy`` are examined, as
-            :func:`~inweights.probes.accuracy` makes them; of these, only the last step,
-            and no rows of controls.
+            ``role``, ``seed`` and ``accuracy`` are examined, such as those of
+            :func:`~inweights.probes.accuracy`; and of these tables, only the rows of
+            the last step that do not belong to a control.
 
     Returns:
-        The warnings, each a few sentences, without repetitions; empty if there are
-        none.
+        The warnings, each of one or a few sentences, without repetitions; an empty list
+        if there are none.
 
     Raises:
         DataError: The file of a world of user-defined facts is missing or cannot be
@@ -79,7 +79,9 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
         table = table.filter(pl.col(CONTROL) == NO_CONTROL)
     if "step" in table.columns:
         table = table.filter(pl.col("step") == pl.col("step").max())
-    if "change" in table.columns:  # of inweights.steer: only the model as it is
+    if (
+        "change" in table.columns
+    ):  # a table of inweights.steer: only the unchanged model
         table = table.filter(change="none")
     combined = table.filter(pl.col("role").is_in(_COMBINED))
     if combined.is_empty():
@@ -127,7 +129,7 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
             continue
         named = named_for(trial.world, trial.model).phases[0]
         if not named.random_offset:
-            continue  # no family of facts that are composed
+            continue  # the world is of a family whose facts are not composed
         usual = _deciding(named)
         for name, value in _deciding(trial.learner.phases[0]).items():
             seen.setdefault(name, set()).add(value)
@@ -135,7 +137,7 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
                 differing[name] = (value, usual[name])
     fixed = []
     for name, (value, usual_value) in differing.items():
-        if len(seen[name]) == 1:  # it is not varied
+        if len(seen[name]) == 1:  # the setting is not varied
             fixed.append(f"{name} ({value}, not {usual_value})")
     if not fixed:
         return []
@@ -168,7 +170,7 @@ def _deciding(phase: Phase) -> dict[str, object]:
 
 
 def _differs(value: object, usual: object) -> bool:
-    """Return whether a setting is unusual: a rate by a factor of :data:`FACTOR`, others at all."""
+    """Return whether a setting differs: a rate by a factor of :data:`FACTOR`, others at all."""
     if isinstance(value, float) and isinstance(usual, float):
         return max(value, usual) >= FACTOR * min(value, usual)
     return value != usual

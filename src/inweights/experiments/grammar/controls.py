@@ -1,4 +1,4 @@
-"""Compare trials with controls: the same trials without the part that should matter.
+"""Compare trials with controls, which are the same trials without the part that should matter.
 
 :func:`with_controls` adds controls to the trials of a study, and :func:`beyond_control`
 computes how far the conditions exceed them. :mod:`~.cautions` states other limits of a
@@ -22,34 +22,35 @@ from inweights.support.statistics.intervals import median_interval
 from inweights.training.learners.kinds import Curriculum
 from inweights.worlds.registry import Altered
 
-#: Column that names the control, and its value for the trials themselves.
+#: Column that names the control, and its value for the original trials.
 CONTROL = "control"
 NO_CONTROL = "none"
-#: Roles that carry what the papers' findings rest on, in the order in which they are
-#: looked for.
+#: Roles of the facts on which the papers' findings rest, in the order in which they are
+#: looked up.
 _BRIDGES = (("identity",), ("similarity",), ("edge", "reverse_edge"))
 
 
 def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
-    """Return the trials, followed in each case by a copy of the trial for every control.
+    """Return each trial, followed by one changed copy of it for every control.
 
     The controls are:
 
-    - ``untrained``: the same architecture before its first update.
-    - ``shuffled``: the same prompts with their answers permuted, which keeps the number
-      of facts and destroys their structure.
+    - ``untrained``: the model before its first update.
+    - ``shuffled``: the same prompts with permuted answers, which keeps the number of
+      facts and destroys their structure.
     - ``no-bridge``: the facts that should matter are left out: the identities if there
       are any, otherwise the similarities, otherwise the edges.
-    - ``frozen``: the token embeddings keep their random initial values.
+    - ``frozen``: the token embeddings keep their initial values, which are random
+      unless the model was given with its weights.
 
     Args:
         trials: The conditions.
-        names: Names of controls, keys of :data:`CONTROLS`; if empty, the trials are
-            returned unchanged.
+        names: Names of controls from the list above. If empty, the trials are returned
+            unchanged, without the label ``control``.
 
     Returns:
-        The trials with a further label ``control``, which is ``none`` for the trials
-        themselves.
+        The trials with a further label ``control``, which is ``none`` for the original
+        trials and the name of the control for the copies.
 
     Raises:
         ConfigError: ``names`` is a single text, a control is unknown or does not apply
@@ -58,7 +59,8 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
             ``Curriculum``, ``frozen`` in a wrapped module only if it has an embedding
             of the token ids, and ``no-bridge`` if other facts are left to train on.
         DataError: A world that has to be built for ``no-bridge`` or ``frozen`` cannot
-            be built from its files.
+            be built from its files. Errors of a wrapped module's own code are passed
+            on.
 
     Example:
         >>> import inweights as iw
@@ -89,24 +91,27 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     If the table has a column ``step``, only the last step of each run is compared.
 
     Args:
-        table: Table of a probe over trials with controls: the labels, ``control``,
-            ``seed``, then the probe's own columns.
-        value: Column that is compared; by default the one that the probe declares as
-            its measure (:class:`~.shown.Shown`).
+        table: Table of a probe over trials with controls. Its columns are, in this
+            order, the labels and ``control``, ``seed``, and the probe's own columns.
+        value: Name of a numeric column, which is compared. By default the column that
+            the probe declares as its value (:class:`~.shown.Shown`).
 
     Returns:
-        One row for each condition and control, and for each combination of the probe's
-        own text, Boolean and integer columns, such as ``role`` (but not ``step``,
-        ``statements``, ``replica``). Columns: these labels and ``control``; ``beyond``,
-        the median over seeds of the value minus that of the control; ``low`` and
-        ``high``, the exact 95% confidence interval of this median, null for fewer than
-        six seeds; and ``seeds``, the number of seeds with both values. Without such
-        seeds, a table without rows and columns.
+        One row for each condition and control, and for each combination of values in
+        the probe's own text, Boolean and integer columns, such as ``role`` (except
+        ``step``, ``statements`` and ``replica``). Rows of the same seed are averaged
+        first. The columns are the labels, the columns of these combinations and
+        ``control``; ``beyond``, the median over seeds of the difference between the
+        condition's value and the control's; ``low`` and ``high``, the exact 95%
+        confidence interval of this median, null for fewer than six seeds; and
+        ``seeds``, the number of seeds that have both values. A condition and control
+        without such seeds has no row; if there are no rows at all, the table has no
+        columns either.
 
     Raises:
         DataError: The table has no column ``control`` or ``seed``; ``value`` is not a
-            column after ``seed``; or it is not given, and no probe declares a measure
-            for this table.
+            column after ``seed``; or ``value`` is not given, and no probe declares a
+            value for a table with these columns.
 
     Example:
         >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2
@@ -173,7 +178,7 @@ def _untrained(trial: Trial) -> Trial:
 
 
 def _no_bridge(trial: Trial) -> Trial:
-    """Return the trial without the first kind of facts on which its result may rest."""
+    """Return the trial without the facts of the first of :data:`_BRIDGES` that its world has."""
     roles = trial.world.build(0).facts.role_names
     for bridge in _BRIDGES:
         without = tuple(role for role in bridge if role in roles)
@@ -196,7 +201,7 @@ def _frozen(trial: Trial) -> Trial:
 
 
 def _embedding(trial: Trial) -> str:
-    """Return the name of the parameters that embed tokens, which differs in a wrapped module."""
+    """Return the name of the token embeddings, for wrapped modules by searching the parameters."""
     if not isinstance(trial.model, WrapConfig | TrainedConfig):
         return "tokens.*"
     model = trial.model.build(vocabulary=len(trial.world.build(0).vocabulary), seeds=1)
@@ -224,7 +229,7 @@ CONTROLS: dict[str, Callable[[Trial], Trial]] = {
 
 
 def _curriculum(trial: Trial, name: str) -> Curriculum:
-    """Return the curriculum of a trial, or raise an error if its learner is of another kind."""
+    """Return the curriculum of a trial, or raise an error if its learner is not a curriculum."""
     learner = trial.learner
     if not isinstance(learner, Curriculum):
         raise ConfigError(
@@ -245,7 +250,7 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
         batch = phase.batch
         if isinstance(batch, dict):
             batch = _batch_without(batch, roles)
-        if left or not phase.roles:  # else it trained nothing else
+        if left or not phase.roles:
             phases.append(structs.replace(phase, roles=left, batch=batch))
     if not phases:
         raise ConfigError("without its bridge the curriculum trains nothing")
@@ -253,7 +258,7 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
 
 
 def _batch_without(batch: Mapping[str, int], roles: Sequence[str]) -> dict[str, int]:
-    """Return batch sizes by roles (``edge+path``), with the given roles removed."""
+    """Return batch sizes by roles (such as ``edge+path``), without the given roles."""
     sizes = {}
     for drawn_roles, size in batch.items():
         left = [role for role in drawn_roles.split("+") if role not in roles]

@@ -1,4 +1,4 @@
-"""Former module of the comparison with a paper's protocol, which still works with a warning."""
+"""Deprecated module of the comparison with a paper's protocol; its names work with a warning."""
 
 import warnings
 from typing import Any

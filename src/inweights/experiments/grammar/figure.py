@@ -1,4 +1,4 @@
-"""Describe figures as data: which drawing function shows which tables.
+"""Describe figures as data: drawing functions and the tables that they show.
 
 :class:`Figure` names a drawing function of :mod:`inweights.report.figures.draw`, which
 checks the options of the figure. A user's own drawing function is used by
@@ -41,9 +41,10 @@ class Figure(Config):
         caption: How to read the figure, and what it shows.
         sources: Names of the tables that are drawn, in the order of the drawing
             function's arguments.
-        options: Keyword arguments of the drawing function; others have their defaults.
+        options: Keyword arguments of the drawing function; those not given have their
+            defaults.
         finds: The last sentences of ``caption``, word for word, if they state the
-            result and not how to read the figure; otherwise empty.
+            result of the figure; otherwise empty.
     """
 
     id: str
@@ -56,9 +57,12 @@ class Figure(Config):
 
     @property
     def in_question(self) -> Figure:
-        """The figure before its result is known: a neutral title, the result as an expectation.
+        """The figure with a neutral title and its result as an expectation, for before it is known.
 
-        The title names what is drawn, and over what. A title that is a question is kept.
+        The new title names what is drawn and the variable of the horizontal axis, if
+        there is one. A title that is a question is kept. The caption ends with
+        ``Expected if the claims hold:``, followed by the former title and the result
+        (only the result if the title is a question).
 
         Example:
             >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
@@ -128,10 +132,13 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
 
     Args:
         id: Short name, which is also the name of the figure's file.
-        tables: Name of the table that is drawn, or the names of several tables.
+        tables: Name of the table that is drawn, or a tuple of the names of several
+            tables.
         title: What the figure shows, in a few words.
         caption: How to read the figure, and what it shows.
-        options: Options of :func:`inweights.report.figures.draw.{kind}`.
+        options: Options of :func:`inweights.report.figures.draw.{kind}`. Options that
+            are ``None`` are left out; names and values are checked when the figure is
+            drawn.
 
     Returns:
         The figure, of the kind ``{kind}``.
@@ -149,7 +156,7 @@ sweeps = _drawing(
 )
 heatmaps = _drawing(
     "heatmaps",
-    "Describe a figure with one matrix for each ``panel``, on one colour scale.",
+    "Describe a figure with one matrix for each ``panel``, all on the same colour scale.",
 )
 states = _drawing(
     "states",
@@ -179,12 +186,13 @@ def auto(
 
     Args:
         id: Short name, which is also the name of the figure's file.
-        table: Name of the table that is drawn; by default ``id``.
-        title: Title of the figure; by default ``id``.
+        table: Name of the table that is drawn; by default the same as ``id``.
+        title: Title of the figure; by default the same as ``id``.
         caption: How to read the figure; by default that it shows the mean over seeds,
             its 95% interval, and single seeds as dots.
         **options: Options of :func:`inweights.report.figures.draw.auto`, such as
-            ``where``.
+            ``where``. Options that are ``None`` are left out; names and values are
+            checked when the figure is drawn.
 
     Returns:
         The figure, of the kind ``auto``.
@@ -204,7 +212,7 @@ def _as_in_0_1(
     more: tuple[str, ...],
     options: Any,
 ) -> tuple[tuple[str, ...], str, str]:
-    """Return tables, title and caption from the arguments of version 0.1."""
+    """Return tables, title and caption, given the arguments of version 0.1, with a warning."""
     warnings.warn(
         "figures take 'tables'; 'table', 'films' and 'graphs' work in this release only",
         DeprecationWarning,

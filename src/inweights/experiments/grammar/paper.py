@@ -1,4 +1,4 @@
-"""Describe what the recipes of one paper share.
+"""Describe the data that the recipes of one paper share.
 
 A :class:`Paper` makes the :class:`~.recipe.Recipe` objects of a paper; :class:`Code` lists
 the attributes that come from their Python code. :mod:`~.recipe_file` uses both.
@@ -22,10 +22,12 @@ class Code(TypedDict):
 
     Attributes:
         scales: Settings of each scale, by name: ``smoke``, ``cpu``, ``paper``.
-        seeds: Number of seeds of each scale by name, or one number for all scales.
+        seeds: Number of seeds for each scale, by the scale's name, or one number for
+            all scales.
         plan: Function that returns the plan for given settings.
-        derive: Function of the measured tables, by name, that returns further tables by
-            name; ``None``, the default, for none.
+        derive: Function that takes a dictionary of the measured tables, by name, and
+            returns a dictionary of further tables. ``None``, the default, means that
+            there are none.
         version: Version of the recipe; by default 1.
     """
 
@@ -41,12 +43,13 @@ class Paper:
     """Data that the recipes and claims of one paper share.
 
     Attributes:
-        source: Short name of the paper, the first part of its recipes' names.
+        source: Short name of the paper, which is the first part of the names of its
+            recipes.
         title: Full name of the paper.
-        claims_of: ``source`` of the paper's claims, such as ``ours``; by default the
-            short name of the paper.
-        ours: Deprecated, with a warning: choices of ours for recipes without their own;
-            pass ``ours`` to each recipe instead.
+        claims_of: Value of ``source`` in the paper's claims, such as ``ours``; by
+            default the short name of the paper.
+        ours: Deprecated (with a ``DeprecationWarning``): our own choices, for recipes
+            that do not list any. Pass ``ours`` to each recipe instead.
 
     Example:
         >>> paper = Paper("identity-bridge", "Identity Bridge")
@@ -61,20 +64,22 @@ class Paper:
 
     def __post_init__(self) -> None:
         if self.ours:
-            text = "Paper(ours=...) works in this release only; give it to each recipe of the paper"
+            text = "Paper(ours=...) works in this release only; pass ours to each recipe instead"
             warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
         """Return a function that makes the claims of one recipe.
 
         Args:
-            name: Short name of the recipe.
-            place: Place in the paper, for claims without their own.
-            condition: Value of the column ``condition`` for claims whose scores do not
-                name one; by default none.
+            name: Short name of the recipe, the part of its name after the slash.
+            place: Place in the paper, such as ``Fig. 2``, for claims that do not state
+                one.
+            condition: Value of the column ``condition`` in the rows that are judged,
+                for claims whose scores do not name one; by default all rows are judged.
 
         Returns:
-            A :class:`Stating`, which is called once for each claim.
+            A :class:`Stating`, a callable that returns a :class:`Claim`; call it once
+            for each claim.
         """
         return Stating(
             f"{self.source}/{name}", self.claims_of or self.source, place, condition
@@ -95,14 +100,21 @@ class Paper:
         """Make a recipe of the paper.
 
         Args:
-            name: Short name of the recipe, the part after the slash.
+            name: Short name of the recipe, the part of its name after the slash.
             title: What the recipe shows, in one sentence.
             place: Place in the paper.
             summary: What is done, in a few sentences.
             claims: Claims that are judged.
             figures: Figures that are drawn.
-            ours: Choices of ours that the paper does not give; see :class:`Recipe`.
-            **code: Further attributes, which :class:`Code` explains.
+            ours: Our own choices, which the paper does not state: dotted names of
+                settings, and sentences.
+            **code: ``scales``, the settings of each scale by name; ``seeds``, the
+                number of seeds, for all scales or by scale; ``plan``, the function that
+                returns the plan for given settings; optionally ``derive`` and
+                ``version``, as :class:`Code` explains.
+
+        Returns:
+            The recipe, named ``<source of the paper>/<name>``.
 
         Raises:
             ConfigError: A scale has settings but no seeds, or seeds but no settings; a

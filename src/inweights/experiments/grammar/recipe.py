@@ -37,34 +37,37 @@ class Recipe:
     Attributes:
         name: Name, as ``<paper>/<figure>``.
         title: What the recipe shows, in one sentence.
-        paper: Full name of the paper, or ``inweights`` for a recipe of our own.
+        paper: Full title of the paper, or ``inweights`` for a recipe that is not from a
+            paper.
         place: Place in the paper, such as ``Figure 3, §4``.
         summary: What is done, in a few sentences.
         scales: Settings of each scale, by its name (``smoke``, ``cpu`` or ``paper``),
             all of one config class.
-        seeds: Number of seeds of each scale, by the scale's name.
+        seeds: Number of seeds for each scale, by the scale's name.
         plan: Function that returns the plan for given settings.
         claims: Claims that are judged.
         figures: Figures that are drawn.
-        derive: Function of the measured tables, by name, that returns further tables by
-            name; ``None`` for none.
-        ours: Choices of ours that the paper does not give: dotted names of settings,
+        derive: Function that takes a dictionary of the measured tables, by name, and
+            returns a dictionary of further tables; ``None`` if there are no further
+            tables.
+        ours: Our own choices, which the paper does not state: dotted names of settings,
             which are marked wherever settings are listed, and explanatory sentences.
         first_seed: First root seed; the others follow it. It is 100 by default, since
             settings were chosen on other seeds than those on which claims are judged.
         root_seeds: The root seeds themselves, if they are not consecutive.
         version: Version, raised by hand when results change. It is part of the key of
             every run, so that runs of earlier versions are not reused.
-        whole: The complete recipe, if this one has only some of its claims.
+        whole: The complete recipe, if this one has only some of its claims; otherwise
+            ``None``.
         versions: Version of each claim in the ledger, by id, for claims that the ledger
             states in the same words; ``None`` if no ledger is used.
-        cautions: Function of settings and tables that returns warnings as sentences;
-            ``None`` for none.
-        results: Function of settings and tables that returns the results as sentences;
-            ``None`` for none.
-        meanings: Meaning of settings, by name; those of other settings are in the
-            docstring of their config.
-        reasons: Reasons for settings that differ from the paper's.
+        cautions: Function that takes the settings and all tables, by name, and returns
+            warnings as sentences; ``None`` if there are no warnings.
+        results: Function that takes the settings and all tables, by name, and returns
+            the results as sentences; ``None`` if there are none.
+        meanings: Meaning of settings, by name. The meanings of settings that are not
+            listed are in the docstring of their config.
+        reasons: Reasons for settings that differ from those of the paper.
         protocol: Statements of the paper and its code about the settings; ``None`` if
             unknown.
 
@@ -120,23 +123,26 @@ class Recipe:
 
         Args:
             scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-            seeds: Number of seeds, which begin at ``first_seed``, or a list of root
-                seeds. By default ``root_seeds``, or if there are none the number of the
-                scale.
+            seeds: Number of consecutive seeds, of which the first is ``first_seed``, or
+                a list of root seeds. By default ``root_seeds``; if these are empty, the
+                number of seeds of the scale.
             overrides: Changes of settings, written as on the command line: ``n=10``. By
                 default none.
 
         Returns:
             Three values: the settings; the root seeds; and the config whose hash
-            identifies the run. The config has the keys ``recipe``, ``version``,
-            ``scale``, ``seeds`` and ``settings``; ``sources``, hashes of files and user
-            code on which the tables depend, if there are any; and ``claims``, the short
-            names of the claims, if the recipe has only some of those of :attr:`whole`.
+            identifies the run. The config is a dictionary with the keys ``recipe``,
+            ``version``, ``scale``, ``seeds`` and ``settings``. It also has ``sources``,
+            hashes of the files and user code on which the tables depend, if there are
+            any; and ``claims``, the short names of the claims, if the recipe has only
+            some of the claims of another one (``whole``).
 
         Raises:
-            ConfigError: There is no such scale, an override does not fit, the seeds are
-                not valid (see :func:`~.seed_choice.choose_seeds`), or user code depends
-                on something that cannot be hashed.
+            ConfigError: There is no such scale; an override names an unknown setting or
+                has an invalid value; there are no seeds or more than 100,000, a seed is
+                given twice or is not an integer from 0 to 2^63 - 1; or user code
+                depends on something that cannot be hashed. Errors of ``plan`` are
+                passed on.
             DataError: A file that the settings name cannot be read.
         """
         settings = apply_overrides(self._settings(scale), overrides)
@@ -156,10 +162,10 @@ class Recipe:
         return settings, chosen, config
 
     def _sources(self, settings: Config) -> dict[str, str]:
-        """Return hashes of files and users' modules, and raised versions, by name."""
+        """Return hashes of files and users' modules, and versions of library code, by name."""
         if self.plan.__module__.startswith("inweights.recipes."):
-            # All of those: which of them a recipe uses its plan alone says, and that
-            # loads torch.
+            # All of them: only the plan shows which ones a recipe uses, and making it
+            # imports torch.
             raised = {f"inweights:{name}": f"version {v}" for name, v in RAISED.items()}
             return sources_of(settings) | raised
         plan = self.plan(settings)
@@ -173,26 +179,26 @@ class Recipe:
     def derived(self, tables: Tables) -> Tables:
         """Return the given tables together with those that ``derive`` computes from them.
 
-        A derived table replaces a given one of the same name. Errors of ``derive`` are
-        passed on.
+        A derived table replaces a given one of the same name. The given dictionary is
+        not changed. Errors of ``derive`` are passed on.
         """
         return tables | (self.derive(tables) if self.derive else {})
 
     def changes(
         self, scale: str, overrides: Sequence[str] | Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """Return changes of a scale's settings as texts, as they are written on the command line.
+        """Return changes of a scale's settings as strings, as they are written on the command line.
 
         Whether the settings exist and the values fit is checked by :meth:`resolve`, not here.
 
         Args:
             scale: Scale whose settings are changed: ``smoke``, ``cpu`` or ``paper``.
-            overrides: Texts such as ``n=10``, which are returned unchanged, or new
+            overrides: Strings such as ``n=10``, which are returned unchanged, or new
                 values by dotted name. A mapping as the value of a nested config changes
                 only the fields that it names.
 
         Returns:
-            One text such as ``n=10`` per changed setting.
+            One string such as ``n=10`` for each changed setting.
 
         Raises:
             ConfigError: There is no such scale, or a new value cannot be stored and
@@ -207,11 +213,12 @@ class Recipe:
 
 
 def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return a recipe's own choices as two lists: names of settings, and sentences.
+    """Separate a recipe's own choices into two lists: names of settings, and sentences.
 
     Args:
-        ours: Dotted names and sentences, as in :attr:`Recipe.ours`. A text of letters,
-            digits, dots and underscores only is a name; any other text is a sentence.
+        ours: Dotted names and sentences, as in :attr:`Recipe.ours`. A string that
+            consists only of letters, digits, dots and underscores is a name; any other
+            string is a sentence.
     """
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]

@@ -1,4 +1,4 @@
-"""Describe claims, figures and settings as they are written in a recipe's TOML file.
+"""Define the configs of a recipe's TOML file and of the claims and figures in it.
 
 :func:`~.recipe_file.read_recipe` decodes the file as a :class:`RecipeFile`, and its
 entries as :class:`StatedClaim` and :class:`StatedFigure`.
@@ -16,26 +16,29 @@ class StatedClaim(Config):
 
     Attributes:
         says: The claim, as a sentence.
-        place: Place in the paper; by default that of the recipe.
-        source: Short name of the paper, or ``ours``; by default that of the recipe.
-        quote: At most 25 words of the paper; or ``none in words`` or ``text not at
-            hand``. By default the quote of the recipe's file; a claim whose source is
-            ``ours`` needs none.
-        published: The number or relation that the paper prints (``> 1/C``); ``none
-            printed``, ``lost in the text at hand`` or ``text not at hand``. By default
-            as the recipe's file says, unless the source is ``ours``.
+        place: Place in the paper; by default the place of the recipe.
+        source: Short name of the paper, or ``ours`` for a claim of our own; by default
+            the paper of the recipe.
+        quote: At most 25 words quoted from the paper; or ``none in words`` if the paper
+            does not state the claim in words, or ``text not at hand``. By default the
+            quote of the recipe's file. A claim whose source is ``ours`` needs no quote.
+        published: The number or relation that the paper prints (``> 1/C``); or ``none
+            printed``; ``lost in the text at hand``, if our copy of the text lacks it;
+            or ``text not at hand``, if we have no copy. By default the value in the
+            recipe's file, unless the source is ``ours``.
         close: Smallest and largest number that count as close to the published one; by
-            default a factor of 1.5.
+            default the published number divided and multiplied by 1.5.
         judged: Statistic over seeds that is judged: ``typical``, the median;
-            ``reliable``, the share of seeds that meet the target, for a sentence that
-            says *always*, *never* or *fails*; ``mean``, for a paper that prints a mean.
+            ``reliable``, the share of seeds that meet the target, for a claim that says
+            *always*, *never* or *fails*; ``mean``, for a paper that prints a mean.
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` (a
             smaller size) or ``substitute`` (another model, other data or another
-            measure). By default as the recipe's file says, unless the source is
+            measure). By default the value in the recipe's file, unless the source is
             ``ours``.
-        condition: Value of the column ``condition`` in the rows that are judged; by
-            default that of the recipe's file, or none if that is empty.
-        check: Whether the claim holds by construction and only tests the code.
+        condition: Value of the column ``condition`` in the rows that are judged. By
+            default the value in the recipe's file; if that is empty, too, all rows are
+            judged.
+        check: Whether the claim holds by construction, so that it only tests the code.
     """
 
     says: str
@@ -54,14 +57,16 @@ class StatedFigure(Config):
     """A :class:`Figure` as written in a recipe's file.
 
     Attributes:
-        drawing: Name of the drawing function.
+        drawing: Name of the drawing function, such as ``lines``; see ``kind`` of
+            :class:`~.figure.Figure`.
         tables: Names of the drawn tables, in the order of the drawing function's
             arguments.
         title: What the figure shows.
-        caption: How to read the figure.
-        options: Keyword arguments of the drawing function; others have their defaults.
-        finds: The result at the end of the caption, shown as expected until claims
-            hold.
+        caption: How to read the figure, without the result.
+        options: Keyword arguments of the drawing function; those not given have their
+            defaults.
+        finds: The result that the figure shows, which is appended to the caption. Until
+            the claims hold, it is shown as an expectation.
     """
 
     drawing: str
@@ -78,30 +83,34 @@ class RecipeFile(Config):
     Attributes:
         title: What the recipe shows, in one sentence.
         place: Place in the paper.
-        cited: Short form of ``place`` for the claims; by default the same.
+        cited: Short form of ``place`` for the claims; by default ``place`` itself.
         summary: What is done, in a few sentences.
-        condition: Value of the column ``condition`` for claims whose scores do not name
-            one; empty for none.
+        condition: Value of the column ``condition`` in the rows that are judged, for
+            claims whose scores do not name one; if empty, all rows are judged.
         protocol: How closely the paper's protocol is followed; see
             :class:`StatedClaim`.
-        published: The number or relation that the paper prints, for claims without
-            their own; see :class:`StatedClaim`.
-        quote: The paper's words, for claims without their own.
-        seeds: Number of seeds, by scale or for all scales; by default as in the code.
-        version: Version of the recipe; by default as in the code.
-        ours: Choices of ours: names of settings, sentences, and reasons
+        published: The number or relation that the paper prints, for claims that do not
+            state one; see :class:`StatedClaim`.
+        quote: The paper's words, for claims that do not have a quote.
+        seeds: Number of seeds, by scale or for all scales; by default the number in the
+            code.
+        version: Version of the recipe; by default the version in the code.
+        ours: Our own choices: names of settings (only letters, digits, dots and
+            underscores), sentences (any other text), and reasons
             (:class:`~.protocols.protocol_file.Reason`) why settings of a world, a
-            model, a learner or a measure are not the paper's.
+            model, a learner or a measure differ from those of the paper.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: Meaning of each setting, by its name.
-        scales: Settings that differ from the defaults, by scale, unless they are in the
-            code. A table ``{ use = "NAME" }`` stands for a config or list of configs of
-            the code, whose fields the table may change.
+        scales: Settings that differ from the defaults, by scale; those that are set in
+            the code may be left out. A table ``{ use = "NAME" }`` stands for a config
+            or list of configs of the code, whose fields the table may change.
         configs: Further configs, or lists of configs, to which ``use`` refers.
         claims: Claims that are judged, each with the fields of :class:`StatedClaim`, by
             id.
         figures: Figures that are drawn, each with the fields of :class:`StatedFigure`,
             by id.
+
+    :func:`~.recipe_file.read_recipe` checks the names of claims, notes and settings.
     """
 
     title: str

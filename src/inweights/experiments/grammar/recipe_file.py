@@ -27,7 +27,7 @@ from inweights.experiments.grammar.recipe_entries import (
 )
 
 C = TypeVar("C", bound=Config)
-#: What a claim takes from its file as it stands.
+#: Attributes of a claim that are taken from its file unchanged.
 _SAME = ("place", "source", "check", "condition", "close")
 
 
@@ -45,19 +45,24 @@ def read_recipe(
 
     Args:
         path: Path of the TOML file.
-        paper: The paper of the recipe.
-        scores: Score and target of each claim, by the claim's id.
+        paper: The paper to which the recipe belongs.
+        scores: Score and target of each claim, by the claim's short name, as in the
+            file.
         notes: Sentences that several recipes share, by the name of the note; the file
-            names those that apply to the recipe. ``None`` for none.
-        names: Configs of the code to which ``use`` refers, such as the module's
-            ``globals()``; ``None`` for none.
-        protocol: What the paper and its code state; ``None`` if unknown.
-        **code: ``scales`` (at least one), ``seeds`` and ``plan``; optionally ``derive``
-            and ``version`` (see :class:`Code`).
+            names the notes that apply to the recipe. By default there are none.
+        names: Configs of the code to which ``use`` in the file refers, such as the
+            module's ``globals()``. By default there are none.
+        protocol: Statements of the paper and its code about the settings; ``None`` if
+            unknown.
+        **code: ``scales``, the default settings of each scale by name (at least one);
+            ``seeds``, the number of seeds, for all scales or by scale; and ``plan``,
+            the function that returns the plan for given settings. Optionally
+            ``derive``, the function that computes further tables, and ``version`` (see
+            :class:`Code`). ``seeds`` and ``version`` of the file take precedence.
 
     Returns:
-        The recipe, with the name ``<source of the paper>/<name of the file>``, in which
-        hyphens replace underscores.
+        The recipe. Its name is ``<source of the paper>/<name of the file>``, with
+        hyphens in place of the underscores of the file's name.
 
     Raises:
         ConfigError: The file is missing or not valid; file and code do not name the
@@ -133,7 +138,7 @@ def _check_names(
 
 
 def _ours(file: RecipeFile, notes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return everything that is stated about our own choices: reasons, sentences, shared notes."""
+    """Return all statements about our own choices: reasons, sentences and shared notes."""
     texts = [one.why if isinstance(one, Reason) else one for one in file.ours]
     for note in file.notes:
         texts += notes[note]
@@ -146,7 +151,7 @@ def _decoded(
     where: str,
     names: Mapping[str, Any] | None = None,
 ) -> C:
-    """Decode values of a file as a config; errors name the place in the file."""
+    """Decode values of a file as a config; error messages name the place in the file."""
     try:
         return decode(kind, _with_used(values, names) if names else values)
     except ConfigError as error:
@@ -181,7 +186,7 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
 def _claim(
     state: Stating, id_: str, said: StatedClaim, judged: Judged, file: RecipeFile
 ) -> Claim:
-    """Return a claim; what the file does not say of it is taken from the recipe."""
+    """Return a claim; attributes that its entry does not state are taken from the recipe's file."""
     general = StatedClaim(says="") if said.source == "ours" else file
     published = general.published if said.published is None else said.published
     same = {name: getattr(said, name) for name in _SAME}

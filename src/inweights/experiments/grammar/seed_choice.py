@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from inweights.config.border import as_list
 from inweights.errors import ConfigError
 
-#: Seeds that one run may have: beyond this a number is a slip of the pen.
+#: Largest number of seeds of one run: a larger number is probably a mistake.
 MAX_SEEDS = 100_000
 
 
@@ -17,14 +17,14 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
     Args:
         text: A number of seeds (``8``), a range of seeds that includes its end
-            (``900..907``), or a list of seeds (``7,8,9``; ``7,`` is the list of seed
-            7).
+            (``900..907``), or a list of seeds (``7,8,9``; ``7,`` is the list with the
+            single seed 7).
 
     Returns:
-        The number of seeds, or the seeds of the range or list.
+        The number of seeds, or a tuple of the seeds of the range or list, in order.
 
     Raises:
-        ConfigError: The text is none of these, the range decreases, or it has more than
+        ConfigError: The text is none of these, or the range decreases or has more than
             100,000 seeds.
 
     Example:
@@ -50,7 +50,7 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
-    """Return the root seeds of a run: a number of consecutive seeds, or the given ones.
+    """Return the root seeds of a run: consecutive seeds from the first one on, or the given seeds.
 
     Args:
         seeds: Number of seeds, or the seeds themselves: a list, tuple, range or array.

@@ -16,8 +16,7 @@ from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
 
 P = TypeVar("P", bound=Callable[..., Any])
-#: Columns of a probe's table that the engine adds or takes away, and those that older
-#: tables lack.
+#: Columns of a probe's table that the engine adds or removes, or that older tables lack.
 _OUTSIDE = {"replica", "step", "right_answers"}
 #: Declarations of users' probes, by name.
 _OWN: dict[str, Shown] = {}
@@ -27,18 +26,18 @@ class Shown(Config):
     """Description of the table that a probe returns.
 
     Attributes:
-        value: Column with the number that figures draw.
+        value: Name of the column with the number that figures draw.
         columns: All columns of the probe's table except ``replica``, separated by
             spaces. A table is recognised by its columns.
         label: Label of the axis of ``value``.
-        null: The value expected by chance, or the reason why no control makes sense, as
-            one sentence.
+        null: One sentence that states the value expected by chance, or the reason why
+            no control makes sense.
         caption: How to read the figure, as one sentence.
         low: Smallest possible value; ``None`` if there is none.
         high: Largest possible value; ``None`` if there is none.
         axes: Axis labels of other columns, by column.
-        chance: Column with the value expected by chance, which is drawn as a dashed
-            line; empty for none.
+        chance: Name of the column with the value expected by chance, which is drawn as
+            a dashed line; empty if there is no such column.
         controls: Names of controls that make sense for this probe (``untrained``,
             ``shuffled``, ``no-bridge``, ``frozen``); see
             :func:`~inweights.experiments.with_controls`. The names are not checked.
@@ -73,9 +72,10 @@ class Shown(Config):
 
     @property
     def reference(self) -> dict[str, str] | None:
-        """The dashed line of chance, as an option of drawing functions; ``None`` without one.
+        """The line at chance level, as an option of drawing functions; ``None`` if there is none.
 
-        It has the keys ``column``, the value of :attr:`chance`, and ``label``.
+        The dictionary has the keys ``column``, the name of the column with the value
+        expected by chance, and ``label``, which is ``chance``.
         """
         return {"column": self.chance, "label": "chance"} if self.chance else None
 
@@ -86,14 +86,17 @@ def shows(**declared: Any) -> Callable[[P], P]:
     The description is registered under the probe's name, in place of an earlier one.
 
     Args:
-        **declared: The attributes of :class:`Shown`, of which ``value``, ``columns``,
-            ``label``, ``null`` and ``caption`` are required.
+        **declared: The attributes of :class:`Shown`. Required are the strings ``value``
+            (the column that is drawn), ``columns`` (all columns except ``replica``,
+            separated by spaces), ``label`` (of the axis), ``null`` (a sentence about
+            chance or controls) and ``caption``.
 
     Returns:
         A decorator that registers the description and returns the probe unchanged.
 
     Raises:
-        ConfigError: An attribute is unknown, missing or does not fit.
+        ConfigError: An attribute is unknown, is missing or has the wrong type; or
+            ``value``, ``chance`` or a key of ``axes`` is not a column.
 
     Example:
         >>> @shows(
@@ -118,13 +121,13 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
     """Return the description of the probe whose table has the given columns.
 
     Args:
-        columns: Columns of a table; ``replica``, ``step`` and ``right_answers`` are
-            ignored.
+        columns: Names of a table's columns; ``replica``, ``step`` and ``right_answers``
+            are ignored.
 
     Returns:
         The description; ``None`` if no probe has exactly these columns, or if several
-        probes have them and their ``value`` differs. If probes with the same columns
-        have the same ``value``, the first one's description.
+        probes have them but differ in ``value``. If several probes have these columns
+        and the same ``value``, the description of the first one.
     """
     wanted = set(columns) - _OUTSIDE
     known = built_in() | _OWN
@@ -137,12 +140,12 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
 
 
 def shown_by(probe: str) -> Shown | None:
-    """Return the description of a probe's table; ``None`` if the probe has none.
+    """Return the description of a probe's table, or ``None`` if the probe has no description.
 
     Args:
         probe: Name of the probe, or its address ``module:name``, of which only the name
-            counts. A user's description precedes that of a library probe of the same
-            name.
+            matters. A user's description takes precedence over that of a library probe
+            of the same name.
     """
     name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)
@@ -151,6 +154,6 @@ def shown_by(probe: str) -> Shown | None:
 @cache
 def built_in() -> dict[str, Shown]:
     """Return the descriptions of the library's probes, by name, without importing torch."""
-    # The files of ``inweights.probes`` would be found by importing it, and torch with it.
+    # Finding the file through ``inweights.probes`` would import that package, and torch with it.
     file = Path(str(resources.files("inweights").joinpath("probes", "shown.toml")))
     return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 #: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
 Probe = Callable[..., Any]
-#: What is set at a path, and what it is called in the tables; a point is several of
-#: these.
+#: A path, the value that is set there, and the label of this value in the tables. A
+#: point is a list of such changes.
 Change = tuple[str, Any, Value]
 Point = Sequence[Change]
 
@@ -43,10 +43,14 @@ class Trial:
     """One condition of an experiment: a world, a model, a learner, and labels for the tables.
 
     Attributes:
-        labels: Values of columns that are added to the rows of every table, by column.
+        labels: Values that are added to the rows of every table, by the name of their
+            column.
         world: Config of the facts and queries.
-        learner: Config of the training: a curriculum, a descent or an optimum.
-        model: Config of the architecture; ``None`` for an optimum, which needs none.
+        learner: Config of the training: a curriculum (training in phases), a descent
+            (full-batch gradient descent) or an optimum (the minimum-norm solution,
+            without training).
+        model: Config of the architecture; ``None`` for an optimum, which needs no
+            model.
     """
 
     labels: Mapping[str, Value]
@@ -57,7 +61,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Measure:
-    """A probe with its options, whose results become a table.
+    """A probe with its options, and when and on which trials it is applied.
 
     Attributes:
         probe: Function ``probe(model, worlds, **options)`` that returns a table with a
@@ -69,12 +73,13 @@ class Measure:
         every: Number of steps between measurements, the first at step 0 and the last
             at the end of training; the table gets a column ``step``. By default 0: the
             probe is applied once, at the end.
-        where: Values of labels, by name; only trials that have all of these labels with
-            these values are measured. By default all trials are.
+        where: Values of labels, by name. Only trials that have all of these labels with
+            these values are measured; by default all trials are.
         first_seed: Whether only the first seed of every trial is measured; by default
             all are.
-        needs: Name of an optional extra of the package that the probe imports. If it is
-            not installed, an error says so before anything is trained. By default none.
+        needs: Name of an optional extra of the package, such as ``tsne``, that the
+            probe needs. If the extra is not installed, an error says so before anything
+            is trained. Empty, the default, means that the probe needs no extra.
 
     Raises:
         ConfigError: The probe is not callable, ``options`` or ``where`` is not a
@@ -111,7 +116,7 @@ class Measure:
 
     @cached_property
     def key(self) -> str:
-        """Key of the measure's tables in the store: a hash of probe, options and interval.
+        """Key of the measure's tables in the store: a hash of the probe, ``options`` and ``every``.
 
         Raises:
             ConfigError: An option cannot be stored exactly, or a function among them or
@@ -122,11 +127,11 @@ class Measure:
 
     @property
     def call(self) -> partial[Any]:
-        """The probe with a copy of its options, to be called as ``call(model, worlds)``."""
+        """The probe bound to a deep copy of its options, a ``partial``: ``call(model, worlds)``."""
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured, since its labels have all values of :attr:`where`."""
+        """Return whether a trial is measured: whether its labels have the values of ``where``."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()
@@ -139,24 +144,25 @@ class Computation:
 
     Attributes:
         name: Name of the table.
-        labels: Values of columns that are added to its rows, by column.
+        labels: Values that are added to the rows of the table, by the name of their
+            column.
         compute: Function ``compute(**options)`` that returns a table.
-        options: Keyword arguments of ``compute``: plain values, configs and functions;
-            by default none.
-        seeded: Whether the table is computed for each seed, which ``compute`` then
-            takes as ``seed``. If not, it is computed once, and its rows have the first
-            seed in the column ``seed``.
-        together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and
-            returns a table with a column ``seed``. Each seed is still stored
-            separately.
-        effort: Estimated cost, as the number of updates of a small model that take as
-            long; used for the progress display.
-        stages: Share of the effort of each stage, by the stage's name and in order.
-            ``compute`` then takes an argument ``progress``, a function that it calls
-            with the amount done, the total amount and the name of the stage.
+        options: Keyword arguments of ``compute``: plain values, configs and functions.
+            By default there are none.
+        seeded: Whether the table is computed for each seed, which is passed to
+            ``compute`` as the argument ``seed``. If not, the table is computed once,
+            and its rows have the first seed in the column ``seed``.
+        together: Whether a seeded ``compute`` is called once for all seeds that are not
+            stored yet, with the argument ``seeds``, a list, and returns a table with a
+            column ``seed``. The rows of each seed are still stored separately.
+        effort: Estimated duration, expressed as the number of updates of a small model
+            that take as long; used for the progress display.
+        stages: Share of the effort, from 0 to 1, for each stage, by the stage's name
+            and in order. If there are stages, ``compute`` takes an argument
+            ``progress``, a function that it calls with the amount done, the total
+            amount and the name of the stage.
         uniform: Whether the tables of all conditions and seeds must have the same
-            columns, with the same kinds of values; otherwise missing values become
-            null.
+            columns with the same types; otherwise missing values become null.
     """
 
     name: str
@@ -171,10 +177,11 @@ class Computation:
 
     @property
     def call(self) -> partial[pl.DataFrame]:
-        """The function with a copy of its options, which returns the table.
+        """The function ``compute``, bound to a deep copy of its options (a ``functools.partial``).
 
-        It takes the further argument ``seed`` if :attr:`seeded`, ``seeds`` instead if also
-        :attr:`together`, and ``progress`` if there are :attr:`stages`.
+        It returns the table when it is called. It takes the further argument ``seed``
+        if the computation is :attr:`seeded`, or ``seeds`` if it is also
+        :attr:`together`; and ``progress`` if there are :attr:`stages`.
         """
         return partial(self.compute, **deepcopy(dict(self.options)))
 
@@ -185,8 +192,9 @@ class Plan(Carded):
 
     Args:
         trials: Conditions to train; by default none.
-        measures: What is measured in the trials. A probe without options may be given
-            in place of a measure: it is then applied at the end, under its own name.
+        measures: What is measured in the trials; by default nothing. A probe without
+            options may be given in place of a measure. It is then applied once, at the
+            end, and its table has the name of the probe.
         computations: Computations without a model; by default none.
 
     Raises:
@@ -227,16 +235,20 @@ class Plan(Carded):
 
     @property
     def steps(self) -> int:
-        """Total number of updates of all trials, for one seed."""
+        """Estimated cost of all trials for one seed: the sum of ``steps`` of their learners.
+
+        For a curriculum, this is the number of updates if no phase stops early; for
+        other learners, it is an equivalent number of updates of a small model.
+        """
         return sum(trial.learner.steps for trial in self.trials)
 
     def check(self) -> None:
-        """Check before anything runs that there is something to do and something to measure.
+        """Check that there is something to do and to measure, before anything runs.
 
         Raises:
-            ConfigError: There is neither a trial nor a computation; no measure of a
-                table's name fits a trial; or the extra that a measure needs is not
-                installed or does not exist.
+            ConfigError: There is neither a trial nor a computation; a table would be
+                empty, since no measure of this name fits a trial; or the extra that a
+                measure needs is not installed or does not exist.
         """
         if not self.trials and not self.computations:
             raise ConfigError(
@@ -258,7 +270,7 @@ class Plan(Carded):
 
 
 def _name(probe: Probe) -> str:
-    """Return the name of a probe's function, also if options are bound to it."""
+    """Return the name of a probe's function, also if the probe is a ``functools.partial``."""
     while isinstance(probe, partial):
         probe = probe.func
     return getattr(probe, "__name__", type(probe).__name__)

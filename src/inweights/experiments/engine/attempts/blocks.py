@@ -1,9 +1,10 @@
-"""Split a task into blocks of runs that train together, of the size that is fastest and fits.
+"""Split a task into blocks of runs that train together, of the fastest size that fits in memory.
 
 :func:`blocks_of` yields the blocks of a task. A block has as many runs as fit in
-memory, as long as more runs make a step cheaper per run. On a CPU the memory is
-estimated (:func:`capacity`). On an accelerator memory and time are measured before each
-block, since both depend on the device, the model and the batch (:func:`best_size`).
+memory, as long as more runs reduce the time of a step per run. On a CPU the memory is
+estimated (:func:`capacity`). On an accelerator, memory and time are measured before the
+blocks are formed, since both depend on the device, the model and the batch
+(:func:`best_size`).
 """
 
 import time
@@ -28,36 +29,37 @@ from inweights.worlds.world import World
 #: Bytes that the parameters, gradients and optimizer of runs that train together may
 #: take on a CPU.
 MAX_BYTES = 4 * 2**30
-#: Share of the free memory of an accelerator that they may take, with all that a step
-#: needs.
+#: Share of an accelerator's free memory that these runs may take, including everything
+#: that a step needs.
 SHARE = 0.8
-#: A larger group is taken where it makes a run's share of a step smaller by this factor
-#: at least.
+#: A larger group is chosen if it multiplies the time of a step per run by at most this
+#: factor.
 GAIN = 0.9
-#: Steps that are measured, after as many that are not.
+#: Number of steps that are measured, after the same number of steps that are not.
 STEPS = 5
 
 
 def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
-    """Build the worlds of a task, and yield its runs in blocks that train together.
+    """Build the worlds of a task, and yield blocks of runs that train together.
 
-    Errors of building a world are passed on.
+    Errors that occur while a world is built are passed on.
 
     Args:
         task: The task.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
 
     Yields:
-        Tasks with runs whose worlds have the same shape (vocabulary, candidates, and
-        positions and roles of all facts and queries), each with at most
-        :func:`group_size` runs. Together they have all runs of the task, grouped by
-        shape.
+        Blocks, each a task with at most :func:`group_size` runs whose worlds have the
+        same shape (number of tokens, candidates, and positions and roles of all facts
+        and queries). Together they contain all runs of the task, grouped by shape.
 
     Raises:
-        ConfigError: Not even one run fits in the memory (on the CPU), or a run has no
-            model (on an accelerator; on the CPU :func:`build_model` raises it).
+        ConfigError: On a CPU, a single run does not fit in the memory. On an
+        accelerator, a run of a ``Curriculum`` has no model (on a CPU,
+        :func:`build_model` raises this error). torch.OutOfMemoryError: A single run
+        does not fit in the memory of a CUDA device.
     """
-    # Copies of the runs, so that their worlds go when the task is done.
+    # Copies of the runs, so that the memory of their worlds is freed after the task.
     task = replace(task, runs=tuple(map(replace, task.runs)))
     shapes: dict[str, list[int]] = {}
     for place, run in enumerate(task.runs):
@@ -69,7 +71,7 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
 
 
 def _shape(world: World) -> list[Any]:
-    """Return what the worlds of runs that train together must have in common."""
+    """Return the properties that must be equal for the worlds of runs that train together."""
     shape: list[Any] = [len(world.vocabulary), world.outputs.tolist()]
     for part in (world.facts, world.queries):
         columns = (
@@ -90,14 +92,14 @@ def group_size(block: LearnTask, device: str) -> int:
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
 
     Returns:
-        The number of runs. On a CUDA device it is measured (:func:`best_size`), and at
-        most the number of given runs. On other devices, and for a learner that is not a
-        ``Curriculum``, it is :func:`capacity`, which may be larger.
+        The number of runs. On a CUDA device it is measured (:func:`best_size`), and is
+        at most the number of given runs. On other devices, and for a learner that is
+        not a ``Curriculum``, it is the result of :func:`capacity`, which may be larger.
 
     Raises:
-        ConfigError: Not even one run fits in the memory of the CPU, or, on a CUDA
-            device, a run has no model.
-        torch.OutOfMemoryError: Not even one run fits in the memory of a CUDA device.
+        ConfigError: A single run does not fit in the memory of the CPU, or, on a CUDA
+        device, a run has no model. torch.OutOfMemoryError: A single run does not fit in
+        the memory of a CUDA device.
     """
     if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
         return capacity(block.runs[0])
@@ -119,13 +121,14 @@ def best_size(
         measure: Function of a number of runs that returns the bytes that they need
             together and the seconds that a step of all of them takes.
         most: Largest number of runs, at least 1.
-        room: Available memory in bytes. Whether a single run fits is not checked.
+        room: Available memory in bytes. Whether a single run fits into it is not
+            checked.
 
     Returns:
-        The number of runs, a power of two or ``most``, at least 1.
+        The number of runs, which is a power of two or ``most``.
 
     Example:
-        >>> launches, arithmetic = 1e-3, 1e-5  # seconds: of a step, and of each run
+        >>> launches, arithmetic = 1e-3, 1e-5 # seconds for each step, and for each run
         >>> best_size(lambda n: (n * 1e6, launches + n * arithmetic), most=512, room=1e10)
         512
         >>> best_size(lambda n: (n * 1e6, launches + n * arithmetic), most=512, room=1e8)
@@ -149,7 +152,7 @@ def best_size(
 
 def _measured(block: LearnTask, device: str) -> tuple[float, float]:
     """Return the bytes that a block needs on an accelerator, and the seconds of a step."""
-    torch.cuda.empty_cache()  # what is reserved counts: a captured step keeps all that it needs
+    torch.cuda.empty_cache()  # reserved memory is counted: a captured step keeps what it needs
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_reserved(device)
     ends = []
@@ -168,18 +171,18 @@ def _measured(block: LearnTask, device: str) -> tuple[float, float]:
 
 
 def capacity(run: Run) -> int:
-    """Return how many runs like the given one fit in the memory of a CPU at once.
+    """Return how many runs like the given one fit in the memory of a CPU at the same time.
 
     Args:
-        run: The run, whose world is built. If it has no model, or its learner is not a
-            ``Curriculum``, the result is 1.
+        run: The run. Its world is built, unless it has no model or its learner is not a
+            ``Curriculum``; in these cases the result is 1.
 
     Returns:
         The number of runs, at least 1, for which values, gradients and the state of the
         optimizer take at most :data:`MAX_BYTES` and half of the memory limit.
 
     Raises:
-        ConfigError: Not even one run fits in the memory limit of this process.
+        ConfigError: A single run does not fit in the memory limit of this process.
     """
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1

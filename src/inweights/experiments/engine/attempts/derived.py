@@ -1,4 +1,4 @@
-"""Measure models that no training loop makes: results of a descent or of a program's solver.
+"""Measure models that result from a descent or a solver instead of the training loop.
 
 :func:`measure_derived` obtains the models of a run from its learner, one for each step
 at which a measure is due, and stores the tables.
@@ -20,18 +20,18 @@ from inweights.training.learners.without_training import Optimum
 
 
 def measure_derived(task: LearnTask, store: Store) -> None:
-    """Measure the model that a descent or a program leads to, and store the tables.
+    """Measure the model that a descent or a solver returns, and store the tables.
 
     Errors of the learner and of the probes are passed on.
 
     Args:
         task: A task with exactly one run, its measures, and the names of the missing
-            tables.
+            tables (:attr:`.LearnTask.parts`).
         store: Store to which the tables are written.
 
     Raises:
-        ConfigError: A measure is due at intermediate steps, and the learner returns
-            only its final model.
+        ConfigError: A measure is to be applied at intermediate steps (``every`` is
+            above 0), but the learner returns only its final model.
         DataError: A file that the trial names cannot be read.
         WriteError: A table or the weights cannot be written.
     """
@@ -56,10 +56,11 @@ def measure_derived(task: LearnTask, store: Store) -> None:
 
 
 def _looked_at_together(run: Run, cadences: Sequence[int]) -> list[list[int]]:
-    """Return the intervals of measures in groups, each measured in one descent; 0 means at the end.
+    """Return the intervals of measures in groups, each for one descent; 0 means at the end.
 
-    Measuring during a descent leaves its final model unchanged to the last bit only for
-    large graphs, so that other graphs need a second descent for the final model.
+    Only for large graphs is the final model of a descent exactly the same with and
+    without measurements on the way. Other graphs need a second descent for the final
+    model.
     """
     groups = [[every] for every in dict.fromkeys(cadences)]
     often = [group for group in groups if group != [0]]
@@ -72,7 +73,7 @@ def _looked_at_together(run: Run, cadences: Sequence[int]) -> list[list[int]]:
 
 
 def _models(run: Run, every: int) -> Iterator[tuple[int, Model, bool]]:
-    """Yield step, model and whether it is the final one, for a learner that is not a curriculum."""
+    """Yield the step, the model, and whether the model is final, for learners without phases."""
     learner: Any = run.trial.learner
     if hasattr(learner, "models"):
         for step, model in learner.models(run.world, run.trial.model, run.seed, every):

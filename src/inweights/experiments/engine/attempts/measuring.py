@@ -1,4 +1,4 @@
-"""Measure trained models, and store one table per run and measure."""
+"""Measure trained models, and store one table for each run and measure."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +17,7 @@ from inweights.worlds.world import World
 
 
 def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
-    """Apply a measure to those runs of a block for which its table is missing.
+    """Apply a measure to the runs of a block for which its table is missing.
 
     Args:
         measure: The measure, a probe with options.
@@ -26,17 +26,19 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
 
     Returns:
         The probe's table, in which ``replica`` is the index of the run in the block. If
-        the model cannot be reduced to these runs (:meth:`~inweights.models.Model.select`
-        raises a ``ConfigError``), it has the rows of all runs.
+        the model cannot be reduced to the runs without a table
+        (:meth:`~inweights.models.Model.select` raises a ``ConfigError``), the table has
+        the rows of all runs.
 
     Raises:
         RunError: The probe failed, and weights of the model are not finite. Other
             errors of the probe are passed on unchanged.
     """
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
-    # To measure fewer replicas is cheaper, and a first seed alone may be filmed.
+    # Measuring fewer replicas is cheaper, and some measures are for the first seed
+    # only.
     if len(rows) < len(block.runs):
-        with suppress(ConfigError):  # a model of one's own may have no config
+        with suppress(ConfigError):  # a user's model may have no config
             few = model.select(rows)
             table = measure_model(measure, block.part(rows).worlds, few)
             whose = pl.Series(rows, dtype=table["replica"].dtype)
@@ -65,8 +67,8 @@ def measure_model(
     try:
         table: pl.DataFrame = measure.call(model, worlds)
     except Exception as error:
-        # A probe may fail for many reasons: only weights that are not finite are blamed
-        # on the training.
+        # A probe may fail for many reasons. The training is blamed only if weights are
+        # not finite.
         if all(values.isfinite().all() for values in model.parameters()):
             raise
         raise RunError(
@@ -84,11 +86,12 @@ def store_by_run(
     Args:
         tables: Tables of all replicas, by the name of the part, with a column
             ``replica``, which is not stored.
-        block: The runs, one per replica, and the missing parts of each; only these are
-            stored. Weights are not stored here.
+        block: The runs, one per replica, and the missing parts of each run; only these
+            parts are stored. Weights are not stored here.
         store: Store to which the tables are written.
 
     Raises:
+        KeyError: A missing part is not in ``tables``.
         WriteError: A table, or the description of a run, cannot be written.
         DataError: A file that a trial names cannot be read.
     """
@@ -105,9 +108,10 @@ def store_part(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) ->
     Args:
         store: Store to which the part is written.
         run: The run.
-        part: Name of the part, the key of a measure or ``losses``; without effect for
-            weights.
-        made: The table, or the encoded weights.
+        part: Name of the part: the key of a measure, or ``losses``. It has no effect
+            for weights.
+        made: The table, or the weights as :func:`~inweights.models.save.encode_model`
+            returns them.
 
     Raises:
         WriteError: The part or the description cannot be written.

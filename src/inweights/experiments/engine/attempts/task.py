@@ -1,7 +1,8 @@
-"""Execute a task: train models, measure them, and store one table per run and measure.
+"""Execute a task: train and measure models, and store one table for each run and measure.
 
-Executors call :func:`attempt`, which returns how the task ended and never raises an
-error. :mod:`~.together` builds and trains the models of runs that train together.
+Executors call :func:`attempt`, which returns how the task ended and raises no
+``Exception``. :mod:`~.together` builds and trains the models of runs that train
+together.
 """
 
 import traceback
@@ -43,7 +44,8 @@ from inweights.training.shards import Shards
 from inweights.training.steps.machine import use_threads
 
 Progress = Callable[[int], None]
-#: Has other processes train runs that this one trains meanwhile, each its share.
+#: Returns a context manager within which other processes train the same runs as this
+#: one; each process computes a share of every step.
 Joint = Callable[[LearnTask], AbstractContextManager[Shards]]
 
 
@@ -54,26 +56,28 @@ def attempt(
     progress: Progress,
     joint: Joint | None = None,
 ) -> End:
-    """Execute a task and return how that ended; errors are returned, not raised.
+    """Execute a task and return how the attempt ended; errors are returned, not raised.
 
     Args:
         task: The task.
         store: Store to which the task's tables are written.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
-        progress: Called with the number of updates done so far in this task.
+        progress: Function that is called with the number of updates done so far in this
+            task.
         joint: Function that returns, for a task, a context manager within which other
-            processes take part in its training, as with ``torchrun``; ``None`` for
-            none.
+            processes take part in its training, as with ``torchrun``. By default no
+            other processes take part.
 
     Returns:
-        An :class:`~.executors.endings.End`: ``done``, also if all tables are already
-        stored; ``busy``, if another process works on the task or has taken it over;
-        ``memory``, if the memory did not suffice; or ``failed``. The last two have the
-        message of the error, and ``failed`` also the name of its class if it is an
-        ``InweightsError``.
+        An :class:`~.executors.endings.End`. Its ``how`` is ``done``, also if all tables
+        were already stored; ``busy``, if another process works on the task or has taken
+        it over; ``memory``, if the memory was not sufficient; or ``failed``. In the
+        last two cases, it has the message of the error, and if the task failed with an
+        ``InweightsError`` also the name of its class.
     """
     try:
-        # By another process, in the meantime: no lock is needed to see it.
+        # Another process may have stored the tables by now; no lock is needed to check
+        # this.
         if _stored(task, store):
             return End("done")
         with store.lock(task.key) as hold:
@@ -89,7 +93,7 @@ def attempt(
         return End("busy")
     except InweightsError as error:
         return End("failed", type(error).__name__, str(error))
-    except Exception as error:  # noqa: BLE001  # somebody's probe, or the memory
+    except Exception as error:  # noqa: BLE001 # an error of a user's probe, or out of memory
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}"
         text = f"{type(error).__name__}: {error} ({where})"
@@ -98,17 +102,17 @@ def attempt(
 
 
 def attempt_sent(job: Job, line: str, progress: Progress) -> End:
-    """Execute a task that another process sent as JSON, and return how that ended.
+    """Execute a task that another process sent as JSON, and return how the attempt ended.
 
     Args:
         job: Data that all tasks of the run share.
         line: The task as a line of JSON, from :func:`~.serialization.to_wire`.
-        progress: Called with the number of updates done so far.
+        progress: Function that is called with the number of updates done so far.
 
     Returns:
-        How the task ended, as in :func:`attempt`, with the log messages of the task. It
-        is ``failed`` also if this process cannot import what the task names, or has
-        another version of the library.
+        How the task ended, as :func:`attempt` returns it, with the log messages of the
+        task. It is ``failed`` also if this process cannot import the functions or
+        configs that the task names, or has a different version of the library.
 
     Raises:
         ConfigError: The store of the job cannot be opened.
@@ -143,22 +147,24 @@ def run_task(
         task: The task.
         store: Store to which the task's tables are written.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
-        progress: Called with the number of updates done so far.
+        progress: Function that is called with the number of updates done so far.
         joint: Function that returns, for a task, a context manager within which other
-            processes take part in its training, as with ``torchrun``; ``None`` for
-            none.
+            processes take part in its training, as with ``torchrun``. By default no
+            other processes take part.
 
     Raises:
         InweightsError: Files or code on which the task depends have changed since it
-            was planned, or the task failed. Other errors of probes and of a user's
-            functions are passed on, and so are errors of ``progress``.
+            was planned, or the task failed. Other errors are passed on: those of
+            probes, of a user's functions and of ``progress``, and a lack of memory
+            (``MemoryError``, ``torch.OutOfMemoryError``).
     """
     if _stored(task, store):
-        return  # by who held it until just now
+        return  # by the process that held the lock until now
     if isinstance(task, ComputeTask):
         _compute(task, store, progress)
         return
-    # A task may have more runs than fit together: its blocks train one after the other.
+    # A task may have more runs than fit in memory together; its blocks train one after
+    # another.
     done = 0
     for block in blocks_of(task, device):
         _check(task)  # by now all worlds are built
@@ -178,7 +184,7 @@ def run_task(
 def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
     """Call the function of a computation, and store its table, or one table per seed."""
     one = task.computation
-    call = one.call  # with options of its own, which it may change
+    call = one.call  # with a copy of the options, which the function may change
     if one.stages:
         call = partial(call, progress=partial(_staged, task, progress))
     if one.together:
@@ -197,10 +203,10 @@ def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
 def _staged(
     task: ComputeTask, progress: Progress, done: int, total: int, stage: str
 ) -> None:
-    """Report the progress of a computation, by the shares of its stages."""
+    """Report the progress of a computation, given the progress of one of its stages."""
     stages = task.computation.stages
-    # Stages are given with their share of the time, as a count of steps says little
-    # where one stage solves and the next one trains.
+    # Each stage has a share of the time, since counts of steps cannot be compared if
+    # one stage solves and the next one trains.
     names = [*stages]
     share = sum(stages[name] for name in names[: names.index(stage)])
     progress(round(task.steps * (share + stages[stage] * done / total)))
@@ -225,20 +231,20 @@ def _train(
     joint: Joint | None,
     done: int,
 ) -> None:
-    """Train runs as one program, from a checkpoint if the training was interrupted."""
+    """Train runs together, from a checkpoint if their training was interrupted."""
     model = build_model(block, device)
     if any(part == MODEL_PART for _, part in block.wanted):
-        check_savable(model)  # before it trains, not after
+        check_savable(model)  # before the training, not after it
     for measure in block.measures:
-        # A probe that does not fit the model is an error in seconds here, and after
-        # hours otherwise.
+        # A probe that does not fit the model is found here within seconds, and not only
+        # after hours of training.
         check_probe(measure.probe, model, block.worlds)
     often = [m for m in block.measures if m.every]
     observers = [
         Observer(m.key, partial(measure_wanted, m, block), m.every) for m in often
     ]
-    # The last part says what the columns of a checkpoint are: an earlier one had
-    # another order.
+    # The text identifies the layout of a checkpoint, which was different in earlier
+    # versions.
     key = digest([block.wanted, "matrices first, state as matrices"], 20)
     with store.unfinished(key, block.wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)

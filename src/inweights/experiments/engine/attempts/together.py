@@ -1,4 +1,4 @@
-"""Build, train and load the models of runs that train together as one program.
+"""Build, train and load the models of runs that train together, as replicas of one model.
 
 :func:`build_model` makes the model of a block of runs, :func:`train_block` trains it,
 and :func:`open_model` loads the stored model of one run. :mod:`~.blocks` splits a task
@@ -26,7 +26,7 @@ def build_model(block: LearnTask, device: str) -> Model:
     """Return the untrained model of runs that train together, with one replica per run.
 
     Args:
-        block: Runs whose worlds have the same shape; the config of the first run's
+        block: Runs whose worlds have the same shape. The config of the first run's
             model is used, with the seed and the initialisation of each run.
         device: Torch device of the model, such as ``cpu`` or ``cuda``.
 
@@ -34,8 +34,8 @@ def build_model(block: LearnTask, device: str) -> Model:
         The model, on the device.
 
     Raises:
-        ConfigError: The trial has no model, or its config cannot build one for these
-            worlds.
+        ConfigError: The trial has no model config, or the config cannot build a model
+            for these worlds. Errors of a wrapped module's own code are passed on.
     """
     world = block.runs[0].world
     model = _config_of(block.runs[0]).build(
@@ -48,24 +48,27 @@ def build_model(block: LearnTask, device: str) -> Model:
 
 
 def parameters_of(run: Run) -> list[Parameter]:
-    """Return the parameters of one replica of a run's model, without allocating them if possible.
+    """Return the parameters of one replica of a run's model, if possible without allocating them.
 
-    They are on the device ``meta``, without values, unless a user's model needs values
-    while it is built. The world of the run is built for its number of tokens.
+    The parameters are on the device ``meta`` and have no values, unless a user's model
+    needs values while it is built. The world of the run is built to find its number of
+    tokens.
 
     Args:
         run: The run.
 
     Raises:
-        ConfigError: The trial of the run has no model, or its config cannot build one.
+        ConfigError: The trial of the run has no model config, or the config cannot
+            build a model.
+        DataError: The world of the run cannot be built from its files.
     """
     build = partial(
         _config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0]
     )
     try:
-        with torch.device("meta"):  # nothing is drawn, and no memory taken
+        with torch.device("meta"):  # no random numbers and no memory are used
             return list(build().parameters())
-    # A model of one's own may look at its numbers.
+    # A user's model may depend on the values of its parameters.
     except (
         NotImplementedError,
         RuntimeError,
@@ -79,20 +82,22 @@ def train_block(
     curricula: Curriculum | Sequence[Curriculum] | None = None,
     **how: Any,
 ) -> Result:
-    """Train the runs of a block, in this process or in several that all call this function.
+    """Train the runs of a block, in this process or in several processes that call this function.
 
-    If all replicas diverge, this is not an error here: the verdicts show it, as they do
-    if only some of them diverge.
+    It is not an error here if all replicas diverge. The verdicts show it, as they do if
+    only some replicas diverge. The model is changed in place.
 
     Args:
         model: The model of the block, with one replica per run.
         block: The runs.
-        curricula: The curriculum of all runs, or one per run; by default those of their
-            trials.
-        **how: Further arguments of :func:`inweights.train`.
+        curricula: The curriculum of all runs, or a list with one curriculum for each
+            run; by default those of their trials.
+        **how: Further arguments of :func:`inweights.train`, such as ``observers`` and
+            ``checkpoint``, except ``seeds`` and ``keep_diverged``.
 
     Returns:
-        The result of :func:`inweights.train`.
+        The result of :func:`inweights.train`, which contains the losses and the tables
+        of the observers.
 
     Raises:
         ConfigError: The model does not fit the curriculum, or the runs' curricula
@@ -113,7 +118,8 @@ def train_block(
 def first_steps(phase: Phase, steps: int) -> Phase:
     """Return a phase shortened to its first steps, for timing.
 
-    The shortened phase has a constant rate and no early stop, no observers and no edit.
+    The shortened phase has a constant learning rate, and no early stop, observers or
+    edit.
 
     Args:
         phase: The phase, which is not changed.
@@ -137,17 +143,16 @@ def open_model(store: Store, run: Run) -> Model:
         FolderError: The weights are missing or damaged.
         WriteError: The object store denies access or does not respond.
         DataError: Another version of the library wrote them in another format.
-        ConfigError: The config of the model cannot build it on this machine.
+        ConfigError: The config of the model cannot build the model on this machine.
     """
     trial = run.trial
-    # A model of one's own need not be registered: the trial has the class of its
-    # config.
+    # A user's model may not be registered; the trial has the class of its config.
     kind: Any = type(trial.model) if isinstance(trial.learner, Curriculum) else None
     return decode_model(store.read_model(run.key), str(store.folder(run.key)), kind)
 
 
 def _config_of(run: Run) -> ModelConfig:
-    """Return the model's config of a run, or raise an error if its curriculum has none."""
+    """Return the config of a run's model, or raise an error if there is none."""
     if run.trial.model is None:
         raise ConfigError(
             "a curriculum needs a model; give its config, such as GPTConfig()"

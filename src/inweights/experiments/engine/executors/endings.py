@@ -1,4 +1,4 @@
-"""Describe how an attempt at a task ended, and pass its log messages to another process.
+"""Describe how an attempt at a task ended, and collect log messages for another process.
 
 Executors report an :class:`End` to the schedule; a task that cannot succeed becomes a
 :class:`Failure`.
@@ -20,8 +20,8 @@ class Line(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         name: Name of the logger.
-        levelno: Level, as a number.
-        levelname: Level, as a word.
+        levelno: Level, as a number of :mod:`logging`.
+        levelname: Level, as a word, such as ``WARNING``.
         msg: The formatted message.
         created: Time of the message, in seconds since 1970.
     """
@@ -38,11 +38,12 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         how: ``done``; ``busy``, if another process works on the task; ``killed``, if
-            its process died; ``memory``, if memory ran out; or ``failed``.
+            the process of the task died; ``memory``, if memory ran out; or ``failed``.
         error: Name of the class of the library's error with which the task failed.
-            ``RunError``, the default, stands for all other errors, and has no meaning
-            if there was none.
-        message: Message of the error, or how the process died; empty if there is none.
+            ``RunError``, the default, stands for all other errors. It has no meaning if
+            the task did not fail.
+        message: Message of the error, or a description of how the process died; empty
+            if there is none.
         log: Log messages of the task, if another process ran it.
     """
 
@@ -56,8 +57,8 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
 def collected_log(level: int) -> Iterator[list[Line]]:
     """Collect the library's log messages within a block, to be sent to another process.
 
-    Within the block, the level of the logger ``inweights`` is the given one; other
-    handlers still receive the messages.
+    Within the block, the logger ``inweights`` has the given level. Its other handlers
+    still receive the messages.
 
     Args:
         level: Lowest level of the collected messages, as a number of :mod:`logging`.
@@ -86,7 +87,7 @@ def collected_log(level: int) -> Iterator[list[Line]]:
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that failed and is not tried again.
+    """A task that failed and will not be tried again.
 
     Attributes:
         task: The task.

@@ -1,9 +1,9 @@
-"""Estimate how long work takes, and correct the estimate by the time of tasks so far.
+"""Estimate how long work takes, and correct the estimate by the time that tasks have taken.
 
-Updates of different models take very different times, so that the number of updates
-says little about the remaining time. An :class:`ExpectedTime` begins with the expected
-seconds of each task and corrects them as tasks run. A :class:`~.schedule.Schedule`
-passes the remaining seconds to the progress display.
+Updates of different models differ so much in duration that their number alone does not
+determine the remaining time. An :class:`ExpectedTime` begins with the expected seconds
+of each task and corrects them as tasks run. A :class:`~.schedule.Schedule` passes the
+remaining seconds to the progress display.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from inweights.experiments.engine.tasks import LearnTask, Task
 
-#: Seconds of a task that are too few to correct others by, and seconds that are enough
-#: even if less than a twentieth of it is done: the first step takes longer than others.
+#: A task corrects the estimates of others if it has run for :data:`LEAST` seconds and
+#: at least the share :data:`SHARE` of it is done, or if it has run for :data:`ENOUGH`
+#: seconds. The first step of a task takes longer than others.
 LEAST = 0.5
 ENOUGH = 10.0
 SHARE = 0.05
@@ -26,10 +27,10 @@ class Expected(NamedTuple):
     """Expected duration of a task.
 
     Attributes:
-        kind: Any hashable value that is equal for tasks whose estimates are wrong by
-            the same factor.
-        seconds: Expected seconds, or another unit that is the same for all tasks of the
-            work.
+        kind: Any hashable value that is equal for tasks whose expected durations are
+            assumed to be wrong by the same factor.
+        seconds: Expected duration in seconds, or in any other unit that is the same for
+            all tasks of the work.
         measured: Whether the seconds were measured on this machine.
     """
 
@@ -38,7 +39,7 @@ class Expected(NamedTuple):
     measured: bool = False
 
 
-#: Estimates how long each of some tasks takes.
+#: Function of a list of tasks that returns the expected duration of each.
 Expect = Callable[[Sequence[Task]], Sequence[Expected]]
 
 
@@ -49,8 +50,9 @@ def by_updates(tasks: Sequence[Task]) -> list[Expected]:
         tasks: The tasks.
 
     Returns:
-        For each task the number of its updates, as ``seconds`` that are not measured,
-        and the kind of :func:`kind_of`.
+        One :class:`Expected` for each task, whose ``seconds`` is the number of updates
+        of the task, whose ``kind`` is the result of :func:`kind_of`, and whose
+        ``measured`` is false.
     """
     return [Expected(kind_of(task), float(task.steps)) for task in tasks]
 
@@ -62,7 +64,8 @@ def kind_of(task: Task) -> Hashable:
         task: The task.
 
     Returns:
-        The config of the model as text, or the name of a computation's table.
+        For a training, the config of the model of the first run, as text; for a
+        computation, the name of its table.
     """
     if isinstance(task, LearnTask):
         return repr(task.runs[0].trial.model)
@@ -71,7 +74,7 @@ def kind_of(task: Task) -> Hashable:
 
 @dataclass
 class _Part:
-    """Expected and measured time of one task."""
+    """Expected time and time so far of one task."""
 
     kind: Hashable
     expected: float
@@ -82,7 +85,7 @@ class _Part:
 
     @property
     def measured(self) -> float:
-        """Seconds of the whole task, judging by its time so far; 0 before it has begun."""
+        """Estimated seconds of the whole task, given its time so far; 0 before it has begun."""
         return self.spent / self.share if self.share else 0.0
 
 
@@ -90,8 +93,9 @@ class ExpectedTime:
     """Total time of tasks, estimated in advance and corrected by measurement.
 
     A task that has run for a while is expected to continue at the same speed. The
-    estimate of any other task is multiplied by the factor by which those of its kind
-    were wrong or, if none of these has run, by that of all tasks.
+    estimate of any other task is multiplied by the factor by which the estimates of
+    tasks of its kind were wrong or, if none of these has run, by the factor for all
+    tasks.
 
     Args:
         clock: Function that returns a time in seconds; by default a monotonic clock.
@@ -119,19 +123,21 @@ class ExpectedTime:
         """Add a task to the work.
 
         Args:
-            name: Name of the task; it replaces a task with the same name.
-            kind: A value that is equal for tasks whose updates take about equally long.
-            seconds: Expected seconds, or another unit that is the same for all tasks.
+            name: Name of the task. An earlier task of this name is replaced.
+            kind: Any hashable value that is equal for tasks whose expected durations
+                are assumed to be wrong by the same factor.
+            seconds: Expected duration in seconds, or in any other unit that is the same
+                for all tasks.
             measured: Whether the seconds were measured on this machine.
         """
         self._parts[name] = _Part(kind, seconds, measured)
 
     def split(self, name: str, parts: Sequence[str]) -> None:
-        """Replace a task by parts that take equally long and start from the beginning.
+        """Replace a task with parts that take equally long and start from the beginning.
 
         Args:
             name: Name of the task.
-            parts: Names of the parts.
+            parts: Names of the parts, at least one.
 
         Raises:
             KeyError: There is no task of this name.
@@ -145,12 +151,12 @@ class ExpectedTime:
         """Remove a task from the work.
 
         Args:
-            name: Name of the task; without effect if there is none of this name.
+            name: Name of the task. A name that does not exist has no effect.
         """
         self._parts.pop(name, None)
 
     def begin(self, name: str) -> None:
-        """Record that an attempt at a task begins; the progress of an earlier attempt remains.
+        """Record that an attempt at a task begins, keeping the progress of an earlier attempt.
 
         Args:
             name: Name of the task.
@@ -169,7 +175,8 @@ class ExpectedTime:
 
         Args:
             name: Name of the task.
-            share: Share that is done, from 0 to 1.
+            share: Share of the task that is done, from 0 to 1. The time of the task is
+                only measured if :meth:`begin` was called.
 
         Raises:
             KeyError: There is no task of this name.
@@ -181,10 +188,10 @@ class ExpectedTime:
 
     @property
     def seconds(self) -> float:
-        """Expected seconds of all tasks together, whether done or not, after correction.
+        """Expected seconds of all tasks together, including those that are done, after correction.
 
-        They are in the unit of :meth:`add` until a task has run for long enough to be
-        measured.
+        The number is in the unit of the expected durations until a task has run for
+        long enough to be measured; see :attr:`left`.
         """
         by_kind = self._factors()
         return sum(self._whole(part, by_kind) for part in self._parts.values())
@@ -193,8 +200,8 @@ class ExpectedTime:
     def correction(self) -> float | None:
         """Factor by which all tasks together take longer than expected.
 
-        It is ``None`` unless there are tasks and the expected seconds of all of them
-        were measured on this machine.
+        It is ``None`` if there are no tasks, if their expected duration is 0, or if the
+        expected seconds of some task were not measured on this machine.
         """
         parts = self._parts.values()
         if not parts or not all(part.in_seconds for part in parts):
@@ -204,11 +211,11 @@ class ExpectedTime:
 
     @property
     def left(self) -> float | None:
-        """Expected seconds until all tasks are done, with as many parallel tasks as so far.
+        """Expected seconds until all tasks are done, if tasks run in parallel to the same degree.
 
-        It is ``None`` until a task has run for long enough to be measured: half a second
-        (:data:`LEAST`), or 10 (:data:`ENOUGH`) while less than a twentieth of it is
-        done.
+        It is ``None`` until a task has run for long enough to be measured: for half a
+        second (:data:`LEAST`) if at least a twentieth of it is done, otherwise for 10
+        seconds (:data:`ENOUGH`).
         """
         parts = self._parts.values()
         spent = sum(part.spent for part in parts)
@@ -226,7 +233,7 @@ class ExpectedTime:
         return part.expected * factors.get(part.kind, everywhere)
 
     def _factors(self) -> dict[Hashable, float]:
-        """Return the factor by which tasks take longer than expected, by kind; ``None``: all."""
+        """Return the factor by which tasks take longer than expected, by kind (``None``: all)."""
         spent: dict[Hashable, float] = {}
         expected: dict[Hashable, float] = {}
         for part in self._parts.values():

@@ -1,9 +1,9 @@
-"""Run tasks in this process, in several processes, or together with workers elsewhere.
+"""Run tasks in this process, in several processes, or together with workers on other machines.
 
-An :class:`Executor` tries tasks and reports to the schedule how each attempt ended. It
-returns no tables, since every task stores its own, and makes no decisions, which are
-left to the schedule. :mod:`~.ray` and :mod:`~.torchrun` contain the executors for Ray
-and torchrun, and :mod:`~.worker` is the program of the processes.
+An :class:`Executor` runs tasks and reports to the schedule how each attempt ended. It
+returns no tables, since every task stores its own, and leaves all decisions to the
+schedule. :mod:`~.ray` and :mod:`~.torchrun` contain the executors for Ray and torchrun,
+and :mod:`~.worker` is the program of the processes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
     "SameProcess",
 ]
 
-#: Seconds between two looks for a task where none waits.
+#: Seconds between two searches for a task while no task is waiting.
 PAUSE = 0.1
 _Process = subprocess.Popen[str]
 
@@ -71,8 +71,9 @@ class SameProcess:
     """Executor that runs one task after another in this process.
 
     Attributes:
-        joint: Makes other processes take part in each training, as with ``torchrun``;
-            ``None`` for none.
+        joint: Function that returns, for a task, a context manager within which other
+            processes take part in its training, as with ``torchrun``. By default no
+            other processes take part.
     """
 
     joint: Joint | None = None
@@ -109,7 +110,7 @@ class Processes:
     """Executor that runs several tasks at a time, each in a process of its own.
 
     Attributes:
-        jobs: Number of processes.
+        jobs: Number of processes, at least 1, which is not checked.
     """
 
     jobs: int
@@ -140,7 +141,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class Leased:
-    """Executor that shares tasks with workers on other machines, by leases in a store.
+    """Executor that shares tasks with workers on other machines, using leases in a store.
 
     Attributes:
         executor: Executor that runs the tasks on this machine.
@@ -164,7 +165,7 @@ class Leased:
         """
         try:
             self.executor.run(job, schedule)
-        finally:  # stopped: its processes are gone, and the others need not wait
+        finally:  # this machine's processes have ended: other workers need not wait
             with suppress(InweightsError, OSError):
                 self.store.leases.give_back()
 
@@ -183,7 +184,9 @@ class _WorkerPool:
         """Send a task to an idle process, or to a new one."""
         worker = self.idle.pop() if self.idle else self._begin()
         self.busy[worker] = task
-        with suppress(OSError):  # a process that is gone says its last line, too
+        with suppress(
+            OSError
+        ):  # the end of a dead process is reported by its last line
             say(worker.stdin, to_wire(task))
 
     def hear(self, worker: _Process, line: str) -> None:
@@ -209,9 +212,9 @@ class _WorkerPool:
             self.schedule.report(self.busy[worker], event)
 
     def _begin(self) -> _Process:
-        # The command is a module of the library, and nothing in it comes from outside.
-        # It imports from where this process does, and '-P' keeps what lies in the
-        # current folder from being imported in place of a library.
+        # The command is a module of the library, and no part of it is user input. It
+        # imports modules from the same folders as this process; '-P' prevents files in
+        # the current folder from being imported in place of libraries.
         command = [
             sys.executable,
             "-P",
@@ -235,7 +238,7 @@ class _WorkerPool:
         return worker
 
     def _listen(self, worker: _Process) -> None:
-        with suppress(ValueError, OSError):  # it was stopped, or says what is no text
+        with suppress(ValueError, OSError):  # it was stopped, or its output is not text
             for line in worker.stdout or ():
                 self.lines.put((worker, line))
         self.lines.put((worker, ""))

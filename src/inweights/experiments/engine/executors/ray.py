@@ -1,8 +1,8 @@
 """Run tasks on a Ray cluster.
 
-:class:`Ray` sends each task as JSON and receives how it ended. Ray places the tasks and
-notices processes that die. Tables and checkpoints are in the store, which all machines
-must be able to access.
+:class:`Ray` sends each task as JSON and receives how it ended. Ray assigns the tasks to
+machines and notices processes that die. Tables and checkpoints are in the store, which
+all machines must be able to access.
 """
 
 import os
@@ -30,15 +30,15 @@ from inweights.experiments.engine.tasks import Task
 from inweights.runs.tables.store import LEASE
 from inweights.support.extras import optional
 
-#: Seconds between two reports of a task, and how many tasks are asked for theirs at a
-#: time.
+#: Seconds between two reports of a task, and the number of tasks whose reports are read
+#: at a time.
 _EVERY = 0.5
 _LOOKS = 100
-#: Processes of Ray that watch over machines: without them its own cluster begins 3 s
+#: Monitoring processes of Ray: without them, a cluster on this machine starts 3 s
 #: earlier.
 _NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
-#: Options of such a cluster. Nobody else can reach it or reads its metrics, and its
-#: processes are no nicer than those of a local run.
+#: Options of a cluster on this machine. Nobody else can connect to it or reads its
+#: metrics, and its processes have the same priority as those of a local run.
 _OWN = {
     "include_dashboard": False,
     "_node_ip_address": "127.0.0.1",
@@ -48,23 +48,23 @@ _OWN = {
         "worker_register_timeout_seconds": 200,
     },
 }
-#: Seconds until a node that does not answer has failed: Ray's 30 are few on a busy
-#: machine.
+#: Seconds after which a node that does not respond has failed. Ray's default of 30 is
+#: too short on a busy machine.
 _PATIENCE = 120
 
 
 @dataclass(frozen=True)
 class Ray:
-    """Executor that runs tasks on a Ray cluster, as many at a time as fit.
+    """Executor that runs tasks on a Ray cluster, which starts each task when it has free resources.
 
     Attributes:
-        address: Address ``HOST:PORT`` of Ray's client server. By default (empty) the
-            cluster of ``$RAY_ADDRESS``, or a cluster that this process starts on this
-            machine.
-        jobs: Number of processes of a cluster that this process starts; on other
-            clusters the number of their CPUs decides.
+        address: Address ``HOST:PORT`` of Ray's client server. If empty, the default,
+            the cluster at ``$RAY_ADDRESS``, or, if this variable is not set, a cluster
+            that this process starts on this machine.
+        jobs: Number of tasks that run at a time on a cluster that this process starts.
+            On other clusters, the number of CPUs of the cluster determines it.
         gpus: Number of GPUs that each task requests, if the models are not on the CPU;
-            by default 1. With 0.5, two tasks share one.
+            by default 1. With 0.5, two tasks share a GPU.
     """
 
     address: str = ""
@@ -82,7 +82,8 @@ class Ray:
         Raises:
             ConfigError: The package ``ray`` is not installed.
             RunError: No cluster responds.
-            WriteError: A task could not store its tables; the running ones are stopped.
+            WriteError: A task could not store its tables; the running tasks are
+                stopped.
         """
         ray = optional("cluster", "running on a cluster")
         address = (
@@ -90,7 +91,7 @@ class Ray:
             if self.address
             else os.environ.get("RAY_ADDRESS", "")
         )
-        # Other machines: no lock of a file tells whether their processes live.
+        # On other machines, file locks do not show whether their processes are alive.
         if address:
             job = msgspec.structs.replace(job, lease=job.lease or LEASE)
         with _connected(ray, address, self.jobs * job.threads):
@@ -104,7 +105,7 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
         yield
         return
     options: dict[str, Any] = {} if address else {**_OWN, "num_cpus": cpus}
-    # Its processes import from where this one does.
+    # The processes of the cluster import modules from the same folders as this process.
     path = mock.patch.dict(
         os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))
     )
@@ -126,11 +127,14 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 
 @contextmanager
 def bare() -> Iterator[None]:
-    """Return a context manager within which Ray starts only what tasks need, and may be slow.
+    """Return a context manager within which Ray starts without monitoring, and may start slowly.
 
-    Within the block, Ray waits up to two minutes for its own node to start. It has no
-    settings for this, so some of its methods are replaced. Methods that a version of
-    Ray does not have are skipped.
+    Within the block, Ray does not start its processes for monitoring, and waits up to
+    two minutes for its own node to start. Ray has no settings for this, so that some of
+    its methods are replaced. Methods that a version of Ray does not have are skipped.
+
+    Raises:
+        ImportError: The package ``ray`` is not installed.
     """
     from ray._private import node, services
 
@@ -157,7 +161,7 @@ def _patiently(look: Callable[..., Any], *words: Any) -> Any:
 
 
 class _Driver:
-    """Sends tasks while the cluster has room, and reports how they end."""
+    """Send tasks to a cluster while it has free CPUs, and report how they end."""
 
     def __init__(self, ray: Any, job: Job, schedule: Schedule, gpus: float) -> None:
         self.ray = ray
@@ -170,13 +174,13 @@ class _Driver:
         self.steps = f"inweights {job.owner}"
 
     def watch(self) -> None:
-        """Work until no task is left; running tasks are stopped if an error occurs."""
+        """Send tasks until none is left; stop the running tasks if an error occurs."""
         from ray.experimental.internal_kv import _internal_kv_del, _internal_kv_get
 
         try:
             while self.schedule.left:
-                # Twice as many tasks wait as the cluster has CPUs: it may grow at any
-                # time.
+                # Up to two tasks for each CPU of the cluster are sent, since the
+                # cluster may grow.
                 room = 2 * int(self.ray.cluster_resources().get("CPU", 1))
                 while len(self.running) < room and (task := self.schedule.take()):
                     line = msgspec.json.encode(to_wire(task)).decode()
@@ -190,8 +194,8 @@ class _Driver:
                     self.schedule.ended(
                         self.running.pop(reference), self._end(reference)
                     )
-                # Those that were handed out first tell how far they are; others may be
-                # waiting.
+                # Only the tasks that were sent first report their progress; others may
+                # not have started.
                 for task in islice(self.running.values(), _LOOKS):
                     if step := _internal_kv_get(task.key, namespace=self.steps):
                         self.schedule.report(task, int(step))
@@ -213,11 +217,11 @@ class _Driver:
         except (
             failed.RayError,
             msgspec.DecodeError,
-        ) as error:  # of its process or machine
+        ) as error:  # the process or its machine failed
             return End("killed", message=f"were lost: {_first_line(error)}")
 
 
-# A function of a module that takes texts alone: Ray sends its name, and pickles none of
+# A module's function that takes only strings: Ray sends its name and pickles none of
 # our objects.
 def _attempt(job: str, line: str, key: str, steps: str) -> str:
     """Execute a task on a machine of the cluster, and write its progress to Ray's object store."""

@@ -1,18 +1,17 @@
-"""Decide which task is next, and how to react to the end of an attempt.
+"""Decide which task is next, and what happens when an attempt at a task ends.
 
 Executors only run tasks and report how each attempt ended. A :class:`Schedule` decides
 what happens next, in the same way for all executors. Its reaction depends on how an
 attempt ended:
 
-- done: the steps of the task are counted.
+- done: the updates of the task are added to the progress.
 - busy (another process works on the task): the task is tried again when it is free.
-- killed, and further than the attempt before: the task is tried again and continues
+- killed, at a later step than the attempt before: the task is tried again and continues
   from its checkpoint.
 - killed three times at the same step: the runs of the task are divided into two tasks.
   A task with a single run fails.
-- out of memory: as if killed three times, at once.
-- failed: the task would fail again. It is set aside with its message, and the other
-  tasks continue.
+- out of memory: the same as if killed three times.
+- failed: the task is recorded and not tried again; the other tasks continue.
 - failed to write: all work stops, since no other result could be stored either.
 """
 
@@ -36,11 +35,11 @@ from inweights.experiments.engine.executors.expected import (
 from inweights.experiments.engine.tasks import Task, halves
 from inweights.support.progress import Activity, Progress, plural
 
-#: How often a task is begun whose process is killed each time at the same place.
+#: Number of attempts at a task whose process is killed at the same step each time.
 ATTEMPTS = 3
-#: Seconds between two looks at a task that another call of the library holds.
+#: Seconds between two attempts at a task on which another process works.
 BUSY = 0.5
-#: Seconds between two estimates of the time that is left.
+#: Seconds between two estimates of the remaining time.
 _LOOK = 0.2
 _SHOWN = 5
 _LOG = logging.getLogger("inweights.tasks")
@@ -62,12 +61,13 @@ class _Tries:
 
 
 class BusyTasks(NamedTuple):
-    """When a task on which another process works is checked again.
+    """Settings that define when a task on which another process works is tried again.
 
     Attributes:
-        seconds: Seconds until it is checked, by default :data:`BUSY` (0.5).
+        seconds: Seconds until the task is checked again, by default :data:`BUSY` (0.5).
         free: Function of a task's key that returns whether no other process works on
-            it; by default every task is tried again after these seconds.
+            the task any more. The default always returns true, so that the task is
+            tried again after these seconds.
     """
 
     seconds: float = BUSY
@@ -79,26 +79,31 @@ UNSHARED = BusyTasks()
 
 
 class Schedule:
-    """Queue of tasks for one executor, which reacts to how each attempt ended.
+    """Queue of tasks for one executor, which decides what happens when an attempt ends.
 
     Args:
         tasks: The tasks, which may be run in any order.
         progress: Called with the number of updates done, the total number, and a
             description of the current work; ``None`` disables it.
-        before: Number of updates that were done before, for the progress display.
-        busy: When a task on which another process works is checked again.
-        more: Further tasks, in lists; each list is read when no other task is waiting.
-        on_failure: Called with each task that is set aside; ``None`` disables it.
-        expect: Function that estimates how long each of some tasks takes; by default
-            all updates take equally long. The estimate is corrected as tasks run, and
-            the remaining time is part of the description of the current work.
+        before: Number of updates done before, for the progress display; by default 0.
+        busy: Settings that define when a task on which another process works is tried
+            again; by default after half a second.
+        more: Iterator over further lists of tasks; each list is read when no other task
+            is waiting. ``None`` means that there are no further tasks.
+        on_failure: Function that is called with each task that failed for good;
+            ``None`` disables it.
+        expect: Function of a list of tasks that returns the expected duration of each;
+            by default all updates are expected to take equally long. The estimate is
+            corrected as tasks run, and the remaining time is part of the description of
+            the current work.
 
     Attributes:
-        left: Number of tasks that are neither done nor set aside, plus one as long as
-            ``more`` may have others.
+        left: Number of tasks that are neither done nor failed for good, plus one as
+            long as ``more`` may contain others.
         done: Number of tasks that are done.
-        failures: The tasks that were set aside.
-        on_done: Called with each task that is done; ``None`` disables it.
+        failures: The tasks that failed for good, each with its end.
+        on_done: Function that is called with each task that is done; ``None`` disables
+            it.
     """
 
     def __init__(
@@ -135,10 +140,10 @@ class Schedule:
         self._add(tasks)
 
     def take(self) -> Task | None:
-        """Return the next task; ``None`` if no task is waiting at this moment.
+        """Remove and return the next task; ``None`` if no task is waiting at this moment.
 
-        After ``None`` there may still be tasks that run or are tried again later; work
-        ends when :attr:`left` is 0.
+        After ``None``, tasks may still be running or be tried again later. All work has
+        ended when ``left`` is 0. Errors of the iterator ``more`` are passed on.
         """
         while (task := self._next()) is None and self._more is not None:
             block = next(self._more, None)
@@ -152,7 +157,7 @@ class Schedule:
         return task
 
     def _next(self) -> Task | None:
-        """Return the next task that is due among those that were read."""
+        """Return the next task that may run now, among those that were read, or ``None``."""
         for _ in range(len(self._waiting)):
             when, task = self._waiting.popleft()
             if when <= time.monotonic():
@@ -177,23 +182,26 @@ class Schedule:
             self._time.add(task.key, **one._asdict())
 
     def report(self, task: Task, step: int) -> None:
-        """Record how many updates of a task are done, and pass it to the progress display.
+        """Record how many updates of a task are done, and report the progress of all tasks.
 
         Args:
             task: The task.
-            step: Number of updates done so far.
+            step: Number of updates of this task that are done so far.
         """
         self._tries[task.key].step = step
         self._time.report(task.key, min(1.0, step / max(1, task.steps)))
         self._count(task, min(step, task.steps))
 
     def ended(self, task: Task, end: End) -> None:
-        """React to how an attempt at a task ended; see the list in the module's docstring.
+        """Decide what happens after an attempt at a task: try it again, divide it, or finish it.
+
+        A task whose process was killed is tried up to three times at the same step.
+        After that, or if memory ran out, it is divided into two tasks, or fails if it
+        has a single run. A task on which another process works is tried again later.
 
         Args:
             task: The task.
-            end: How the attempt ended, with the log messages of the task, which are
-                logged here.
+            end: How the attempt ended; the log messages in it are logged here.
 
         Raises:
             WriteError: The task could not store its tables.
@@ -236,9 +244,10 @@ class Schedule:
         """Raise an error that lists the tasks that failed, if there are any.
 
         Raises:
-            InweightsError: Some tasks failed. The class is that of their errors if all
-                have the same class of the library, otherwise ``RunError``. The message
-                describes at most five of the tasks; if no task is done, only the first.
+            InweightsError: Some tasks failed. If all of their errors have the same
+                class of the library, this error has that class; otherwise it is a
+                ``RunError``. The message describes at most five of the tasks, or only
+                the first one if no task is done.
         """
         if not self.failures:
             return
@@ -248,7 +257,7 @@ class Schedule:
         if not self.done:
             more = f" ({plural(count - 1, 'more task')} failed)" if count > 1 else ""
             first = self.failures[0]
-            # What to change, for every task.
+            # Such a message states what to change, which is the same for every task.
             says_all = first.end.error != RunError.__name__
             raise kind((first.end.message if says_all else first.text) + more)
         lines = [failure.text for failure in self.failures[:_SHOWN]]
@@ -281,7 +290,7 @@ class Schedule:
             self._progress(self._done, self._total, self._activity(task))
 
     def _activity(self, task: Task) -> Activity:
-        """Describe the current work with the remaining time, which is updated now and then."""
+        """Describe the current work with the remaining time, which is estimated every 0.2 s."""
         now = time.monotonic()
         if now - self._looked >= _LOOK:
             self._looked = now

@@ -25,7 +25,7 @@ from inweights.support.plugins import module_of
 _CONFIG = "$config"
 _FUNCTION = "$function"
 _MEMBER = "$member"
-#: What is sent of a computation.
+#: Attributes of a computation that are sent.
 _COMPUTATION = (
     "name",
     "labels",
@@ -46,7 +46,7 @@ def to_wire(task: Task) -> dict[str, Any]:
 
     Returns:
         The data that :func:`from_wire` reads. Whether another process can import the
-        names is not checked (:func:`~.job.sendable`).
+        names is not checked here, but by :func:`~.job.sendable`.
 
     Raises:
         ConfigError: A value of the task has no exact encoding.
@@ -63,8 +63,8 @@ def to_wire(task: Task) -> dict[str, Any]:
         about = {"key": task.key, "seed": task.seed, "sources": dict(task.sources)}
         about["others"] = list(map(list, task.others))
         return encoded(about | named(task.computation, _COMPUTATION))
-    # Seeds of one condition share their trial: it is sent once, and runs refer to its
-    # place.
+    # Seeds of one condition share their trial. It is sent once, and runs refer to its
+    # index.
     trials = list({id(run.trial): run.trial for run in task.runs}.values())
     place = {id(trial): i for i, trial in enumerate(trials)}
     return encoded(
@@ -87,14 +87,14 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     """Return the task that JSON data from :func:`to_wire` describes.
 
     Configs, functions and members of an ``Enum`` are written in the data as
-    ``module:name``. Such a name is looked up only if its module belongs to the library
-    or to a plugin.
+    ``module:name``. A name is looked up only if its module belongs to the library or to
+    a plugin.
 
     Args:
         values: The JSON data that :func:`to_wire` returned.
         plugins: Names or paths of modules, in addition to those of the library, in
-            whose packages names may be looked up; by default none. They are not
-            imported here unless they are named.
+            whose packages names may be looked up; by default none. A plugin is imported
+            only if the data name one of its objects.
 
     Returns:
         A :class:`LearnTask`, or a :class:`ComputeTask` if the data contains the key
@@ -102,9 +102,11 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
 
     Raises:
         ConfigError: A name belongs neither to the library nor to a plugin, does not
-            exist, or refers to an object of another kind, such as a class where the
-            data requires a function; or the values of a config do not fit it.
+            exist, or refers to an object of a different kind than the data require,
+            such as a class in place of a function; or values are not valid for their
+            config.
         ValueError: The number of lists of parts differs from the number of runs.
+        IndexError: A run refers to a trial that is missing.
         KeyError: A field is missing.
     """
 
@@ -138,14 +140,14 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     measures = tuple(Measure(**one) for one in values["measures"])
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     parts = tuple(map(tuple, values["parts"]))
-    # A plan on disk may have been cut short or edited.
+    # A plan on disk may have been truncated or edited.
     if len(parts) != len(runs):
         raise ValueError(f"expected {len(runs)} lists of parts, got {len(parts)}")
     return LearnTask(runs, measures, parts, values["sources"])
 
 
 def _by_name(value: Any) -> Any:
-    """Return the name of a config, a function or an Enum's member; ``None`` for other values."""
+    """Encode a config, a function or an Enum's member by its name; ``None`` for other values."""
     kind = type(value)
     if isinstance(value, Outside):
         return None
@@ -157,17 +159,21 @@ def _by_name(value: Any) -> Any:
     if isinstance(value, Mapping):
         return encode(dict(value), _by_name)
     if callable(value):
-        # A partial has no name, so that no other process can find it.
+        # A partial has no name by which another process could find it.
         name = getattr(value, "__qualname__", "<lambda>")
         return {_FUNCTION: f"{value.__module__}:{name}" if name != "<lambda>" else name}
     return None
 
 
 def package_names(plugins: Sequence[str]) -> set[str]:
-    """Return the packages whose objects a task may name: the library, and those of the plugins.
+    """Return the packages whose objects a task may use: the library and those of the plugins.
 
     Args:
         plugins: Names or paths of the plugins' modules.
+
+    Returns:
+        A set of the names of top-level packages or modules, which always contains
+        ``inweights``.
     """
     return {"inweights", *(module_of(plugin).partition(".")[0] for plugin in plugins)}
 
@@ -185,7 +191,8 @@ def _find(name: Any, plugins: Sequence[str]) -> Any:
             found = getattr(found, step)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{name} cannot be imported: {error}") from None
-    # What a module imported, such as 'subprocess.run', is not its own.
+    # An object that a module has imported, such as 'subprocess.run', does not belong to
+    # it.
     if str(getattr(found, "__module__", "")).partition(".")[0] not in package_names(
         plugins
     ):

@@ -1,10 +1,10 @@
-"""Run tasks on the processes that ``torchrun`` started; all of them train each task together.
+"""Run tasks on the processes that ``torchrun`` started, which train each task together.
 
-The first rank (:func:`joined`, :class:`Leader`) does everything that a command does;
-the other ranks only take part in the training and store nothing. After an error in a
-training nothing more is trained, because a rank may be in the middle of a step. The
-command ends, ``torchrun`` ends the other ranks, and the same command continues from the
-checkpoint.
+The first rank (:func:`joined`, :class:`Leader`) does everything that a command does.
+The other ranks only take part in the training and store nothing. After an error in a
+training, nothing more is trained, because a rank may be in the middle of a step. The
+command ends, and ``torchrun`` ends the other ranks. If the same command is run again,
+it continues from the checkpoint.
 """
 
 import os
@@ -28,7 +28,7 @@ from inweights.experiments.engine.tasks import LearnTask
 from inweights.training.shards import Shards
 from inweights.training.steps.machine import use_threads
 
-#: How long the other ranks wait while the first one looks or draws.
+#: Longest time that the other ranks wait while the first one measures or draws.
 _WAIT = timedelta(days=7)
 
 
@@ -65,19 +65,20 @@ class Leader:
 
         Raises:
             WriteError: A task could not store its tables; nothing more is run.
+            ConfigError: The store of the job cannot be opened.
         """
         self._job = job
         SameProcess(self.training).run(job, schedule)
 
     @contextmanager
     def training(self, block: LearnTask) -> Iterator[Shards]:
-        """Make the other ranks train the same runs as this rank, within a block.
+        """Return a context manager within which the other ranks train the same runs as this rank.
 
         Args:
             block: The runs that are trained.
 
         Yields:
-            The ranks, to be passed to the training.
+            The ranks, which must be passed to the training as ``shards``.
 
         Raises:
             RunError: An earlier training ended with an error, so that the ranks may be
@@ -103,18 +104,19 @@ _leader: Leader | None = None
 def leader() -> Leader | None:
     """Return the executor of the first rank if this process is that rank; otherwise ``None``.
 
-    It is ``None`` also outside the block of :func:`joined`.
+    The result is also ``None`` outside a ``with joined():`` block.
     """
     return _leader
 
 
 @contextmanager
 def joined() -> Iterator[bool]:
-    """Connect the processes that torchrun started, within a block.
+    """Return a context manager that connects the processes that torchrun started.
 
     Yields:
-        Whether this process is the first rank. In the other ranks the block begins when
-        the first rank has left it; until then they take part in its trainings.
+        Whether this process is the first rank. In the other ranks, the block begins
+        when the first rank has left its block; until then they take part in the
+        trainings of the first rank.
 
     Raises:
         ValueError: The environment variables that torchrun sets are missing.
@@ -148,6 +150,6 @@ def _follow(shards: Shards) -> None:
         if device == "cuda":
             device = f"cuda:{os.environ['LOCAL_RANK']}"
             torch.cuda.set_device(device)
-        # What is wrong with the runs is told by the first rank, which meets it, too.
+        # The first rank reports what is wrong with the runs, as it has the same error.
         with suppress(InweightsError), use_threads(order.job.threads):
             train_block(build_model(task, device), task, shards=shards)

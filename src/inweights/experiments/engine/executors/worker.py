@@ -1,9 +1,10 @@
-"""Run the tasks that another process sends: the program of a worker process.
+"""Program of a worker process, which runs the tasks that another process sends.
 
 The program is ``python -m inweights.experiments.engine.executors.worker``, and
 :class:`~.processes.Processes` starts it. It reads one line of JSON with the job, then
-one line per task, and writes lines of JSON: the number of updates done, and how the
-attempt ended. It ends when its input or its parent process ends.
+one line for each task. It writes lines of JSON with the number of updates done and, for
+each task, how the attempt ended. The program ends when its input or its parent process
+ends.
 """
 
 import os
@@ -18,17 +19,18 @@ import msgspec
 
 from inweights.experiments.engine.job import Job
 
-#: Seconds between two reports of a process, and between two checks whether its parent
-#: is alive.
+#: Seconds between two reports of a process, and between two checks of whether its
+#: parent is alive.
 _EVERY = 0.2
 _LOOK = 0.2
 
 
 def say(to: IO[str] | None, value: Any) -> None:
-    """Write a value as a line of JSON, at once.
+    """Write a value as a line of JSON, and flush the file.
 
     Args:
-        to: Open text file, such as the input of a process.
+        to: Open text file, such as the standard input of a process; ``None`` is not
+            allowed.
         value: A value that ``msgspec`` can encode.
 
     Raises:
@@ -40,16 +42,16 @@ def say(to: IO[str] | None, value: Any) -> None:
 
 
 def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
-    """Return a function that passes on its calls to another at most once in some seconds.
+    """Return a function that passes its calls on to another one, but not too often.
 
     Args:
         report: Function that takes the number of updates done.
-        seconds: Least time between two calls of it, in seconds, which also pass before
-            the first.
+        seconds: Least time between two calls of ``report``, in seconds, and between the
+            creation of the new function and the first call.
 
     Returns:
-        A function of the number of updates done; calls that come too early have no
-        effect.
+        A function that takes the number of updates done. Calls that come too early have
+        no effect.
     """
     told = time.monotonic()
 
@@ -65,17 +67,24 @@ def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], 
 def main() -> None:
     """Run the tasks that arrive on standard input, and answer on standard output.
 
-    The first command-line argument is the id of the parent process, with which this one
-    ends. For the lines of JSON, see the module's docstring.
+    The first command-line argument is the id of the parent process; this process ends
+    when its parent does. The first line of input is a JSON object with the job, and
+    each further line describes a task (:func:`~.serialization.to_wire`). The output is
+    lines of JSON: the number of updates done, as a number, or how the attempt at a task
+    ended (:class:`~.endings.End`).
     """
-    # Elsewhere a process keeps its parent's number, and may have another.
+    # On other systems, the number of the parent stays the same after the parent has
+    # ended.
     if os.name == "posix":
         threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
     from inweights.experiments.engine.attempts.task import attempt_sent
 
-    answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
+    answers, sys.stdout = (
+        sys.stdout,
+        sys.stderr,
+    )  # printed text must not mix with the answers
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)
-    with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops, or is gone
+    with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops or has ended
         for line in sys.stdin:
             end = attempt_sent(
                 job, line, throttled(lambda step: say(answers, step), _EVERY)

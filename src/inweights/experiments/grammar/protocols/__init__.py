@@ -1,1 +1,1 @@
-"""Read what a paper and its code state, and compare every setting of a recipe with it."""
+"""Compare the settings of recipes with the statements of their papers and the papers' code."""

@@ -1,8 +1,9 @@
 """Compare every setting of a recipe with the statements of its paper.
 
-:func:`compare` takes every setting of every trial's world, model, learner and measures,
-and of every computation, at one scale. It says of each whether its value is that of the
-paper, that of the paper's code, only a smaller size, or our own choice, and why.
+:func:`compare` takes, at one scale, every setting of the world, model, learner and
+measures of every trial, and of every computation. It returns for each setting whether
+its value is that of the paper, that of the paper's code, only a smaller size, or our
+own choice, and the reason for our choice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,11 +36,11 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
         scale: The scale whose settings are compared: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
-        One list per trial and then one per computation of the recipe's plan. Each list
-        has a :class:`~.differences.Difference` for every setting, also for those that
-        agree with the paper. Settings that have no effect, given the others, are left
-        out. One more list at the end has a single item, the number of seeds
-        (``seeds``).
+        One list for each trial, followed by one for each computation of the recipe's
+        plan, in order. Each list has a :class:`~.differences.Difference` for every
+        setting, also for those that agree with the paper. Settings that have no effect,
+        given the others, are left out. One more list at the end has a single item, for
+        the number of seeds (``seeds``).
 
     Raises:
         ConfigError: The recipe's paper has no protocol file, or there is no such scale.
@@ -70,8 +71,8 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
         plan: The trials and computations.
 
     Returns:
-        One list per trial and then one per computation, as in :func:`compare` but
-        without the number of seeds.
+        One list for each trial, followed by one for each computation, as
+        :func:`compare` returns them, but without the list for the number of seeds.
 
     Raises:
         ConfigError: The recipe's paper has no protocol file.
@@ -81,15 +82,17 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
 
 
 def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
-    """Return what a paper or its code states about matters for which the library has no setting.
+    """Return what a paper or its code states about subjects for which the library has no setting.
 
     Args:
         recipe: A recipe; the result is empty if its paper has no protocol.
-        plan: The trials and computations to which the statements have to apply.
+        plan: Trials and computations. A statement is returned if it applies to at least
+            one of them.
 
     Returns:
-        The statements by subject, such as ``label smoothing``; empty if there are none.
-        If several parts of the protocol mention a subject, the last statement counts.
+        The statements by subject, such as ``label smoothing``; an empty dictionary if
+        there are none. If several parts of the protocol mention a subject, the
+        statement of the last part is returned.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -141,7 +144,7 @@ def _compare(
 def _parts(
     recipe: Recipe, protocol: PaperProtocol, subject: Subject
 ) -> list[ProtocolPart]:
-    """Return the parts of a protocol that speak of a trial or computation of a recipe."""
+    """Return the parts of a protocol that apply to a trial or computation of a recipe."""
     short = recipe.name.rpartition("/")[2]
     known = {**subject.labels, **subject.values}
     return [
@@ -170,12 +173,12 @@ def _reason(reasons: Iterable[Reason], leaf: str) -> Reason | None:
 
 
 def _about(recipes: Sequence[str], short: str) -> bool:
-    """Return whether patterns name a recipe; no pattern names all."""
+    """Return whether a pattern matches a recipe; an empty list matches every recipe."""
     return not recipes or any(named(pattern, short) for pattern in recipes)
 
 
 def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
-    """Return whose value a setting has."""
+    """Return the origin of the value of a setting: the paper, its code, or our choice."""
     if stated is None:
         neutral = [
             wanted for pattern, wanted in absent().items() if named(pattern, leaf)
@@ -194,7 +197,7 @@ def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
 
 
 def _numbers(*values: Any) -> list[float]:
-    """Return the numbers among values, and in lists among them."""
+    """Return the numbers among values, including those in nested lists; Booleans do not count."""
     found: list[float] = []
     for value in values:
         if isinstance(value, list | tuple):

@@ -17,11 +17,12 @@ from inweights.experiments.grammar.protocols.protocol_file import (
     in_words,
 )
 
-#: Whose a setting is: the *paper* states it; it is as in the paper's *code*; it is
-#: *smaller* than in the paper, to save time; it is *ours*, as the paper does not state
-#: it or we chose otherwise. *unclassified* is an error, which a test looks for.
+#: Origin of the value of a setting. *paper*: the paper states this value. *code*: the
+#: paper's code has it. *smaller*: it is a smaller size than in the paper, to save time.
+#: *ours*: it is our choice, since the paper states no value or we chose another one.
+#: *unclassified* is an error, which a test looks for.
 Whose = Literal["paper", "code", "smaller", "ours", "unclassified"]
-#: The same in words.
+#: Names of the origins, as pages show them.
 WHOSE: dict[Whose, str] = {
     "unclassified": "not classified",
     "ours": "ours",
@@ -46,8 +47,8 @@ class Difference:
             :func:`~.protocol_file.absent` mentions the setting, which is an error.
         stated: What the paper and its code state; ``None`` if neither mentions the
             setting.
-        reason: Reason for a value of ours; ``None`` for other values, or if no reason
-            is given.
+        reason: Reason for our own choice of the value; ``None`` for other values, or if
+            no reason is given.
     """
 
     leaf: str
@@ -58,16 +59,16 @@ class Difference:
 
     @property
     def against(self) -> bool:
-        """Whether the value is our choice although the paper or its code states another.
+        """Whether the value is our choice although the paper or its code states a different one.
 
-        A setting that neither mentions but that has an effect, such as dropout, counts
-        as well.
+        This includes a setting, such as dropout, that neither of them mentions, but
+        that has an effect with our value.
         """
         return self.whose == "ours" and not (self.stated and self.stated.open)
 
     @property
     def size(self) -> bool:
-        """Whether the value is a smaller size, or a size that neither text nor code gives."""
+        """Whether the value is a smaller size than the paper's, or a size that the paper lacks."""
         lost = self.stated is not None and self.stated.size and self.stated.open
         return self.whose == "smaller" or (self.whose == "ours" and lost)
 
@@ -75,23 +76,24 @@ class Difference:
     def part(self) -> str:
         """First word of the path.
 
-        It is ``world``, ``model``, ``learner``, ``measure``, ``compute`` or ``seeds``.
+        The word is ``world``, ``model``, ``learner``, ``measure``, ``compute`` or
+        ``seeds``.
         """
         return self.leaf.partition(".")[0]
 
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """Row of a table of differences; trials with the same value and statement share one row.
+    """Row of a table of differences, shared by trials with the same value, statement and reason.
 
     Attributes:
         setting: Path of the setting, without the indices of lists.
         value: Value of the setting in this library, as text.
         whose: Origin of the value: ``paper``, ``code``, ``smaller``, ``ours`` or
             ``unclassified``, as :class:`Difference` explains.
-        stated: What the paper and its code state, as text; ``not mentioned`` for
-            nothing.
-        why: Reason for a value of ours; otherwise empty.
+        stated: What the paper and its code state, as text; ``not mentioned`` if they do
+            not mention the setting.
+        why: Reason for our own choice of the value; otherwise empty.
     """
 
     setting: str
@@ -109,11 +111,12 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
             :func:`~.compare.compare` returns them.
 
     Returns:
-        ``exact`` if the paper and its code state no other values (what they leave open
-        is our choice), or if there are no trials. ``scaled`` if world and model are the
-        same but sizes are smaller or missing in the text, or if the training differs.
-        ``substitute`` if the world, the model or a computation differs in more than
-        size. Measures and the number of seeds do not count.
+        ``exact`` if no setting differs from the paper and its code (settings that both
+        leave open may have any value), or if there are no trials. ``scaled`` if world
+        and model are the same, but sizes are smaller or are missing in the text and the
+        code, or the training differs. ``substitute`` if the world, the model or a
+        computation differs in more than size. Measures and the number of seeds are
+        ignored, except for measures with smaller sizes, which count as ``scaled``.
     """
     nearest: Protocol = "exact"
     for trial in trials:
@@ -126,20 +129,20 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
 
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
-    """Return the rows of a table of differences, without repetitions, our own choices first.
+    """Return the rows of a table of differences, without repetitions, beginning with our choices.
 
-    Our own choices are values that the paper does not state, or that differ from it.
-    They are followed by smaller sizes, then by values as in the paper's code, then by
-    values as in the paper. Settings that are not classified come first of all.
+    Our own choices are values that the paper does not state, or that differ from those
+    of the paper. They are followed by smaller sizes, by values as in the paper's code,
+    and by values as in the paper. Settings that are not classified precede all others.
 
     Args:
         trials: The differences of each trial, as :func:`~.compare.compare` returns
             them.
 
     Returns:
-        One row for each setting with the same value, statement and reason
-        (:class:`DifferenceRow`), ordered by origin, then by path, then by value as
-        text.
+        One :class:`DifferenceRow` for each combination of setting, value, origin,
+        statement and reason, ordered by origin, then by path, then by value as text.
+        The path has no indices of lists, so that equal phases share a row.
 
     Example:
         >>> from inweights.experiments.grammar.protocols.compare import compare
@@ -155,8 +158,8 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
         "code": 3,
         "paper": 4,
     }
-    # Rows of equal setting and value stay in the order of the trials: a set would order
-    # them by the hash of their texts, which is another in every process.
+    # Rows with the same setting and value keep the order of the trials: a set would
+    # order them by the hashes of their strings, which differ from process to process.
     rows: dict[DifferenceRow, None] = {}
     for trial in trials:
         for one in trial:
@@ -165,7 +168,7 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
 
 
 def _row(one: Difference) -> DifferenceRow:
-    """Return the row of one setting, whose path has no indices of lists."""
+    """Return the row of one setting, without the indices of lists in its path."""
     return DifferenceRow(
         setting=re.sub(r"\.\d+(?=\.)", "", one.leaf),
         value=in_words(one.value),

@@ -9,10 +9,11 @@ import msgspec
 from inweights.experiments.grammar.protocols.protocol_file import NOTHING, named
 from inweights.experiments.grammar.trial import Computation, Measure, Plan, Trial
 
-#: Settings that decide nothing: a name that messages show, how often a stop is looked
-#: for, and in which order nodes are named, which no training sees.
+#: Settings without an effect on results: a name that messages show, the interval at
+#: which a stopping rule is checked, and the order in which nodes are named, which does
+#: not influence the training.
 NAMES = ("learner.phases.*.name", "learner.phases.*.stop.every", "*.shuffled")
-#: What a measure's leaf says where it is used.
+#: Value at the path of a measure or computation that is used.
 USED = "used"
 
 
@@ -21,10 +22,10 @@ class Subject:
     """Settings of one trial or computation that are compared with a paper.
 
     Attributes:
-        values: Values of the settings, by path, such as ``model.width``. Options of
-            probes and computations are among them. ``None`` is the text ``none``, a
-            function is its name, and each probe or computation that is used has a path
-            ``measure.NAME`` or ``compute.NAME`` with the value ``used``.
+        values: Values of the settings, by path, such as ``model.width``, including the
+            options of probes and computations. ``None`` is replaced by the text
+            ``none``, and a function by its name. Each probe or computation that is used
+            has a path ``measure.NAME`` or ``compute.NAME`` with the value ``used``.
         labels: Labels of the trial or computation in the tables, by column.
     """
 
@@ -35,8 +36,9 @@ class Subject:
 def subjects_of(plan: Plan) -> Iterator[Subject]:
     """Yield the settings of every trial, then of every computation, of a plan.
 
-    Settings that have no effect, given the others or at all (:data:`NAMES`), are left out.
-    A measure belongs to every trial that it fits.
+    Settings without an effect are left out: those that have no effect given the other
+    settings, and those that never have one (:data:`NAMES`). The settings of a measure
+    are repeated for every trial that it fits.
     """
     for trial in plan.trials:
         yield Subject(dict(_trial(trial, plan.measures)), trial.labels)

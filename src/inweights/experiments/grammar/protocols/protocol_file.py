@@ -1,4 +1,4 @@
-"""Read the protocol of a paper: what its text and its code state about each setting.
+"""Read the protocol of a paper: the statements of its text and its code about each setting.
 
 A :class:`PaperProtocol` is read from ``protocol.toml`` in the folder of a paper's
 recipes. :mod:`~.compare` compares it with what a recipe trains and measures.
@@ -13,21 +13,20 @@ from typing import Any
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
 
-#: How an option that is not set (``None``) is written in TOML, which has no word for
-#: it.
+#: Text for an option that is not set (``None``), for which TOML has no value.
 NOTHING = "none"
 
 
 class PaperText(Config):
-    """The version of a paper's text and code that were read.
+    """Version of a paper's text and code that were read for the protocol.
 
     Attributes:
         version: Version of the text, such as ``v2``.
         date: Date of that version.
         read_on: Date on which it was read.
         venue: Where it was published, or ``not stated``.
-        code: Its code as ``owner/repository@commit``; or a note that none was found,
-            and where it was looked for.
+        code: The paper's code as ``owner/repository@commit``; or a note that no code
+            was found, with the places that were searched.
         changes: Statements of other versions that differ, each with its version.
     """
 
@@ -42,28 +41,29 @@ class PaperText(Config):
 class PaperSetting(Config):
     """Statement of a paper and its code about one setting.
 
-    Exactly one of ``paper``, ``every``, ``lost`` and ``unstated`` is given: it
+    Exactly one of ``paper``, ``every``, ``lost`` and ``unstated`` must be given. It
     describes what the text states.
 
     Attributes:
-        paper: Value in the text. A list means any of its values; for a setting that is
-            a list, all of them.
+        paper: Value in the text. If it is a list, any of its values is meant; for a
+            setting that is itself a list, the whole list.
         place: Section, table or figure in which the text states it.
-        every: Whether the statement holds for every value, such as a theorem for every
-            size.
+        every: Whether the statement holds for every value of the setting, like a
+            theorem for every size.
         lost: Place of the statement in the text, if the value is missing in our copy of
-            it.
-        unstated: Whether the text does not state a value.
+            the text.
+        unstated: Whether the text states no value.
         code: Value in the paper's code; ``None`` if unknown.
         at: Place in the code, as ``file:line``.
-        size: Whether the setting is a size, so that a smaller value gives the same
+        size: Whether the setting is a size, so that a smaller value results in the same
             experiment at a smaller scale.
-        ours: How the library handles the statement if no setting corresponds to it.
+        ours: What the library does about the statement, if no setting corresponds to
+            it.
 
     Raises:
-        ConfigError: Not exactly one of the four is given; ``place`` is missing for
-            ``paper`` or ``every``, or is given without them; or only one of ``code``
-            and ``at`` is given.
+        ConfigError: None or several of ``paper``, ``every``, ``lost`` and ``unstated``
+            are given; ``place`` is missing although ``paper`` or ``every`` is given, or
+            is given without them; or only one of ``code`` and ``at`` is given.
     """
 
     paper: Any = None
@@ -91,7 +91,7 @@ class PaperSetting(Config):
 
     @property
     def text(self) -> str:
-        """What the paper and its code state, as text.
+        """The statements of the paper and its code, as text.
 
         Example:
             >>> PaperSetting(paper=12, place="B.2", code=6, at="config.py:80").text
@@ -107,21 +107,22 @@ class PaperSetting(Config):
 
     @property
     def open(self) -> bool:
-        """Whether neither the text nor the code gives a value, so that any choice is possible."""
+        """Whether neither the text nor the code states a value, so that any value is possible."""
         return self.paper is None and not self.every and self.code is None
 
 
 class ProtocolPart(Config):
-    """Statements about some trials; a later part is more specific and takes precedence.
+    """Statements about some trials; a later part of a protocol takes precedence.
 
     Attributes:
         title: What the part is about.
-        recipes: Short names of the recipes that it applies to, with ``*`` for any
-            characters; by default all.
+        recipes: Short names of the recipes to which the part applies, with ``*`` for
+            any characters; by default all recipes.
         where: Labels or settings that a trial must have, by name or path, each with its
             value or a list of allowed values; by default the part applies to all trials.
         settings: Statements by the path of the setting, with ``*`` for any characters.
-        others: Statements by subject to which no setting of the library corresponds.
+        others: Statements to which no setting of the library corresponds, by subject,
+            such as ``label smoothing``.
     """
 
     title: str
@@ -132,15 +133,17 @@ class ProtocolPart(Config):
 
 
 class Reason(Config):
-    """Reason why some settings are ours and not the paper's.
+    """Reason why the values of some settings are our choice and not the paper's.
 
     Attributes:
         leaves: Paths of the settings, with ``*`` for any characters.
         why: The reason, a sentence or more.
-        recipes: Short names of the recipes that it applies to, as in
-            :class:`ProtocolPart`; by default all.
-        scales: Scales that it applies to; by default all.
-        where: Labels or settings that a trial must have, as in :class:`ProtocolPart`.
+        recipes: Short names of the recipes to which the reason applies, with ``*`` for
+            any characters; by default all recipes.
+        scales: Scales to which the reason applies; by default all scales.
+        where: Labels or settings that a trial must have, by name or path, each with its
+            value or a list of allowed values; by default the reason applies to all
+            trials.
     """
 
     leaves: tuple[str, ...]
@@ -151,11 +154,11 @@ class Reason(Config):
 
 
 class PaperProtocol(Config):
-    """What a paper and its code state, and reasons for other settings in some recipes.
+    """Statements of a paper and its code, and reasons for different settings in some recipes.
 
     Attributes:
         paper: The version of the text and of the code.
-        parts: Statements about settings, from the general to the specific.
+        parts: Statements about settings, from general to specific.
         ours: Reasons that apply to several recipes.
     """
 
@@ -178,12 +181,14 @@ def read_protocol(path: Path) -> PaperProtocol:
 
 
 def absent() -> Mapping[str, Any]:
-    """Return the values with which settings of the library have no effect, by pattern of the path.
+    """Return, by pattern of the path, the values with which settings have no effect.
 
-    If a paper does not mention dropout, for example, it used none.
+    They are used for settings that a paper does not mention. For example, a paper that
+    does not mention dropout is assumed to use none.
 
     Returns:
-        A value of a setting for each pattern, in which ``*`` stands for any characters.
+        A mapping from patterns of paths, in which ``*`` stands for any characters, to
+        values. It is shared between calls and must not be changed.
 
     Example:
         >>> absent()["model.loops"]
@@ -216,10 +221,10 @@ def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
 
 
 def equal(stated: Any, value: Any) -> bool:
-    """Return whether a value is the stated value, or one of a list of stated values.
+    """Return whether a value is the stated value or one of a list of stated values.
 
     Args:
-        stated: Value or list of values from a protocol file. Truth values are different
+        stated: Value or list of values from a protocol file. Booleans are different
             from the numbers 0 and 1.
         value: Actual value of a setting.
 
@@ -243,7 +248,7 @@ def _is_list(value: Any) -> bool:
 
 @lru_cache(maxsize=100_000)
 def named(pattern: str, path: str) -> bool:
-    """Return whether a pattern matches a path.
+    """Return whether a pattern matches a path as a whole; case matters.
 
     Args:
         pattern: Pattern in which ``*`` stands for any characters, including dots, ``?``
@@ -256,8 +261,9 @@ def named(pattern: str, path: str) -> bool:
 def in_words(value: Any) -> str:
     """Return a value as text, as pages show it.
 
-    ``None`` and an empty text, list or mapping are ``none``; floats have up to six
-    significant digits; items of a list are joined by commas.
+    Booleans become ``yes`` and ``no``; ``None`` and an empty text, list or mapping
+    become ``none``; floats have up to six significant digits; items of a list are
+    joined by commas.
 
     Example:
         >>> in_words(True), in_words([16, 32]), in_words(0.01), in_words([])

@@ -1,4 +1,4 @@
-"""Turn the varied settings of a sweep into trials: a grid, joint axes, or a list of points.
+"""Make trials from the varied settings of a sweep: a grid, joint axes, or a list of points.
 
 Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the
 three parts of a trial. Several values of a whole part may also be given, as a list or
@@ -26,7 +26,7 @@ from inweights.experiments.grammar.variation.paths import (
     unknown_path,
 )
 
-#: Values by path (a grid), or a list of points, each a value by path.
+#: Values by path (a grid), or a list of points, each a mapping from paths to values.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -35,16 +35,19 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
 
     Args:
         world: Config of the world.
-        model: Config of the architecture; ``None`` for an optimum.
+        model: Config of the architecture, or a trained model that has one
+            (:func:`~.parts.config_of`); ``None`` for an optimum.
         learner: Config of the training: a curriculum, a descent or an optimum.
-        over: Values by path, or a list of points, each of which maps paths to values;
-            see :func:`inweights.sweep`.
+        over: Values by path, such as ``{"world.n": [10, 20]}``, of which all
+            combinations are made, or a list of points, each of which maps paths to
+            values; see :func:`points_of`.
 
     Returns:
-        The trials, in the order of the combinations; the last path varies fastest. A
-        label is named by the last word of its path, or by the whole path with
-        underscores if the last words of two paths are equal
-        (:func:`~.paths.short_names`). If ``over`` is empty, one trial without labels.
+        The trials, in the order of the combinations, in which the last path varies
+        fastest. The name of a label is the last word of its path, or the whole path
+        with underscores if the last words of two paths are equal
+        (:func:`~.paths.short_names`). If ``over`` is an empty mapping, one trial
+        without labels.
 
     Raises:
         ConfigError: A path does not exist, a value does not fit, a part is not a config
@@ -77,7 +80,7 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         if condition in trials:
             where = ", ".join(f"{name}={value}" for name, value in labels.items())
             raise ConfigError(
-                f"two conditions have the name {where}; give each value once"
+                f"two conditions have the same labels, {where}; give each value once"
             )
         trials[condition] = Trial(labels=labels, **parts)
     return list(trials.values())
@@ -110,7 +113,7 @@ def _parts(
 
 
 def _changed(part: Any, changes: Sequence[Change]) -> Any:
-    """Return a part with several changes, made one after another or, if that fails, all at once.
+    """Return a part with several changes, made one by one or, if that fails, all at once.
 
     A new value may be invalid together with the old value of another setting that
     changes too.
@@ -134,26 +137,29 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     """Return the conditions of a sweep, each as a list of changes.
 
     Args:
-        over: Values by path, a list or a mapping from name to value, for every
-            combination (the key ``"a, b"`` or ``("a", "b")`` names paths that vary
-            jointly); or a list of points, each of which maps the same paths to a value.
-        whole: The parts of the trial that is varied, by name (``world``, ``model``,
-            ``learner``), with which nested tables in ``over`` are told from values with
-            names; ``None`` if the paths are arguments of a function.
+        over: Values by path, of which all combinations are made: for each path a list
+            of values, or a mapping from names to values. A key ``"a, b"`` or ``("a",
+            "b")`` names paths that vary jointly, over a list of tuples. Or a list of
+            points, each of which maps the same paths to one value each.
+        whole: The parts of the varied trial, by name (``world``, ``model``,
+            ``learner``). They are used to distinguish nested tables in ``over`` from
+            mappings of names to values. ``None`` if the paths are arguments of a
+            function.
 
     Returns:
-        For each condition a list of changes, each a triple: path, value, and label in
-        the tables (see :func:`~.labels.labels_of`; a value with a name has its name as
-        label). The last path varies fastest; an empty mapping gives one condition
-        without changes. Whether the paths exist is not checked.
+        For each condition, a list of changes. Each change is a triple of a path, a
+        value, and the label of this value in the tables (its name if it has one,
+        otherwise as :func:`~.labels.labels_of` returns it). The last path varies
+        fastest. If ``over`` is an empty mapping, there is one condition without
+        changes. Whether the paths exist is not checked.
 
     Raises:
         ConfigError: ``over`` is neither a mapping nor a list of mappings, or is an
             empty list; the values of a path are neither a list nor a mapping, or are
-            empty; paths that
-            vary jointly have values by name, or values that are not tuples with one
-            entry per path; two axes vary the same path; points set different paths; or
-            a value is an object that cannot be stored.
+            empty; paths that vary jointly have values with names, or values that are
+            not tuples with one entry per path; two axes vary the same path; points set
+            different paths; or a value without a name is an object that cannot be
+            stored and restored exactly.
     """
     if isinstance(over, Mapping):
         return _grid_points(_flat(whole or {}, over))
@@ -172,7 +178,7 @@ def _grid_points(axes_by_key: Mapping[str, Any]) -> list[list[Change]]:
 
 
 def _listed_points(over: Any) -> list[list[Change]]:
-    """Return the points of a list, after a check that all of them set the same paths."""
+    """Return the points of a list, after checking that all of them set the same paths."""
     if not isinstance(over, Sequence) or isinstance(over, str):
         raise ConfigError(
             'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
@@ -205,7 +211,7 @@ def _listed_points(over: Any) -> list[list[Change]]:
 def _flat(
     whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = ""
 ) -> dict[str, Any]:
-    """Return axes by path; nested tables, as in TOML, become paths."""
+    """Return axes by path, in which nested tables, as in TOML, are replaced by longer paths."""
     flat: dict[str, Any] = {}
     for key, values in over.items():
         path = prefix + (", ".join(key) if isinstance(key, tuple) else str(key))
@@ -221,7 +227,7 @@ def _flat(
 def _holds_paths(
     whole: Mapping[str, Any], path: str, values: Mapping[Any, Any], inner: bool
 ) -> bool:
-    """Return whether a mapping continues a path, as opposed to naming values."""
+    """Return whether the keys of a mapping continue a path, and are not names of values."""
     if inner:
         return any(isinstance(one, Mapping | list | tuple) for one in values.values())
     fields = getattr(whole.get(path), "__struct_fields__", ())

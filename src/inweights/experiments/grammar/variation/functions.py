@@ -1,7 +1,8 @@
-"""Make computations of a user's function that returns rows: ``function(seed, **settings)``.
+"""Make computations that call a user's function for its rows: ``function(seed, **settings)``.
 
-:func:`computations_of` is for sweeps over such a function. The function's result
-becomes a table; if that is not possible, an error says what to return.
+Sweeps over such a function use :func:`computations_of`. The result of the function is
+converted to a table; if that is not possible, an error says what the function must
+return.
 """
 
 from __future__ import annotations
@@ -18,33 +19,34 @@ if TYPE_CHECKING:
 
 from inweights.experiments.grammar.trial import Computation, Point
 
-#: Column of what a function returns in place of a row: one number, truth value or text.
+#: Column for the result of a function that returns one number, Boolean or text instead
+#: of rows.
 RESULT = "result"
 
 
 def computations_of(
     function: Callable[..., Any], points: Iterable[Point], *, replicated: bool = False
 ) -> list[Computation]:
-    """Return one computation per condition of a function ``function(seed, **settings)``.
+    """Return one computation for each condition of a function ``function(seed, **settings)``.
 
     Args:
-        function: A function that returns one number, truth value or text, one row (a
-            mapping), several rows, or a polars frame.
-        points: The conditions, as :func:`~.axes.points_of` returns them: each
-            is a list of triples, the name of an argument, its value, and its label in
-            the tables.
+        function: A named Python function that returns one number, Boolean or text, one
+            row (a mapping), several rows (a list of mappings, or a mapping whose values
+            are lists, one for each column), or a polars frame.
+        points: The conditions, as :func:`~.axes.points_of` returns them: each is a list
+            of triples, the name of an argument, its value, and its label in the tables.
         replicated: Whether the function takes a list of all seeds as ``seeds`` and
             returns a column ``seed``, instead of taking one ``seed`` per call; by
             default it does not.
 
     Returns:
-        The computations in the order of ``points``. All have the name of the function,
-        so that their rows form one table. The function is not called yet.
+        The computations in the order of ``points``. All of them have the name of the
+        function, so that their rows form one table. The function is not called here.
 
     Raises:
         ConfigError: The function does not take the argument ``seed`` (``seeds`` if
-            ``replicated``) or one of the settings, or needs a value that no condition
-            gives.
+            ``replicated``) or one of the settings, or a condition lacks an argument
+            that has no default. A function with ``**`` arguments is not checked.
     """
     found = []
     for point in points:
@@ -72,14 +74,15 @@ def rows_of(
     Errors that the function itself raises are passed on.
 
     Args:
-        function: A function that returns one number, truth value or text, one row (a
-            mapping), several rows, or a polars frame.
-        settings: Its keyword arguments besides ``seed``.
-        seed: The value of its argument ``seed``.
+        function: A named Python function that returns one number, Boolean or text, one
+            row (a mapping), several rows (a list of mappings, or a mapping whose values
+            are lists, one for each column), or a polars frame.
+        settings: Keyword arguments of the function besides ``seed``.
+        seed: Value of the function's argument ``seed``.
 
     Returns:
         The rows as a table, without columns for settings and seed, which are added
-        later. A single number, truth value or text becomes one row with the column
+        later. A single number, Boolean or text becomes one row with the column
         ``result``.
 
     Raises:
@@ -97,10 +100,11 @@ def rows_together(
     Errors that the function itself raises are passed on.
 
     Args:
-        function: A function that returns rows for every seed: a mapping of columns, a
-            list of mappings, or a polars frame.
-        settings: Its keyword arguments besides ``seeds``.
-        seeds: The value of its argument ``seeds``.
+        function: A named Python function that returns rows for every seed, with a
+            column ``seed``: a mapping of columns, a list of mappings, or a polars
+            frame.
+        settings: Keyword arguments of the function besides ``seeds``.
+        seeds: Value of the function's argument ``seeds``, passed as a list.
 
     Returns:
         The rows as a table with a column ``seed``, in the order in which the function
@@ -135,21 +139,21 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
         kind = type(table[held[0]][0]).__name__
         raise DataError(
-            f"{name} returned in '{held[0]}' an object of type {kind}, which a column cannot hold; "
+            f"{name} returned in '{held[0]}' an object of type {kind}, which is not allowed; "
             "return numbers, texts or lists of them"
         )
     if taken := sorted(ours & {*table.columns}):
         raise DataError(
-            f"{name} returned the column '{taken[0]}', which the sweep adds; leave it out"
+            f"{name} returned the column '{taken[0]}', which the sweep adds itself; leave it out"
         )
     return table
 
 
 def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
-    """Return rows as a table, and a description of what is wrong with them, empty if nothing is.
+    """Return rows as a table, and a description of what is wrong with them (empty if valid).
 
-    A mapping is one row, or has lists as columns. A number, truth value or text is one
-    row with the single column :data:`RESULT`.
+    A mapping is one row, or, if some values are lists, a table with these columns. A
+    number, Boolean or text is one row with the single column :data:`RESULT`.
     """
     import polars as pl
 
@@ -188,12 +192,10 @@ def _check(
     name = function.__name__
     if seed not in parameters:
         all_at_once = "seeds" in parameters
-        hint = (
-            "; replicated=True gives it all of them as 'seeds'" if all_at_once else ""
-        )
+        hint = "; replicated=True passes all of them as 'seeds'" if all_at_once else ""
         raise ConfigError(
-            f"{name} must take an argument '{seed}', as every run has one: def {name}({seed}, ...)"
-            + hint
+            f"{name} must take an argument '{seed}', which every run passes: "
+            f"def {name}({seed}, ...){hint}"
         )
     others = {one: about.default for one, about in parameters.items() if one != seed}
     check_names(f"argument of {name}", settings, others)

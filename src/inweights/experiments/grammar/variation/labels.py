@@ -1,4 +1,4 @@
-"""Make labels of varied values for columns of tables; different values get different labels.
+"""Make labels of varied values for the columns of tables.
 
 :func:`labels_of` makes the labels of one axis, and :func:`is_label` finds the label of
 a value.
@@ -15,22 +15,23 @@ from inweights.config.border import as_python
 from inweights.config.values import to_json
 from inweights.experiments.claims.score import Value
 
-#: Whole numbers that a column of a table holds.
+#: Smallest integer that is too large for a column of integers.
 _LARGEST = 2**63
 
 
 def labels_of(values: Sequence[Any]) -> list[Value]:
     """Return a label for each value of an axis; different values get different labels.
 
-    A text, number or truth value is its own label; the label of any other value is its
-    text, as ``str`` returns it. If a column would show two values as equal, such as
-    ``True`` and ``1``, or could not contain a value, such as an integer from 2^63 on,
-    the labels of all values are texts: ``str``, or ``ascii`` for values whose texts are
-    equal or are not valid UTF-8.
+    A string, number or Boolean is its own label; the label of any other value is the
+    string that ``str`` returns. If a column would show two values as equal, such as
+    ``True`` and ``1``, or could not contain a value, such as the integer 2^63, the
+    labels of all values are strings. They are the results of ``str``, or of ``ascii``
+    for different values whose strings are equal, and for strings that are not valid
+    UTF-8.
 
     Args:
-        values: The values of the axis: texts, numbers, configs, functions or any
-            others.
+        values: The values of the axis: strings, numbers, configs, functions or any
+            others. Equal values get equal labels.
 
     Returns:
         The labels, in the order of ``values``.
@@ -62,11 +63,12 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 
 
 def is_label(label: Value, wanted: Any) -> bool:
-    """Return whether a label belongs to a value: whether it is the value or its text.
+    """Return whether a label belongs to a value: whether it equals the value or its string.
 
     Args:
         label: A label that :func:`labels_of` returned.
-        wanted: The value.
+        wanted: The value, such as an entry of a measure's ``where``. NaN belongs to the
+            label NaN.
 
     Example:
         >>> is_label(1, True), is_label("True", True), is_label(0.5, 0.5)
@@ -97,7 +99,7 @@ def _fit(labels: Sequence[Value]) -> bool:
 
 
 def _fits(label: Value) -> bool:
-    """Return whether a column can contain a label, unlike large integers and invalid text."""
+    """Return whether a column can contain a label: no large integer and no invalid text."""
     if isinstance(label, str):
         return _is_text(label)
     return isinstance(label, float) or abs(label) < _LARGEST
@@ -118,7 +120,7 @@ def _mark(value: Any) -> Any:
 
 
 def _by_what_it_shows(value: Any) -> Any:
-    """Return such an object for a config, a function, a member of an Enum or a dataclass."""
+    """Return an object for a config, function, Enum member or dataclass, made from its ``repr``."""
     named = (
         isinstance(value, msgspec.Struct | Enum)
         or callable(value)

@@ -22,18 +22,18 @@ PARTS = {
 
 
 def check_part(name: str, part: Any) -> None:
-    """Raise an error unless a value can be a part of a trial.
+    """Raise an error if a value cannot be a part of a trial.
 
-    A config is an object, not a class, with a method ``build``; a learner has at least
-    two of ``build``, ``steps``, ``phases`` and ``learn``. What they return is not
-    checked.
+    A world or model must be an object, not a class, with a method ``build``. A learner
+    must be an object with at least two of ``build``, ``steps``, ``phases`` and
+    ``learn``. What these methods return is not checked.
 
     Args:
         name: Name of the part: ``world``, ``model`` or ``learner``.
         part: The value to check; ``None`` is valid for the model.
 
     Raises:
-        ConfigError: The value is not a config of this part. The message says which
+        ConfigError: The value is not a config of this part. The message states which
             values are valid.
     """
     has = {*dir(part)} & {"build", "steps", "phases", "learn"}
@@ -50,12 +50,12 @@ def config_of(model: Any) -> Any:
     :func:`inweights.wrap` makes of a module with its weights.
 
     Args:
-        model: A model, a config, or ``None``; or several of them, as a list or tuple, or
-            by name.
+        model: A model, a config, or ``None``; or several of them, as a list or tuple,
+            or as a mapping from names.
 
     Returns:
-        The config or the unchanged value; for several, a list of them, or a dictionary by
-        name.
+        The config or the unchanged value; for several models, a list of these, or a
+        dictionary by name.
     """
     if isinstance(model, Mapping):
         return {name: config_of(one) for name, one in model.items()}

@@ -15,10 +15,10 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
     In a whole path, dots are replaced by underscores, as in ``world_n``.
 
     Args:
-        paths: Paths of settings, such as ``world.n``, all different.
+        paths: Paths of settings, such as ``world.n``, which must all be different.
 
     Returns:
-        The name of each path, by path, in the given order.
+        The column name of each path, by path, in the given order.
     """
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())
@@ -30,13 +30,13 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
-    """Return the config of a part of a trial with another value of one setting.
+    """Return the config of a part of a trial with a new value of one setting.
 
     Args:
         part: Config of a world, a model or a learner.
         path: The whole path, such as ``world.n``, for error messages.
-        rest: The path within the part, such as ``n``; indices of lists are counted from
-            0.
+        rest: The path within the part, such as ``n`` or ``phases.0.steps``, in which
+            indices of lists start at 0.
         value: The new value of the setting.
 
     Returns:
@@ -68,14 +68,16 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
 
 
 def unknown_path(path: str, known: list[str]) -> Exception:
-    """Return the error for an unknown path, which suggests known paths that are similar.
+    """Return an error for an unknown path that suggests similar known paths.
 
     Args:
         path: The unknown path.
         known: The paths that exist.
 
     Returns:
-        A :class:`~inweights.errors.ConfigError`, to be raised by the caller.
+        A :class:`~inweights.errors.ConfigError`, which is not raised here. The message
+        suggests known paths that end with the same word or, if there are none, the most
+        similar path.
     """
     last = path.rpartition(".")[2]
     alike = [one for one in known if one.rpartition(".")[2] == last]
@@ -90,19 +92,20 @@ def paths_below(part: Any, prefix: str) -> list[str]:
     """Return the name of a part and the paths of all settings in it.
 
     Args:
-        part: A config; for anything else only the name is returned.
+        part: A config. For any other value, only the name is returned.
         prefix: Name of the part, with which the paths begin.
 
     Returns:
-        The paths, the name first; without ``kind``, which says which config it is, and
-        without the indices of lists of plain values.
+        The name, followed by the paths. Paths that end with ``kind``, which identifies
+        the class of a config, and indices of lists of plain values are left out.
     """
     paths = walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
     named = []
     for path, value in paths:
         last = path.rpartition(".")[2]
-        # 'kind' says which config it is, and a number is a place in a list: neither is a
-        # setting that can be varied, unless a config stands at that place.
+        # 'kind' identifies the class of a config, and a number is an index of a list:
+        # neither is a setting that can be varied, unless there is a config at that
+        # index.
         if last != "kind" and (isinstance(value, Mapping) or not last.isdigit()):
             named.append(path)
     return [prefix, *named]
@@ -112,11 +115,13 @@ def walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     """Yield every path within nested plain values, with the value at that path.
 
     Args:
-        value: Nested mappings, lists and plain values.
+        value: Nested mappings, lists, tuples and plain values.
         at: Path of ``value`` itself; by default empty.
 
     Yields:
-        Pairs of a path, such as ``phases.0.steps``, and the value there.
+        Pairs of a path, such as ``phases.0.steps``, and the value at that path, which
+        may itself be a mapping or list. A path precedes the paths below it. Nothing for
+        a plain ``value``.
     """
     items: Any = value.items() if isinstance(value, Mapping) else ()
     for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:

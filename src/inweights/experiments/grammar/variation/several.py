@@ -1,4 +1,4 @@
-"""Name the configs of a part of a study that is given as a list or by names."""
+"""Name the configs of a part of a study for which several configs are given."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,25 +12,25 @@ from inweights.experiments.grammar.variation.paths import walk
 
 
 def is_several(part: Any) -> bool:
-    """Return whether a part of a study is given as several configs: as a list or by names."""
+    """Return whether several configs are given for a part: a mapping, a list or a tuple."""
     return isinstance(part, Mapping | list | tuple)
 
 
 def named(part: str, configs: Any) -> dict[str, Any]:
-    """Return several configs of a part by name: the given names, or the settings that differ.
+    """Return several configs of a part by name, with given names or names made from the configs.
 
     Args:
         part: Name of the part: ``world``, ``model`` or ``learner``.
-        configs: A list of configs, or configs by name.
+        configs: A list or tuple of configs, or a mapping from names to configs.
 
     Returns:
-        The configs, by names that are all different: the given names; or the lower-case
-        kind of each config, such as ``gpt`` (``label`` of a wrapped module); or, if
-        kinds repeat, the settings in which the configs differ, as text such as
-        ``width=32``.
+        The configs by name. The names are all different. They are the given names, or
+        the kind of each config in lower case, such as ``gpt`` (for a wrapped module its
+        ``label``), or, if kinds repeat, the settings in which the configs differ, as
+        text such as ``width=32``.
 
     Raises:
-        ConfigError: There are no configs, or two configs of a list would get the same
+        ConfigError: There are no configs, or two configs of a list would have the same
             name, since their kinds and settings are equal.
 
     Example:
@@ -41,7 +41,7 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         ['width=32', 'width=64']
     """
     if not configs:
-        raise ConfigError(f"the list of the {part} is empty; give at least one config")
+        raise ConfigError(f"the list for the {part} is empty; give at least one config")
     if isinstance(configs, Mapping):
         return {str(name): config for name, config in configs.items()}
     names = list(map(_kind, configs))
@@ -49,13 +49,13 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         names = _differences(configs)
     if len(set(names)) < len(names):
         raise ConfigError(
-            f"give the {part}s names, {{'one': …, 'other': …}}: some are equal"
+            f"some {part}s in the list are equal; give them names, {{'one': …, 'other': …}}"
         )
     return dict(zip(names, configs, strict=True))
 
 
 def _differences(configs: Sequence[Any]) -> list[str]:
-    """Return, for each config, the settings in which it differs from the others, in words."""
+    """Return, for each config, the settings in which it differs from the others, as text."""
     settings = []
     for config in configs:
         plain = to_plain(config) if isinstance(config, msgspec.Struct) else config
@@ -71,12 +71,12 @@ def _differences(configs: Sequence[Any]) -> list[str]:
 
 
 def _in_words(settings: Mapping[str, Any], paths: Sequence[str]) -> str:
-    """Return some settings as text, without those that a config does not have."""
+    """Return the settings at the given paths as text, omitting paths that do not exist."""
     return ", ".join(f"{path}={settings[path]}" for path in paths if path in settings)
 
 
 def _kind(config: Any) -> str:
-    """Return the name of a config's kind in tables."""
+    """Return the name of a config's kind, as it appears in tables."""
     about = getattr(config, "__struct_config__", None)
     name = (
         getattr(config, "label", None) or (about and about.tag) or type(config).__name__
@@ -85,27 +85,27 @@ def _kind(config: Any) -> str:
 
 
 def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
-    """Return the varied settings, with parts that are given as several configs as further axes.
+    """Return the varied settings with a further axis for each part that has several configs.
 
     Args:
-        several: Configs by name, for each part (``world``, ``model``, ``learner``) that
-            is given as several configs.
+        several: For each part (``world``, ``model``, ``learner``) that has several
+            configs, these configs by name.
         over: Values by path, or a list of points.
 
     Returns:
-        The values by path, which begin with one path for each part in ``several``, so
-        that it varies slowest; ``over`` unchanged if there is none.
+        The values by path. The parts in ``several`` come first, so that they vary
+        slowest. If ``several`` is empty, ``over`` unchanged.
 
     Raises:
-        ConfigError: There is a part in ``several``, and ``over`` is a list of points or
-            also varies that part.
+        ConfigError: ``several`` is not empty, and ``over`` is a list of points or also
+            varies one of its parts.
     """
     if not several:
         return over
     if over and not isinstance(over, Mapping):
         raise ConfigError(
-            f"the {' and '.join(several)} is given several times; with a list of points, set it "
-            'in each of them, {"model": GPTConfig()}'
+            f"several configs are given for the {' and '.join(several)}; with a list of points, "
+            'set this part in each point, {"model": GPTConfig()}'
         )
     varied = over if isinstance(over, Mapping) else {}
     for name in several:
