@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from polars.testing import assert_frame_equal
@@ -13,7 +16,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.models import GPTConfig
 from inweights.models.base import Model
 from inweights.models.packing import Packed
-from inweights.probes import realignment
+from inweights.probes import alignment, realignment
 from inweights.worlds import Graph, TwoHop, World
 
 WORLD = TwoHop(n=12).build()
@@ -139,3 +142,10 @@ def test_what_cannot_be_realigned_is_refused() -> None:
     )
     with pytest.raises(DataError, match="requires a world with first hops"):
         realignment(model, paths)
+    stray = replace(WORLD, facts=WORLD.facts.take(np.arange(1, len(WORLD.facts))))
+    model = GPTConfig(layers=1, width=8).build(
+        vocabulary=len(WORLD.vocabulary), seeds=1
+    )
+    for probe in (realignment, partial(alignment, places=["query"])):
+        with pytest.raises(DataError, match="not the prompt of a first hop"):
+            probe(model, stray)

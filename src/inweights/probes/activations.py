@@ -47,20 +47,23 @@ def activations(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         layers: Names of layers, among ``model.layer_names``; by default all.
-        position: Index of a position (negative from the end), or the name of a token or
-            several names; prompts without this position are left out. By default all
-            positions.
+        position: Index of a position (negative from the end), or the name of a token;
+            with several names, all positions whose token has one of them. Prompts
+            without such a position are left out. If worlds differ, the position is
+            found in the first one. By default all positions.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
         One row per replica, layer, prompt and position, with the columns ``replica``,
         ``layer``, ``part`` (``facts`` or ``queries``), ``role``, ``prompt`` (names of
         its tokens), ``position`` (counted from 0), ``token`` (name of the token there)
-        and ``state`` (a list of ``D`` numbers).
+        and ``state`` (a list of ``D`` single-precision numbers; ``D`` is the width of
+        the layer).
 
     Raises:
-        ConfigError: A layer or a part is unknown, the model has no replica axis, or the
-            probe would need more memory than is available.
+        ConfigError: A layer or a part is unknown, the model has no replica axis or
+            cannot read such long prompts, or the probe would need more memory than is
+            available.
         DataError: A name is not a token of the world, no prompt has the position, the
             parts are empty, or the worlds do not fit the model.
 
@@ -101,11 +104,11 @@ def write_activations(
 ) -> Path:
     """Write hidden states to a safetensors file, with the names of prompts and positions.
 
-    The file contains a tensor ``[R, N, D]`` (width ``D``) for each layer, under the
-    layer's name. Its metadata contains, under ``rows``, a JSON list of ``N`` objects
-    with the keys ``part, role, prompt, position, token``, as explained at
-    :func:`activations`; if replicas have different worlds, it contains such a list for
-    each replica.
+    The file contains a tensor ``[R, N, D]`` (``N`` positions of all prompts, width
+    ``D``) for each layer, under the layer's name. Its metadata contains, under
+    ``rows``, a JSON list of ``N`` objects with the keys ``part, role, prompt, position,
+    token``, as explained at :func:`activations`; if replicas have different worlds, it
+    contains such a list for each replica.
 
     Args:
         model: Model with ``R`` replicas.
@@ -156,7 +159,7 @@ def write_activations(
 
 @dataclass(frozen=True)
 class _Block:
-    """States of prompts of one role and length, with the names of each row for each world."""
+    """States of prompts of one role and length, with the names of each row in each world."""
 
     states: dict[str, Float[Tensor, "R n D"]]
     about: list[list[tuple[Any, ...]]]

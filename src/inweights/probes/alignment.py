@@ -7,7 +7,7 @@ of prompts, ``T`` positions, ``D`` width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -35,13 +35,14 @@ def alignment(
     layers: Sequence[str] | None = None,
     places: Sequence[str] = _PLACES,
 ) -> pl.DataFrame:
-    """Compare the hidden states of a subject's prompt and of its bridge's prompt, by layer.
+    """Compute the cosine of the states of a subject's prompt and its bridge's prompt, by layer.
 
-    For the place ``first_hop``, the states of ``(e1, r1)`` and ``(e2)`` are compared,
-    each at its last position; for the place ``query``, those of ``(e1, r1, r2)`` and
-    ``(e2, r2)``. A high cosine alone is weak evidence, since all states of a layer may
-    have similar directions. Therefore the table also contains the mean cosine with
-    *other* bridges.
+    In a two-hop chain, a subject ``e1`` leads by a first relation ``r1`` to a bridge
+    ``e2``, and this leads by a second relation ``r2`` to an object. For the place
+    ``first_hop``, the states of ``(e1, r1)`` and ``(e2)`` are compared, each at its
+    last position; for the place ``query``, those of ``(e1, r1, r2)`` and ``(e2, r2)``.
+    A high cosine alone is weak evidence, since all states of a layer may have similar
+    directions. Therefore the table also contains the mean cosine with *other* bridges.
 
     Args:
         model: Model with ``R`` replicas.
@@ -52,15 +53,17 @@ def alignment(
     Returns:
         One row per replica, place and layer, with the columns ``replica``, ``place``,
         ``layer``, ``depth`` (index of the layer), ``cosine`` (mean over pairs),
-        ``other`` (mean cosine with the states of other bridges; NaN if there are none),
-        ``contrast`` (``cosine − other``) and ``nearest`` (share of subjects whose own
-        bridge is nearer than all others).
+        ``other`` (mean cosine of subjects with the states of other bridges; NaN if
+        there are none), ``contrast`` (``cosine − other``) and ``nearest`` (share of
+        pairs, from 0 to 1, in which the cosine with the own bridge is larger than that
+        with every other bridge).
 
     Raises:
-        DataError: The world has no first hops or no compositions, or the worlds do not
-            fit the model.
-        ConfigError: A layer or place is unknown, the model has no replica axis, or the
-            probe would need more memory than is available.
+        DataError: The world has no first hops or no compositions, these differ in
+            length or do not begin with a first hop, or the worlds do not fit the model.
+        ConfigError: A layer or place is unknown, the model has no replica axis or
+            cannot read such long prompts, or the probe would need more memory than is
+            available.
 
     Example:
         >>> import inweights as iw
@@ -102,7 +105,7 @@ def _compare(
     theirs: Float[Tensor, "R m D"],
     bridges: Int[Ids, "_ m"],
 ) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Float[Tensor, "R m"]]:
-    """Return cosines with the own bridge, the mean with others, and whether the own is nearest."""
+    """Return cosines with the own bridge, the mean with others, and 1 where the own is nearest."""
     own, nearest = ours.new_empty(2, *ours.shape[:2])
     total = torch.zeros(len(ours), device=ours.device)
     for rows, cosines, same in cosine_blocks(ours, theirs, bridges):
@@ -125,14 +128,16 @@ def bridge_pairs(
     Args:
         world: A two-hop world with ``m`` first hops or compositions.
         place: ``first_hop``: the prompts ``(e1, r1)`` and ``(e2)`` of every first hop.
-            ``query``: ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition.
+            ``query``: ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition (two-hop
+            query).
 
     Returns:
-        Token ids of shapes ``[m, T]`` (``T`` tokens of a prompt), ``[m, T − 1]`` and
-        ``[m]``; equal rows belong to one pair.
+        Three NumPy arrays of token ids, of shapes ``[m, T]`` (``T`` tokens of a
+        prompt), ``[m, T − 1]`` and ``[m]``. The same row of each belongs to one pair.
 
     Raises:
-        DataError: The world has no first hops or no compositions.
+        DataError: The world has no first hops or no compositions, these differ in
+            length, or (for ``query``) a composition does not begin with a first hop.
         ConfigError: ``place`` is unknown.
     """
     check_names("place", [place], _PLACES)
@@ -149,5 +154,26 @@ def bridge_pairs(
     starts = map(tuple, hops.tolist())
     reached = dict(zip(starts, bridges[:, 0].tolist(), strict=True))
     queries, _ = world.queries.matrix(world.queries.with_role("composition"))
-    passed = np.array([reached[tuple(query[:-1])] for query in queries.tolist()])
+    passed = np.array(
+        [passed_bridge(reached, query[:-1]) for query in queries.tolist()]
+    )
     return queries, np.stack([passed, queries[:, -1]], axis=1), passed
+
+
+def passed_bridge(reached: Mapping[tuple[int, ...], int], start: Sequence[int]) -> int:
+    """Return the bridge to which the beginning of a two-hop query leads.
+
+    Args:
+        reached: Answer of each first hop, by the token ids of its prompt.
+        start: Token ids of the query without its last relation.
+
+    Raises:
+        DataError: No first hop has this prompt.
+    """
+    bridge = reached.get(tuple(start))
+    if bridge is None:
+        raise DataError(
+            f"a query begins with the tokens {list(start)}, which are not the prompt of a first "
+            "hop; a two-hop query has the form 'e1 r1 r2', with a first hop 'e1 r1'"
+        )
+    return bridge

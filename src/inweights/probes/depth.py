@@ -23,27 +23,28 @@ from inweights.worlds.world import Ids, Worlds
 
 @holds(cosines=18, states=15, kept=15)
 def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Compute the mean cosine of hidden states of inputs with one label, and with different labels.
+    """Compute the mean cosine of states of inputs with the same label and with different labels.
 
     The states at the last position of a prompt are compared, in every layer.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds whose facts of role ``category`` have prompts of one length and
-            labels that several of them share: one, or one for each replica.
+        worlds: Worlds whose facts of role ``category`` have prompts of one length, and
+            answers (the labels) that several of them share: one, or one for each
+            replica.
 
     Returns:
         One row per replica and layer, with the columns ``replica``, ``layer``,
-        ``depth`` (from 1), ``same`` (mean cosine of two inputs with one label),
-        ``other`` (mean cosine of inputs with different labels) and ``other_size`` (mean
-        of the absolute value of the latter; if it is as high as ``same``, all states
-        lie in one cone).
+        ``depth`` (from 1), ``same`` (mean cosine of two different inputs with the same
+        label), ``other`` (mean cosine of inputs with different labels; NaN if there is
+        only one label) and ``other_size`` (mean of the absolute value of the latter; if
+        it is as high as ``same``, all states lie in one cone).
 
     Raises:
-        DataError: A world has no facts of role ``category``, no label occurs twice, or
-            the worlds do not fit the model.
-        ConfigError: The model has no replica axis, or the probe would need more memory
-            than is available.
+        DataError: A world has no facts of role ``category``, these differ in length, no
+            label occurs twice, or the worlds do not fit the model.
+        ConfigError: The model has no replica axis or cannot read such long prompts, or
+            the probe would need more memory than is available.
     """
     each = as_worlds(worlds, model)
     facts = []
@@ -78,7 +79,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
 def _compare(
     states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]
 ) -> Float[Floats, "R 3"]:
-    """Return the mean cosine within labels and between them, and the mean absolute one between."""
+    """Return the mean cosine within labels, that between labels, and its mean absolute value."""
     total = np.zeros((len(states), 3))
     pairs = np.zeros((len(states), 3))
     for rows, cosines, same_label in cosine_blocks(states, states, labels):
@@ -106,7 +107,7 @@ def predicted_similarity_by_depth(
     Args:
         layers: Number of layers.
         inputs: Number of inputs.
-        per_label: Number of inputs that share a label.
+        per_label: Number of inputs that share each label.
         rate: Learning rate of gradient descent.
         steps: Number of steps.
 

@@ -39,10 +39,12 @@ def along_descent(
     Args:
         world: Config of a graph.
         look: Function ``look(trajectory, adjacency, **options)`` that returns the
-            table, such as
+            table. It gets a trajectory of gradient descent and the adjacency matrix of
+            the graph. An example is
             :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
         descent: Learning rate and number of steps.
-        model: Width, whether the weights are tied, and the initial scale.
+        model: Config of Node2Vec: its width, whether its weights are tied, and the
+            scale of its initial weights.
         seed: Root seed of the world and of the initial weights.
         record: Steps that the trajectory contains, besides the last one.
         options: Further keyword arguments of ``look``.
@@ -51,7 +53,8 @@ def along_descent(
         The table that ``look`` returns.
 
     Raises:
-        DataError: The world is not a graph, or a step in ``record`` does not exist.
+        DataError: The world is not a graph, or a step in ``record`` is not from 0 to
+            the number of steps.
         SolverError: The vectors diverged.
     """
     built = world.build(seed)
@@ -79,8 +82,10 @@ def off_descent(
         worlds: A regular graph for each replica, from whose seed the initial embeddings
             of the replica are drawn again; with a single one, only the first replica is
             compared.
-        rate: Learning rate ``η`` of the closed form.
-        steps: Number of updates of the closed form.
+        rate: Learning rate ``η`` of the closed form; the model has to be trained at ``N
+            η``, which is not checked.
+        steps: Number of updates of the closed form, at least 0; the model has to be
+            trained for as many steps, which is not checked.
 
     Returns:
         One row per replica that is compared, with the columns ``replica``, ``distance``
@@ -89,7 +94,7 @@ def off_descent(
         ``travelled`` (the same for the initial embeddings).
 
     Raises:
-        ConfigError: The model is not a tied Node2Vec.
+        ConfigError: The model is not a Node2Vec with tied weights.
         DataError: A world is not a graph, the nodes of a graph differ in their degree,
             the worlds do not fit the model, or ``steps`` is below 0.
         SolverError: The vectors diverged.

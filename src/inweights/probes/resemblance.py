@@ -83,8 +83,9 @@ def resemblance(
 
     Raises:
         ConfigError: A prompt or layer is unknown, the layer's state depends only on the
-            last token, which is the same in both prompts, the model has no replica
-            axis, or the probe would need more memory than is available.
+            last token, which is the same in both prompts, the model has no replica axis
+            or cannot read such long prompts, or the probe would need more memory than
+            is available.
         DataError: The world has no pairs of entities, or the worlds do not fit the
             model.
 

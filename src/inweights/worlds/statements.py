@@ -247,12 +247,12 @@ class Statements:
         """Return prompts ``[m, T]`` and answers ``[m, A]`` of ``m`` statements, by their indices.
 
         Raises:
-            ValueError: The prompts or answers differ in length, or there are no
-                indices.
+            DataError: The prompts or answers differ in length, or there are no indices.
         """
-        places = indices.tolist()
-        prompts = np.stack(list(map(self.prompt, places)))
-        return prompts, np.stack(list(map(self.answer, places)))
+        shapes = list(self.by_shape(indices))
+        if len(shapes) != 1:
+            raise DataError(f"statements must have one shape, got {len(shapes)} shapes")
+        return shapes[0][1:]
 
     def by_shape(self, indices: Ids | None = None) -> Iterator[tuple[Ids, Ids, Ids]]:
         """Yield statements in groups of one shape, shortest prompts first.

@@ -44,10 +44,13 @@ def agreement(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the Procrustes distance of each replica's embeddings to those of the other replicas.
+    """Compute the Procrustes distance of each replica's embeddings from those of other replicas.
 
-    Small distances mean that all replicas learnt one arrangement. Nodes are matched by
-    their labels: build one world for all, or use ``shuffled=False``.
+    The distance is the sum of squares, from 0 to 1, that remains after the best
+    rotation, reflection and scaling
+    (:func:`~inweights.probes.geometry.procrustes.procrustes`). Small distances mean
+    that all replicas learnt the same arrangement. Nodes are matched by their labels:
+    build one world for all, or use ``shuffled=False``.
 
     Args:
         model: Model with ``R`` replicas, at least two.
@@ -66,12 +69,13 @@ def agreement(
         One row per replica, with the columns ``replica``, ``distance`` (Procrustes
         distance, mean over the other replicas), ``nearest`` (the smallest one),
         ``null_mean`` and ``null_low`` (mean and 2.5% quantile of the distance of two
-        random embeddings) and ``p``, the share of ``1 + draws`` values that are at most
-        as large.
+        random embeddings) and ``p``, the share of distances that are at most as large
+        as ``distance``, among those of the random pairs and ``distance`` itself.
 
     Raises:
         ConfigError: ``dimensions`` is below 0, the layer is unknown, the model has no
-            replica axis, ``seed`` is negative, or there is too little memory.
+            replica axis, ``seed`` is not from 0 to 2**63 - 1, or there is too little
+            memory.
         DataError: There is only one replica, a world is not a graph, the graphs of the
             worlds differ, ``draws`` is below 1, all vectors of a replica are the same,
             the model has no table of token embeddings, or the worlds do not fit it.
@@ -114,7 +118,7 @@ def agreement(
 def _random_distances(
     shape: Sequence[int], dimensions: int, draws: int, seed: int
 ) -> Float[Floats, " draws"]:
-    """Return the distances of pairs of random embeddings."""
+    """Return the Procrustes distances of pairs of random embeddings."""
     one = random_blocks(draws, shape, seed, at_once=1)
     other = random_blocks(draws, shape, seed + 1, at_once=1)
     distances = []
@@ -161,21 +165,24 @@ def arrange(
 
     Args:
         points: Points in many dimensions, one row per point.
-        method: ``pca``, whose signs are fixed (the largest coordinate of each direction
-            is positive); or ``umap`` with the cosine metric, which needs ``pip install
-            'inweights[umap]'``.
-        dimensions: Number of dimensions ``K``.
+        method: ``pca``, whose signs are fixed (the coordinate with the largest absolute
+            value in each direction is positive); or ``umap`` with the cosine metric,
+            which needs ``pip install 'inweights[umap]'``.
+        dimensions: Number of dimensions ``K``, from 1 to the smaller of ``N`` and
+            ``D``.
         neighbours: Number of nearest neighbours that UMAP considers for each point, at
-            least 2.
+            least 2; at most ``N - 1`` are used. It has no effect on ``pca``.
         seed: Root seed of UMAP, which then uses one thread.
 
     Returns:
-        Coordinates ``[N, K]`` (``N`` points); those of ``pca`` are centred.
+        Coordinates ``[N, K]`` (``N`` points, ``K`` dimensions) in double precision;
+        those of ``pca`` are centred.
 
     Raises:
-        ConfigError: The method or a number is out of range, or umap-learn is not
-            installed.
-        DataError: There are too few points, or one is not finite.
+        ConfigError: The method is unknown; ``dimensions``, ``neighbours`` or (with
+            ``umap``) ``seed`` is out of range; or umap-learn is not installed.
+        DataError: The array does not have two axes, there are fewer than 2 points (5
+            for ``umap``), or a coordinate is not finite.
 
     Example:
         >>> arrange(np.array([[1.0, 5], [1, 1], [1, 0]]), dimensions=1).round(1).tolist()
@@ -225,7 +232,7 @@ def arrangement(
     neighbours: int = 5,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Return coordinates of all nodes in few dimensions, each replica aligned with the first one.
+    """Return coordinates of all nodes in few dimensions, with each replica aligned to the first.
 
     Args:
         model: Model with ``R`` replicas.
@@ -235,7 +242,8 @@ def arrangement(
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         dimensions: Number of dimensions, from 1 to 3.
-        neighbours: Number of nearest neighbours that UMAP considers for each node.
+        neighbours: Number of nearest neighbours that UMAP considers for each node, at
+            least 2; no effect on ``pca``.
         seed: Root seed of UMAP.
 
     Returns:
@@ -243,10 +251,12 @@ def arrangement(
         and the coordinates ``x``, ``y`` and ``z``, or the first ``dimensions`` of them.
 
     Raises:
-        ConfigError: A setting is out of range, the layer is unknown, umap-learn is not
-            installed, or the model has no replica axis.
-        DataError: A world is not a graph, or has too few nodes; the graphs differ; the
-            model has no table of token embeddings; or the worlds do not fit it.
+        ConfigError: The method or the layer is unknown, a number is out of range
+            (``dimensions`` is also at most the number of nodes and the width),
+            umap-learn is not installed, or the model has no replica axis.
+        DataError: A world is not a graph, or has fewer than 2 nodes (5 for ``umap``);
+            the graphs differ; a vector is not finite; the model has no table of token
+            embeddings; or the worlds do not fit it.
 
     Example:
         >>> import inweights as iw

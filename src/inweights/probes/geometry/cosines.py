@@ -42,7 +42,7 @@ _IN_CACHE = 2**17
 
 @holds(asked=24, logits=4)
 def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Measure how well a graph's edges are stored: recall, accuracy and loss with their bounds.
+    """Measure how well a model stores a graph's edges: recall, accuracy and loss with their bounds.
 
     A node with three neighbours has only one largest logit, so that the accuracy over
     edges has an upper bound and the loss a lower bound. *Top-degree recall* is the
@@ -57,9 +57,10 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
         One row per replica, with the columns ``replica``, ``recall`` (top-degree recall
         over all edges), ``worst`` (its minimum over nodes), ``recall_others`` (recall
         without a node's own logit, which is the largest one in a tied Node2Vec),
-        ``accuracy`` (of the facts ``u → v``, by the largest logit), ``ceiling`` (the
-        largest possible accuracy), ``loss`` (mean cross-entropy over facts, in nats)
-        and ``floor`` (the smallest possible loss, the mean of ``ln deg``).
+        ``accuracy`` (share of the edges ``u → v`` for which ``v`` has the largest logit
+        after ``u``), ``ceiling`` (the largest possible accuracy), ``loss`` (mean
+        cross-entropy over edges, in nats) and ``floor`` (the smallest possible loss,
+        the mean of ``ln deg``).
 
     Raises:
         DataError: A world is not a graph, the model's head does not cover the nodes, or
@@ -130,9 +131,9 @@ def _recalled(
 ) -> dict[str, NDArray[Any]]:
     """Count the outgoing edges of nodes, and how many of them are recalled.
 
-    The nodes are the ``n`` consecutive ones that begin with ``start``. ``logs`` are the
-    log-probabilities of all nodes after each of these nodes; ``edges`` are all edges in
-    ascending order.
+    The nodes have the ids from ``start`` to ``start + n - 1``. ``logs`` are the
+    log-probabilities of all nodes after each of these nodes; ``edges`` are all edges of
+    the graph in ascending order.
     """
     first, last = np.searchsorted(edges[:, 0], [start, start + len(logs)])
     row = edges[first:last, 0] - start
@@ -160,18 +161,19 @@ def better_nodes(
     column: Int[Ids, " E"],
     start: int,
 ) -> tuple[Int[Ids, " E"], Bool[Bools, " E"]]:
-    """Count, for each edge, the nodes with a larger logit than the edge's target.
+    """Return, for each edge, how many nodes have a larger logit than the edge's target.
 
     Args:
-        logits: Logits of all nodes, with one row per node from ``start`` on; in case of
-            ties, the first logit is the larger one.
+        logits: Logits ``[n, N]`` of all ``N`` nodes, with one row for each of ``n``
+            source nodes. Row ``i`` belongs to the node with the id ``start + i``. Of
+            equal logits, the one of the lower id counts as the larger one.
         row: Row of each edge's source, ``[E]``.
         column: Target of each edge, ``[E]``.
-        start: Node of the first row.
+        start: Id of the node to which the first row belongs.
 
     Returns:
-        The counts, ``[E]``, and whether the edge's source is among the counted nodes,
-        ``[E]``.
+        The counts, ``[E]``, and, for each edge, whether its source is among the counted
+        nodes, ``[E]``.
     """
     own = logits[row, column]
     before = np.empty(len(row), dtype=np.int64)
@@ -190,13 +192,13 @@ def better_nodes(
 
 
 def _counts(mask: Bool[Bools, "n N"]) -> Int[Ids, " n"]:
-    """Return how many entries of each row are true; NumPy's count takes twice the time."""
+    """Return the number of true entries in each row, in half the time of NumPy's count."""
     counts = np.add.reduce(mask.view(np.int8), axis=1, dtype=np.int32)
     return counts.astype(np.int64)
 
 
 def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
-    """Compute cosine and hop distance of every pair of nodes (Geometric Memory, Figs. 23, 24).
+    """Compute the cosine and hop distance of every pair of nodes (Geometric Memory, Figs. 23, 24).
 
     Args:
         model: Model with ``R`` replicas.
@@ -207,7 +209,8 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
     Returns:
         One row per replica and ordered pair (a node with itself included), with the
         columns ``replica``, ``source`` and ``target`` (names of the nodes), ``hops``
-        (distance; null between components) and ``cosine``.
+        (number of edges on the shortest path, where edges may be followed in either
+        direction; null if there is no path) and ``cosine`` (0 for a vector of zeros).
 
     Raises:
         DataError: A world is not a graph, the model has no table of token embeddings,

@@ -43,14 +43,15 @@ def geometric_margin(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute margins on edges with a middle layer that only scales the embeddings' axes.
+    """Compute the margins of edges if the middle layer only scales the embeddings' principal axes.
 
     This is test (4) of Geometric Memory, B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i)
     v_i v_iᵀ``, where ``v_i`` are the right singular vectors of the embeddings, so that
-    different directions are not connected; the bias does not change. A node's margin is
-    the logit of a neighbour minus the largest logit of the other nodes. The neighbour
-    is the one with the *largest* logit (``max``; a weak test) or the *smallest*
-    (``min``: above 0, every edge is right).
+    ``W`` no longer maps one of these directions to another. The bias does not change. A
+    node's margin is the logit of a neighbour minus the largest logit of the other
+    nodes. The neighbour is the one with the *largest* logit (``max``, a weak test) or
+    with the *smallest* logit (``min``; a margin above 0 means that all neighbours have
+    larger logits than all other nodes).
 
     The null distribution is associative storage: random embeddings of the same shape,
     with the least-squares ``W`` for logits of 1 on edges and 0 elsewhere.
@@ -64,23 +65,24 @@ def geometric_margin(
         itself: Whether a node without a self-edge is one of the other nodes, as in the
             softmax. A node with a self-edge is neither one of them nor its own
             neighbour.
-        draws: Number of draws in the null distribution.
-        seed: Root seed of the null distribution.
+        draws: Number of random embeddings in the null distribution, at least 1.
+        seed: Root seed of the null distribution, and of the nodes if they are drawn.
 
     Returns:
-        One row per replica and ``over`` (``max`` or ``min``), with the columns
-        ``replica``, ``over``, ``margin`` (mean over nodes), ``worst`` (smallest
-        margin), ``positive`` (share of nodes with a margin above 0), ``null_positive``
-        and ``null_worst`` (means of these two in the null distribution, where margins
-        have another scale than the model's), ``null_all`` (share of draws whose mean
-        margin is above 0) and ``p`` (share of ``1 + draws`` values of ``positive`` that
-        are at least as large as the replica's).
+        Two rows per replica, with the columns ``replica``, ``over`` (``max`` or
+        ``min``: the neighbour whose logit is used), ``margin`` (mean over nodes, in
+        logits), ``worst`` (smallest margin), ``positive`` (share of nodes with a margin
+        above 0), ``null_positive`` and ``null_worst`` (means of ``positive`` and
+        ``worst`` in the null distribution, where the scale of margins differs from the
+        model's), ``null_all`` (share of draws whose mean margin is above 0) and ``p``
+        (share of the values of ``positive`` that are at least as large as the
+        replica's, among those of the draws and the replica's own).
 
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, the graph is
             complete, ``draws`` is below 1, or the worlds do not fit the model.
-        ConfigError: The model has no replica axis, ``seed`` is negative, or the model
-            or the world is too large for the memory.
+        ConfigError: The model has no replica axis, ``seed`` is not from 0 to 2**63 - 1,
+            or the model or the world is too large for the memory.
     """
     graphs = graph_edges(model, worlds)
     w = _middle(model)
@@ -130,23 +132,25 @@ def geometric_margin(
 
 @holds(matrix=30)
 def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Compute the geometric margin as the paper's code does: no bias, and never the node itself.
+    """Compute the geometric margin as the paper's code does, without a bias or the node itself.
 
     The logits are ``E W̃ᵀ Eᵀ``, with ``W̃`` as in :func:`geometric_margin`. Neighbours
     are compared with the nodes that are neither neighbours nor the node itself
     (``nodes``), or with these and the tokens that are not nodes (``vocabulary``), whose
-    rows then also determine the singular vectors. If there are more than 2,000 rows,
-    500 of them are drawn.
+    embeddings then also determine the singular vectors. If more than 2,000 tokens are
+    compared, the margins of 500 drawn ones (by the
+    seed 0) are computed.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        One row per replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over``
-        (``max`` or ``min``, as in :func:`geometric_margin`), with the columns
-        ``replica``, ``rivals``, ``over``, ``margin`` (mean over nodes), ``worst``
-        (smallest margin) and ``positive`` (share of nodes with a margin above 0).
+        Four rows per replica, with the columns ``replica``, ``rivals`` (``nodes`` or
+        ``vocabulary``: the tokens with which neighbours are compared), ``over``
+        (``max`` or ``min``: the neighbour with the largest or the smallest logit),
+        ``margin`` (mean over nodes, in logits), ``worst`` (smallest margin) and
+        ``positive`` (share of nodes with a margin above 0).
 
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, the graph is
@@ -229,12 +233,12 @@ def _associative(vectors: Floats, chosen: _Rows) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The nodes whose margins are computed, and their edges; all nodes of a small graph.
+    """The nodes whose margins are computed (all nodes of a small graph), and their edges.
 
     Attributes:
-        nodes: The chosen nodes; a full slice for all.
+        nodes: The chosen nodes; ``slice(None)`` for all.
         near: Whether an edge leads from a chosen node to each node.
-        own: Column of each chosen node.
+        own: Id of each chosen node, which is its column in ``near``.
         u: Source of each edge of the graph.
         v: Target of each edge of the graph.
     """

@@ -35,8 +35,9 @@ class NamedNodes(Node2Vec):
     """Node vectors as a model for probes of graphs; its logits are inner products of vectors.
 
     Attributes:
-        names: Name of each node, by its id. Probes raise an error for a graph with
-            other nodes.
+        names: Name of each node, in the order of their ids. Probes raise a
+            ``DataError`` for a graph whose nodes have different names or a different
+            order.
     """
 
     names: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ class Embedding:
         names: Names of the ``N`` rows.
         vectors: One matrix ``[N, D]`` (width ``D``), or several ``[R, N, D]`` (``R``
             replicas), such as one for each layer or seed.
-        source: Origin of the matrix in messages.
+        source: Origin of the matrix, such as a path, for error messages.
 
     Raises:
         DataError: The matrix has another shape or is empty, the number of names differs
@@ -94,17 +95,19 @@ class Embedding:
     def on(self, world: World, *, centred: bool = False) -> NamedNodes:
         """Return the vectors of a graph's nodes as a model, one replica for each matrix.
 
-        Rows with other names are left out. Tokens of the graph that are not nodes, such
-        as a pause token, get zeros.
+        The embedding has one name for each of its rows. Rows whose names are not nodes
+        are left out. Tokens of the graph that are not nodes, such as a pause token, get
+        a vector of zeros.
 
         Args:
-            world: A graph whose nodes have the names of rows.
-            centred: Whether the mean of the nodes' rows is subtracted, for vectors that
-                lie in a narrow cone.
+            world: A graph, each of whose nodes has the name of exactly one row.
+            centred: Whether the mean vector of the nodes is subtracted from each of
+                them, which helps if all vectors have similar directions.
 
         Returns:
-            A model in double precision whose token embeddings are the vectors, with one
-            replica for each matrix.
+            A model in double precision with one replica for each matrix. Its token
+            embeddings are copies of the vectors, in the order of the graph's nodes, and
+            its logits are their inner products.
 
         Raises:
             DataError: A node has no row, or several rows have its name.
@@ -146,7 +149,7 @@ def node_names(world: World) -> tuple[str, ...]:
     """Return the names of a graph's nodes, in the order of their ids.
 
     Args:
-        world: World of the graph: the names of its tokens in the group ``node``, or of
+        world: World of the graph. Its nodes are the tokens of the group ``node``, or
             all tokens if there is no such group.
     """
     words = world.vocabulary
@@ -154,7 +157,7 @@ def node_names(world: World) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return some names as text."""
+    """Return names as text: the first five, and the number of further ones."""
     shown = ", ".join(f"'{name}'" for name in names[:_LISTED])
     if len(names) <= _LISTED:
         return shown

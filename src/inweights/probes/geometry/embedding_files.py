@@ -30,19 +30,21 @@ def read_embedding(
     tensor: str | None = None,
     only: Collection[str] | None = None,
 ) -> Embedding:
-    r"""Read a matrix whose rows have names.
+    r"""Read an embedding from a file: a matrix, and a name for each of its rows.
 
     Args:
-        path: A file ``.npy`` or ``.safetensors``, such as a checkpoint. Any other file
-            is read as text with a line ``name x1 … xD`` for each row, after a first
-            line ``rows D`` (word2vec, fastText) or without one (GloVe).
+        path: A file ``.npy`` or ``.safetensors``, such as a checkpoint, with an array
+            ``[N, D]`` (``N`` rows, width ``D``) or ``[R, N, D]`` (``R`` such matrices).
+            Any other file is read as text with a line ``name x1 … xD`` for each row,
+            after a first line ``rows D`` (word2vec, fastText) or without one (GloVe).
         names: Text file with the names of the rows, one per line. Needed for ``.npy``,
             and for ``.safetensors`` unless its metadata contains ``names``, a JSON
             list; a text file contains names itself.
         tensor: Name of the tensor in a ``.safetensors`` file; required if the file
-            contains several matrices.
-        only: Names whose rows are read from a text file; by default all. Has no effect
-            on other files.
+            contains several tensors with two or more axes. Has no effect on other
+            files.
+        only: Names whose rows are read from a text file; by default all. Names that are
+            not in the file are ignored. Has no effect on other files.
 
     Returns:
         The matrix with the names of its rows; in the number type of a ``.npy`` file,
@@ -50,10 +52,12 @@ def read_embedding(
 
     Raises:
         DataError: The file is missing, damaged, a pickle or too large for the memory;
-            rows have no names, or not as many as there are rows; a number is not
-            finite; ``names`` is given for a text file; none of the names in ``only``
-            occurs; or there are several matrices and no ``tensor``.
-        ConfigError: The file has no such tensor, or only as a vector.
+            rows have no names, or the number of names differs from that of rows; a
+            number is not finite or larger than 1e15; the array has one axis or more
+            than three, or is empty; ``names`` is given for a text file; none of the
+            names in ``only`` occurs; or there are several matrices and no ``tensor``.
+        ConfigError: The file has no tensor of the name ``tensor`` with two or more
+            axes.
 
     Example:
         >>> import tempfile
@@ -109,7 +113,7 @@ def _numpy(file: Path) -> NDArray[Any]:
 def _promised(opened: BinaryIO) -> int:
     """Return the size in bytes of the array that an ``.npy`` header states; 0 for other files.
 
-    NumPy allocates this size before it reads any number.
+    NumPy allocates this memory before it reads any number.
     """
     start = opened.read(len(np.lib.format.MAGIC_PREFIX))
     if start != np.lib.format.MAGIC_PREFIX:
@@ -160,7 +164,7 @@ def _safetensors(
 
 
 def _numbers(matrix: NDArray[Any], source: str) -> NDArray[Any]:
-    """Return a matrix after checking that it has real numbers."""
+    """Return a matrix unchanged, after checking that its entries are real numbers."""
     if not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
         raise DataError(f"{source} must contain real numbers, got {matrix.dtype}")
     return matrix

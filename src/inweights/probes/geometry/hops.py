@@ -55,16 +55,18 @@ def hop_correlation(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute Spearman's correlation of cosine with hop distance: −1 for a global geometry.
+    """Compute Spearman's rank correlation of the nodes' cosines with their hop distances.
 
-    The correlation is over unordered pairs of different nodes in one component. Distant
-    nodes have the same weight as near ones, so that a local geometry alone does not
-    reach −1. In a *folded* geometry, neighbours differ and second neighbours are
-    similar; it is visible among pairs an even number of hops apart, and may cancel over
-    all pairs. Equal distances and equal cosines have their mean rank. If all cosines
-    differ but some distances are equal, the correlation cannot reach −1. In a graph
-    with more than 2,000 nodes, 100,000 pairs are drawn, the same ones for the null
-    distribution.
+    It is −1 if the cosine of two nodes falls with their distance in the whole graph (a
+    global geometry). The correlation is over unordered pairs of different nodes that a
+    path connects, where edges may be followed in either direction. Distant nodes have
+    the same weight as near ones, so that the correlation does not reach −1 if only
+    neighbours are similar (a local geometry). In a *folded* geometry, neighbours differ
+    and second neighbours are similar; it is visible among pairs an even number of hops
+    apart, and may cancel over all pairs. Equal distances share their mean rank, and so
+    do equal cosines. If all cosines differ but some distances are equal, the
+    correlation cannot reach −1. In a graph with more than 2,000 nodes, 100,000 pairs
+    are drawn, the same ones for the null distribution.
 
     Args:
         model: Model with ``R`` replicas.
@@ -72,28 +74,31 @@ def hop_correlation(
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        least: Smallest number of hops of the pairs; 2 leaves out pairs that are facts.
+        least: Smallest number of hops of the pairs; 2 leaves out the pairs that an edge
+            connects.
         pairs: Pairs that are used: ``all``, or those an ``even`` or an ``odd`` number
             of hops apart.
         centred: Whether the mean vector of the nodes is first subtracted from each of
             them.
         null: Null distribution: ``random`` embeddings of the same shape, or the
             replica's own embeddings with the nodes ``shuffled``.
-        draws: Number of embeddings in the null distribution.
+        draws: Number of embeddings in the null distribution, at least 1.
         seed: Root seed of the null distribution, and of the pairs if they are sampled.
 
     Returns:
-        One row per replica, with the columns ``replica``, ``spearman``, ``null_mean``,
-        ``null_low`` and ``null_high`` (mean, 2.5% and 97.5% quantiles of the null
-        distribution) and ``p``, the share of ``1 + draws`` values that are at most as
-        large as the replica's. All are NaN if all distances are equal, as between the
-        leaves of a star. If pairs were drawn, there is also ``error``, the standard
-        error of ``spearman`` from ten groups of sources.
+        One row per replica, with the columns ``replica``, ``spearman`` (the
+        correlation, from −1 to 1), ``null_mean``, ``null_low`` and ``null_high`` (mean,
+        2.5% and 97.5% quantiles of the null distribution) and ``p``, the share of
+        correlations that are at most as large as the replica's, among those of the
+        draws and its own. All are NaN if all distances are equal, as between the leaves
+        of a star; ``spearman`` and ``p`` are also NaN if all cosines are equal. If
+        pairs were drawn, there is also ``error``, the standard error of ``spearman``
+        from ten groups of sources.
 
     Raises:
         ConfigError: ``pairs``, ``null`` or the layer is unknown, the model has no
-            replica axis, ``seed`` is negative, or the model or the world is too large
-            for the memory.
+            replica axis, ``seed`` is not from 0 to 2**63 - 1, or the model or the world
+            is too large for the memory.
         DataError: A world is not a graph, no pairs are left, ``draws`` is below 1, the
             model has no table of token embeddings, or the worlds do not fit it.
 
@@ -154,7 +159,7 @@ def _random_correlations(
     *,
     centred: bool,
 ) -> list[Float[Floats, " K"]]:
-    """Return the correlations of random embeddings for each graph, from the same draws."""
+    """Return the correlations of random embeddings for each graph; all graphs share the draws."""
     # Few pairs are ranked exactly; many have their cosines counted in steps, in place
     # of being sorted.
     most = max(len(pairs.u) for pairs in each)

@@ -64,14 +64,15 @@ def named_geometry(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Measure how well an embedding fits a graph, compared with shuffled names.
+    """Measure how well an embedding fits a graph, compared with its rows in shuffled order.
 
     The measures are ``spearman``, the rank correlation of cosine with hops; ``far``,
     the same over pairs at least two hops apart (both are −1 at best); ``neighbours``,
     the share of a node's ``k`` neighbours among the ``k`` nodes with the largest
-    cosine; ``fiedler``, the share of energy in the Fiedler space; and ``zigzag``, the
-    share of energy in eigenspaces where neighbours have opposite signs (high for an
-    embedding that separates neighbours).
+    cosine; ``fiedler``, the share of energy in the Fiedler space (the eigenspace of the
+    graph's Laplacian with the smallest eigenvalue above 0); and ``zigzag``, the share
+    of energy in eigenspaces where neighbours have opposite signs (high for an embedding
+    that separates neighbours).
 
     Args:
         model: Model with ``R`` replicas, such as :meth:`inweights.probes.Embedding.on`
@@ -81,29 +82,33 @@ def named_geometry(
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        together: Whether ``p`` is corrected for choosing the best replica, by
-            comparison with the best replica of each draw. Otherwise ``p`` is valid only
-            for a replica that was not chosen by these values.
-        draws: Number of times that the names are shuffled, in the same way for all
-            replicas.
+        together: Whether ``p`` is corrected for choosing the best replica: each replica
+            is then compared with the best replica of each draw. Otherwise ``p`` is
+            valid only for a replica that was not chosen by these values.
+        draws: Number of times that the names are shuffled, at least 1; each shuffle is
+            the same for all replicas.
         seed: Root seed of the shuffles.
 
     Returns:
         One row per replica and measure, with the columns ``replica``, ``measure``,
         ``value``, ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and 97.5%
-        quantiles under shuffled names) and ``p``, the share of ``1 + draws`` values
-        that are at least as geometric. ``far`` is missing if all such pairs have one
-        distance. For graphs with more than 2,000 nodes, ``far`` and the energies are
-        missing (:func:`inweights.probes.zigzag` computes them), pairs and edges are
-        drawn by the seed, and there is a column ``error``, the standard error.
+        quantiles under shuffled names) and ``p``, the share of values that are at least
+        as geometric (smaller for the measures whose best value is −1 and for
+        ``zigzag``, larger for the others), among those of the draws and the embedding's
+        own. ``far`` has no row if all such pairs have the same distance. For graphs
+        with more than 2,000 nodes, ``far``, ``fiedler`` and ``zigzag`` have no rows
+        (:func:`inweights.probes.zigzag` computes the last one), pairs and edges are
+        drawn by the seed, and there is a column ``error``, the standard error of
+        ``value``.
 
     Raises:
         DataError: A world is not a graph, all its nodes have the same distance from one
-            another, the names of model and graph differ, ``draws`` is below 1, or the
-            worlds do not fit the model.
+            another, the model is an embedding for a graph with other nodes, the model
+            has no table of token embeddings, ``draws`` is below 1, or the worlds do not
+            fit the model.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            negative, or the model or the world is too large for the memory; the message
-            states the memory needed and available.
+            not from 0 to 2**63 - 1, or the model or the world is too large for the
+            memory; the message states the memory needed and available.
 
     Example:
         >>> import inweights as iw
@@ -160,7 +165,7 @@ def named_geometry(
 
 
 class _Sample:
-    """Drawn pairs and edges of a large graph, on which embeddings are measured."""
+    """Sampled pairs and edges of a large graph, on which embeddings are measured."""
 
     def __init__(self, count: int, u: Ids, v: Ids, seed: int) -> None:
         self.pairs = choose_pairs(count, u, v, 1, seed)
@@ -178,7 +183,7 @@ class _Sample:
         self.within = degree[one[chosen]]
 
     def measure(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
-        """Return the measures, ``[1 + K]`` each, for every order of the rows ``[1 + K, N]``."""
+        """Return each measure, ``[1 + K]``, for every order of the rows, ``[1 + K, N]``."""
         ends = unit(vectors).astype(np.float32)
         found: dict[str, list[Any]] = {"spearman": [], "neighbours": []}
         rows = np.arange(len(self.one))
@@ -194,7 +199,7 @@ class _Sample:
         return {name: np.array(values) for name, values in found.items()}
 
     def errors(self, vectors: Floats) -> dict[str, float]:
-        """Return the standard error of each measure from the draw of pairs and of edges."""
+        """Return the standard error of each measure, due to the sampling of pairs and edges."""
         share = self.measure(vectors, np.arange(len(vectors))[None])[
             "neighbours"
         ].item()
@@ -221,9 +226,9 @@ class _Shape:
 
 
 def _measure(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
-    """Return every measure, ``[1 + K]`` each, for every order of the rows ``[1 + K, N]``.
+    """Return each measure, ``[1 + K]``, for every order of the rows, ``[1 + K, N]``.
 
-    An order permutes cosines without changing them, so that they are sorted once.
+    A permutation of the rows only permutes the cosines, so that they are sorted once.
     """
     count = len(vectors)
     angles = cosine_matrix(vectors)

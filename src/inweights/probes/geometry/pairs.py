@@ -59,7 +59,7 @@ class Pairs:
 
     @classmethod
     def all(cls, hops: Float[Floats, "N N"]) -> Pairs:
-        """Return all unordered pairs whose distance is finite.
+        """Return all unordered pairs of different nodes whose distance is finite.
 
         Args:
             hops: Distances of all pairs of nodes, ``[N, N]`` (``N`` nodes); infinite
@@ -81,7 +81,7 @@ class Pairs:
         return Pairs(self.u[fits], self.v[fits], self.hops[fits], self.nodes)
 
     def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the cosine of every pair; 0 for a vector of zeros.
+        """Return the cosine of the vectors of every pair; 0 for a vector of zeros.
 
         Args:
             vectors: Vectors of the graph's ``N`` nodes, ``[N, D]`` (width ``D``).
@@ -94,7 +94,7 @@ class Pairs:
         return self.angles(unit(vectors))
 
     def angles(self, ends: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the inner product of every pair; the cosine if vectors have length 1.
+        """Return the inner product of the vectors of every pair (for unit vectors, the cosine).
 
         Args:
             ends: Vectors of the graph's ``N`` nodes, ``[N, D]`` (width ``D``).
@@ -112,7 +112,7 @@ class Pairs:
 
     @cached_property
     def ranks(self) -> Float[Floats, " P"]:
-        """Ranks of the distances, minus their mean."""
+        """Ranks of the pairs' distances, ``[P]``, minus their mean; ties share a rank."""
         found = midranks(self.hops)
         return found - found.mean()
 
@@ -122,7 +122,7 @@ class Pairs:
 
     @cached_property
     def places(self) -> Int[Ids, " P"]:
-        """Index of each pair in the flattened matrix of all pairs of nodes."""
+        """Index ``u N + v`` of each pair ``(u, v)`` in the flattened matrix of all pairs."""
         return self.u * self.nodes + self.v
 
     @cached_property
@@ -130,11 +130,13 @@ class Pairs:
         return float((self.ranks**2).sum())
 
     def correlation(self, ours: Float[Floats, "*K P"]) -> Float[Floats, "*K"]:
-        """Return the rank correlation of cosines ``ours`` with the distances.
+        """Return the rank correlation, from −1 to 1, of cosines with the distances.
 
-        ``ours`` contains the ranks of the cosines of all pairs (:func:`cosine_ranks`),
-        for one or ``K`` embeddings. The result is NaN if all ranks or all distances are
-        equal.
+        The result is NaN if all ranks or all distances are equal.
+
+        Args:
+            ours: Ranks of the cosines of all pairs (:func:`cosine_ranks`), for one
+                embedding, ``[P]``, or for several, ``[K, P]``.
         """
         ours = ours - ours.mean(-1, keepdims=True)
         scale = np.sqrt((ours**2).sum(-1) * self._spread)
@@ -142,12 +144,13 @@ class Pairs:
         return np.divide(ours @ self.ranks, scale, out=nothing, where=scale > 0)
 
     def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
-        """Return :meth:`correlation` for cosines given as numbers of groups, without sorting them.
+        """Return the rank correlation of cosines with the distances, from groups of equal cosines.
 
-        ``groups`` contains the number of the group of each pair, ``[P]``, from 0 for
-        the smallest cosines. Pairs of one group share their mean rank. Sums over pairs
-        become sums over groups; ranks are whole or half numbers, so that the sums are
-        exact.
+        Nothing is sorted. Sums over pairs become sums over groups, and ranks are whole
+        or half numbers, so that the sums are exact.
+
+        Args:
+            groups: Group of each pair, ``[P]``, from 0 for the smallest cosines.
         """
         coded = np.bincount(groups, self._coded)
         counts = np.rint(coded / _CODE)
@@ -161,9 +164,12 @@ class Pairs:
         return float(own @ ranks / scale) if scale > 0 else np.nan
 
     def rounded(self, angles: Float[NDArray[Any], " P"]) -> float:
-        """Return :meth:`correlation` for cosines rounded to 2^16 steps, in a fraction of the time.
+        """Return the rank correlation of cosines, rounded to 2^16 steps, with the distances.
 
-        Rounding changes a correlation by less than 1e-6. The cosines are overwritten.
+        Rounding saves time, and changes a correlation by less than 1e-6.
+
+        Args:
+            angles: Cosines of the pairs, ``[P]``, which are overwritten.
         """
         # Cosines from -1 to 1 become places among the steps; two steps less, so that
         # rounding at 1 stays inside.
@@ -172,7 +178,7 @@ class Pairs:
         return self.counted(angles.astype(np.intp))
 
     def error(self, angles: Float[Floats, " P"]) -> float:
-        """Return the standard error of a sampled correlation, from groups of sources.
+        """Return the standard error of a sampled correlation, from ten groups of sources.
 
         Args:
             angles: Cosines of the pairs, ``[P]``.
@@ -193,13 +199,13 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
 
     Args:
         count: Number of nodes.
-        u: Source of each edge.
-        v: Target of each edge.
-        least: Smallest number of hops of a pair.
+        u: Source of each edge, ``[E]``.
+        v: Target of each edge, ``[E]``.
+        least: Smallest number of hops of a pair, at least 1.
         seed: Root seed of the draw; no effect up to :data:`EXACT` nodes.
 
     Returns:
-        The pairs with their distances.
+        The pairs, possibly none, with their distances without direction.
     """
     if count <= EXACT:
         hops = hops_from(count, u, v)
@@ -234,11 +240,12 @@ def spearman(
     """Compute the rank correlation of cosines with hops, ``[K]``, over connected pairs.
 
     Args:
-        angles: Cosines of all pairs of nodes, for ``K`` embeddings.
-        hops: Distances of all pairs, infinite between components.
+        angles: Cosines of all pairs of nodes, for ``K`` embeddings, ``[K, N, N]``.
+        hops: Distances of all pairs, ``[N, N]``, infinite between components.
 
     Returns:
-        Correlations from -1 to 1; NaN if all cosines or all distances are equal.
+        Correlations from -1 to 1, ``[K]``; NaN if all cosines or all distances are
+        equal, or if a cosine is NaN.
     """
     pairs = Pairs.all(hops)
     return pairs.correlation(
@@ -249,9 +256,9 @@ def spearman(
 def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
     """Return the ranks of cosines, ``[P]``, from 1; equal cosines share their mean rank.
 
-    Values that differ by at most
-    :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal. If a value
-    is NaN, all ranks are.
+    Neighbours in the sorted order that differ by at most 2.5e-7
+    (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) count as equal. If
+    a value is NaN, all ranks are NaN.
     """
     if np.isnan(values).any():
         return np.full(len(values), np.nan)
@@ -259,12 +266,12 @@ def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
 
 
 def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
-    """Return a group number for each cosine, from 0 for the smallest; ties have the same number.
+    """Return a group number for each cosine, ``[P]``, from 0 for the smallest; ties share a number.
 
     Single precision must not rank pairs that are equally close, such as those of a
-    circle. Therefore values with a gap of at most
-    :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal. (Rounding
-    would separate some values on two sides of a half.)
+    circle. Therefore neighbours in the sorted order that differ by at most 2.5e-7
+    (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) count as equal.
+    (Rounding would separate some nearly equal values.)
 
     Args:
         values: Cosines, ``[P]``.
@@ -280,8 +287,7 @@ def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
     """Return ranks, from 1, of group numbers; members of one group share their mean rank.
 
     Args:
-        groups: Number of the group of each value, ``[P]``, from 0 for the smallest
-            values.
+        groups: Group of each value, ``[P]``, from 0 for the smallest values.
 
     Returns:
         Ranks ``[P]``.

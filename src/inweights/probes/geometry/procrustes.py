@@ -23,13 +23,13 @@ def procrustes_align(
 
     Args:
         points: Points ``X`` that are rotated.
-        onto: Target points ``Y``, in the same number.
+        onto: Target points ``Y``, one for each of ``points``.
 
     Returns:
-        ``X Q``, of the larger width.
+        ``X Q``, with one row per point and the larger of the two widths.
 
     Raises:
-        DataError: The numbers of points differ.
+        DataError: The numbers of points differ, or an array does not have two axes.
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -47,7 +47,7 @@ def procrustes_align(
 
 
 def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
-    """Compute the Procrustes distance of two arrangements of the same points.
+    """Compute the Procrustes distance between two arrangements of the same points.
 
     Both are first centred and scaled to norm 1. The distance is ``1 − (Σ σ_i)²``, where
     ``σ`` are the singular values of ``XᵀY``: the sum of squares that remains after the
@@ -55,14 +55,15 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
 
     Args:
         points: One arrangement ``X``.
-        onto: Another arrangement ``Y`` of the same number of points.
+        onto: Another arrangement ``Y`` of the same points, in the same order.
 
     Returns:
-        A number from 0 (one arrangement is the other rotated and scaled) to 1.
+        A number from 0 (one arrangement is the other one, shifted, rotated or
+        reflected, and scaled) to 1.
 
     Raises:
-        DataError: The numbers of points differ, or all points of an arrangement are the
-            same.
+        DataError: The numbers of points differ, an array does not have two axes, or all
+            points of an arrangement are the same.
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
@@ -85,7 +86,7 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
 
 
 def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
-    """Rotate or reflect every frame so that it fits the next one best.
+    """Rotate or reflect every frame about the origin so that it fits the next one best.
 
     Args:
         frames: Coordinates of ``N`` points in each of ``K`` frames, ``[K, N, 3]``.

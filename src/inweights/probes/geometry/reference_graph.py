@@ -1,4 +1,4 @@
-"""Evaluate probes of graphs on another graph than the one that was trained on.
+"""Evaluate probes of graphs on a graph that differs from the one in training.
 
 :func:`without_self_edges` removes self-edges (Geometric Memory §4.4); :func:`both_ways`
 adds the reverse of every edge (Fig. 32). In this way, models that learnt different
@@ -21,11 +21,12 @@ from inweights.worlds.world import World, Worlds
 def without_self_edges(
     model: Model, worlds: Worlds, *, inner: Callable[..., pl.DataFrame], **options: Any
 ) -> pl.DataFrame:
-    """Return the table of a graph probe for the graph without its trained self-edges.
+    """Return the table of a graph probe for the graph without its self-edges.
 
-    Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are
-    negative, and even random vectors have less energy in these. To compare a model that
-    learnt self-edges with one that did not, measure both on the graph without them.
+    Self-edges raise the eigenvalues of the random walk. Fewer eigenvalues are then
+    negative, and even random vectors have less energy in their eigenspaces. To compare
+    a model that learnt self-edges with one that did not, measure both on the graph
+    without them.
 
     Args:
         model: Model with ``R`` replicas.
@@ -73,7 +74,7 @@ def both_ways(
 
 
 def _changed(model: Model, worlds: Worlds, **settings: Any) -> list[World]:
-    """Return the worlds built with other settings, and with the same labels and seeds."""
+    """Build the worlds again with changed settings, and with the same labels and seeds."""
     changed = []
     for world in as_worlds(worlds, model):
         if world.name != "graph":

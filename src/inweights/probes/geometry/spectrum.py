@@ -53,15 +53,17 @@ def spectral_energy(
 ) -> pl.DataFrame:
     """Compute the share of the embeddings' energy in every eigenspace (Geometric Memory, Fig. 7).
 
-    For a graph with more than 2,000 nodes, the rows are 32 bands of eigenvalues, whose
-    energies are estimated without eigenvectors
+    The energy of embeddings in an eigenspace is the sum of squares of their projection
+    onto it. For a graph with more than 2,000 nodes, the rows are 32 bands of
+    eigenvalues, whose energies are estimated without eigenvectors
     (:mod:`inweights.theory.geometric_memory.bands`).
 
     Args:
         model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        kind: Kind of negative Laplacian: ``walk``, ``normalised`` or ``combinatorial``;
-            see :func:`inweights.theory.geometric_memory.spectral.operator`.
+        kind: Kind of negative Laplacian whose eigenspaces are used: ``walk`` (``P + Pᵀ
+            − 2I`` of the random walk ``P``), ``normalised`` or ``combinatorial``; see
+            :func:`inweights.theory.geometric_memory.spectral.operator`.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
@@ -69,21 +71,22 @@ def spectral_energy(
         seed: Root seed of the null distribution.
 
     Returns:
-        One row per replica and eigenspace, with the columns ``replica``, ``space`` (0
-        is the Fiedler space), ``eigenvalue``, ``size`` (dimension of the eigenspace),
-        ``energy`` (share of the energy; sums to 1), ``cumulative`` (its running sum),
-        ``degenerate`` (share of all energy in the null vectors, which are not among the
-        eigenspaces), ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and
-        97.5% quantiles for random embeddings). For bands, ``eigenvalue`` is the middle,
-        ``size`` an estimate, and ``error`` bounds the error of an energy at either
-        limit of the band.
+        One row per replica and eigenspace, with the columns ``replica``, ``space``
+        (from 0, the Fiedler space, in descending order of eigenvalues), ``eigenvalue``,
+        ``size`` (dimension of the eigenspace), ``energy`` (share of the energy; sums to
+        1), ``cumulative`` (its running sum), ``degenerate`` (share of all energy in the
+        null vectors, which are not among the eigenspaces; the same for all spaces of a
+        replica), ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and 97.5%
+        quantiles of ``energy`` for random embeddings). For bands, ``eigenvalue`` is the
+        middle of the band, ``size`` is an estimate, and a further column ``error`` is a
+        bound on the error of an energy at either limit of the band.
 
     Raises:
         DataError: A world is not a graph, ``kind`` is unknown, ``draws`` is below 1,
             the model has no table of token embeddings, or the worlds do not fit it.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            negative, or the model or the world is too large for the memory; the message
-            states the memory needed and available.
+            not from 0 to 2**63 - 1, or the model or the world is too large for the
+            memory; the message states the memory needed and available.
 
     Example:
         >>> import inweights as iw
@@ -120,7 +123,7 @@ def zigzag(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the share of energy where neighbours have opposite signs (Geometric Memory, Fig. 9).
+    """Compute the energy in eigenspaces where neighbours differ in sign (Geometric Memory, Fig. 9).
 
     Args:
         model: Model with ``R`` replicas.
@@ -133,19 +136,20 @@ def zigzag(
 
     Returns:
         One row per replica, with the columns ``replica``, ``zigzag`` (share of the
-        energy in the eigenspaces of negative eigenvalues of ``P + Pᵀ``), ``bottom``
-        (share in the last eigenspace), ``null_mean``, ``null_low`` and ``null_high`` of
-        ``zigzag`` (mean, 2.5% and 97.5% quantiles for random embeddings) and
-        ``bottom_null`` (mean of ``bottom`` for random embeddings). For more than 2,000
-        nodes, ``zigzag`` is estimated, ``error`` bounds its error, and ``bottom`` is
-        NaN.
+        energy in the eigenspaces of negative eigenvalues of ``P + Pᵀ``, where ``P`` is
+        the random walk), ``bottom`` (share in the eigenspace of the smallest
+        eigenvalue), ``null_mean``, ``null_low`` and ``null_high`` of ``zigzag`` (mean,
+        2.5% and 97.5% quantiles for random embeddings) and ``bottom_null`` (mean of
+        ``bottom`` for random embeddings). For more than 2,000 nodes, ``zigzag`` is
+        estimated, a further column ``error`` is a bound on its error, and ``bottom``
+        and ``bottom_null`` are NaN.
 
     Raises:
         DataError: A world is not a graph, ``draws`` is below 1, the model has no table
             of token embeddings, or the worlds do not fit it.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            negative, or the model or the world is too large for the memory; the message
-            states the memory needed and available.
+            not from 0 to 2**63 - 1, or the model or the world is too large for the
+            memory; the message states the memory needed and available.
     """
     rows: list[dict[str, object]] = []
     # Rounding must not move an eigenvalue of nought to the negative ones.
@@ -170,7 +174,7 @@ def zigzag(
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """Energy of one replica by eigenspace or, in a large graph, by band of eigenvalues.
+    """Shares of the energy of one replica by eigenspace or, in a large graph, by band.
 
     Attributes:
         eigenvalues: Eigenvalue of each eigenspace, or the middle of each band.
@@ -178,7 +182,7 @@ class _Shares:
         energy: Share of energy in each.
         degenerate: Share of all energy in the null vectors.
         chance: Energies of random embeddings, ``[K, G]``.
-        error: Bound on the error of an energy by bands; ``None`` if energies are exact.
+        error: Bound on the error of a band's energy; ``None`` if energies are exact.
     """
 
     eigenvalues: Floats
@@ -198,7 +202,7 @@ def _shares(
     seed: int,
     cut: float | None = None,
 ) -> list[_Shares]:
-    """Return each replica's energies, for a large graph by bands or on both sides of a cut."""
+    """Return each replica's energies; for a large graph, by bands or on both sides of a cut."""
     graphs, vectors = placed(model, worlds, layer)
     if vectors.shape[1] > EXACT:
         return _banded(graphs, vectors, kind, draws, seed, cut)
@@ -230,10 +234,10 @@ def _banded(
     seed: int,
     cut: float | None,
 ) -> list[_Shares]:
-    """Return the energies by bands.
+    """Return the energies of each replica by bands of eigenvalues.
 
     No random embeddings are needed, since the energy of normal vectors in a band of
-    ``k`` dimensions is χ² distributed with ``k D`` degrees of freedom.
+    ``k`` dimensions has a χ² distribution with ``k D`` degrees of freedom.
     """
     rng = Streams(seed).numpy(EVALUATION, "null")
     bands = {i: Bands.of(*graph, kind) for i, graph in once_each(graphs).items()}

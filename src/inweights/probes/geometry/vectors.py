@@ -40,9 +40,10 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        ``R`` matrices ``[N, N]`` (``N`` nodes) of 0 and 1 with edges from row to
-        column, symmetric if both directions are trained; replicas that share a world
-        share the array.
+        ``R`` matrices ``[N, N]`` (``N`` nodes). An entry is 1 if an edge leads from the
+        node of the row to that of the column, and otherwise 0, so that the matrix is
+        symmetric if both directions are facts. Replicas that share a world share the
+        array.
 
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, the matrix
@@ -58,14 +59,16 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
 def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
     """Return the number of nodes and the edges of every replica's graph.
 
-    They take less memory than :func:`adjacencies`.
+    Edges take less memory than the matrices of :func:`adjacencies`.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        For each replica, the number of nodes, and the sources and targets of the edges.
+        For each replica, the number of nodes ``N``, and the sources and targets of the
+        ``E`` edges, ``[E]`` each, as ids from 0. Replicas that share a world share the
+        tuple.
 
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, or ``model``
@@ -78,7 +81,7 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
 
 
 def once_each(graphs: Sequence[T]) -> dict[int, T]:
-    """Return each distinct graph once, by the ``id`` of its object.
+    """Return each distinct graph once, by the Python ``id`` of its object.
 
     Results are computed once for each of them and looked up by ``id(graph)`` for every
     replica.
@@ -108,7 +111,7 @@ def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
 def node_vectors(
     model: Model, nodes: int, layer: str = "tokens", before: Sequence[int] = ()
 ) -> Float[Floats, "R N D"]:
-    """Return a copy of the vector of every node, ``[R, N, D]``.
+    """Return a copy of the vector of every node as a NumPy array ``[R, N, D]``.
 
     Args:
         model: Model with ``R`` replicas.
@@ -120,7 +123,7 @@ def node_vectors(
             :func:`~inweights.worlds.families.graphs.edges.edge_prefix`.
 
     Returns:
-        Vectors in double precision.
+        Vectors ``[R, N, D]`` (width ``D``) in double precision.
 
     Raises:
         ConfigError: The layer is unknown.
@@ -141,7 +144,7 @@ def node_vectors(
 
 
 def prefix_of(worlds: Worlds) -> tuple[int, ...]:
-    """Return the tokens before a node in the prompt of an edge; equal for all worlds.
+    """Return the tokens before a node in the prompt of an edge, which all worlds share.
 
     Args:
         worlds: One world of a graph, or one for each replica, of which the first is
@@ -186,7 +189,7 @@ def node_prompts(
     Args:
         nodes: Number of nodes ``N``.
         before: Tokens before the node in every prompt.
-        model: Model that will read them.
+        model: Model that will read the prompts.
 
     Returns:
         Token ids ``[N, T]``, where ``T`` is one more than the number of tokens in
@@ -199,21 +202,21 @@ def node_prompts(
 def random_blocks(
     draws: int, shape: Sequence[int], seed: int, at_once: int = 0
 ) -> Iterator[Float[Floats, "k N D"]]:
-    """Yield standard normal embeddings, in blocks of several draws.
+    """Yield embeddings with standard normal entries, in blocks of several draws.
 
     Args:
-        draws: Total number of embeddings.
+        draws: Total number of embeddings, at least 1.
         shape: Shape ``[N, D]`` (``N`` nodes, width ``D``) of an embedding.
         seed: Root seed.
-        at_once: Number of embeddings in a block; by default 0, for as many as fit in 32
-            MB.
+        at_once: Number of embeddings in a block; by default 0, which means as many as
+            fit into 32 MB, but at least one. It has no effect on the numbers.
 
     Yields:
-        Blocks ``[k, N, D]`` of ``k`` embeddings; the last one may be smaller.
+        Blocks ``[k, N, D]`` of ``k`` embeddings; the last block may be smaller.
 
     Raises:
         DataError: ``draws`` is below 1.
-        ConfigError: ``seed`` is negative.
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
     """
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")
@@ -224,13 +227,14 @@ def random_blocks(
 
 
 def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
-    """Return the mean and the 2.5% and 97.5% quantiles of a null distribution, by column name.
+    """Return the mean and the 2.5% and 97.5% quantiles of a null distribution.
 
     Args:
-        chance: Values of ``K`` random draws.
+        chance: Values of ``K`` random draws, at least one.
 
     Returns:
-        ``null_mean``, ``null_low`` and ``null_high``.
+        The three numbers by their column names, ``null_mean``, ``null_low`` and
+        ``null_high``.
     """
     low, high = np.quantile(chance, [0.025, 0.975])
     return {"null_mean": chance.mean(), "null_low": low, "null_high": high}

@@ -82,7 +82,8 @@ def carries(
 
     Raises:
         ConfigError: A place is unknown, ``most`` is below 1, the model has no replica
-            axis, or the probe would need more memory than is available.
+            axis or cannot read such long prompts, or the probe would need more memory
+            than is available.
         DataError: No query has the role, or none has a source; the head does not cover
             an answer; or the worlds do not fit the model.
 

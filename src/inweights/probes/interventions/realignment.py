@@ -20,6 +20,7 @@ from torch.nn.functional import normalize
 
 from inweights.errors import DataError, check_names
 from inweights.models.base import Model
+from inweights.probes.alignment import passed_bridge
 from inweights.probes.interventions.patching import patch
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica, share
@@ -71,7 +72,8 @@ def realignment(
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown, the model has no replica
-            axis, or the probe would need more memory than is available.
+            axis or cannot read such long prompts, or the probe would need more memory
+            than is available.
         DataError: The world has no first hops, a query is not of the form ``(e1, r1,
             r2)`` with a first hop ``(e1, r1)``, or the worlds do not fit the model.
 
@@ -237,6 +239,7 @@ def _read_queries(world: World, role: str) -> tuple[np.ndarray, np.ndarray, np.n
             f"realignment requires queries of three tokens, 'e1 r1 r2', got {prompts.shape[1]}"
         )
     passed = np.array(
-        [reached[tuple(prompt[:2])] for prompt in prompts.tolist()], dtype=np.int64
+        [passed_bridge(reached, prompt[:2]) for prompt in prompts.tolist()],
+        dtype=np.int64,
     )
     return prompts, answers[:, 0], passed

@@ -182,8 +182,8 @@ def steer(
 
     Raises:
         ConfigError: A layer, head or part is unknown, no change or several changes are
-            given, ``draws`` is below 0, the model has no replica axis, or the probe
-            would need more memory than is available.
+            given, ``draws`` is below 0, the model has no replica axis or cannot read
+            such long prompts, or the probe would need more memory than is available.
         DataError: No statement has the position, a name is not a token, a vector does
             not fit, the head does not cover an answer or the token ``toward``, or the
             worlds do not fit the model.

@@ -63,8 +63,8 @@ def navigation(
         DataError: A world has no trained or no held-out paths, paths differ in length
             or have fewer than 3 nodes, ``ridge`` is not above 0, the model has no table
             of token embeddings, or the worlds do not fit it.
-        ConfigError: The layer is unknown, the model has no replica axis, or the probe
-            would need more memory than is available.
+        ConfigError: The layer is unknown, the model has no replica axis or cannot read
+            such long prompts, or the probe would need more memory than is available.
 
     Example:
         >>> import inweights as iw

@@ -66,8 +66,8 @@ def path_accuracy(
         DataError: There is no such statement, prompts or answers differ in length, the
             head does not cover a token of an answer, ``teacherless`` is not a token, or
             the worlds do not fit the model.
-        ConfigError: ``most`` is below 1, the model has no replica axis, or the probe
-            would need more memory than is available.
+        ConfigError: ``most`` is below 1, the model has no replica axis or cannot read
+            such long prompts, or the probe would need more memory than is available.
 
     Example:
         >>> import inweights as iw

@@ -128,8 +128,8 @@ def bridge_projection(
         DataError: The world has no first hops or no compositions, there are fewer than
             8 states, or the worlds do not fit the model.
         ConfigError: ``method`` or ``place`` is unknown, scikit-learn, which computes
-            t-SNE, is not installed, the model has no replica axis, or there is too
-            little memory.
+            t-SNE, is not installed, the model has no replica axis or cannot read such
+            long prompts, or there is too little memory.
     """
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]

@@ -121,7 +121,7 @@ def lemma_18(
 
     Raises:
         ConfigError: The width is below the number of inputs, a number is out of range,
-            or ``seed`` is negative.
+            or ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> bool((lemma_18(width=256, layers=3)["length"] < 0.1).all())

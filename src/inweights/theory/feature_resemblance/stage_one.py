@@ -52,7 +52,7 @@ def lemma_1(
 
     Raises:
         DataError: Prompts have different lengths, or answers have.
-        ConfigError: ``mlp`` is unknown, or ``seed`` is negative.
+        ConfigError: ``mlp`` is unknown, or ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> from inweights.worlds import Analogy

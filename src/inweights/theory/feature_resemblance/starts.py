@@ -54,7 +54,7 @@ def one_layer_start(
 
     Raises:
         ConfigError: ``width`` is below the number of tokens, ``hidden``, ``std`` or
-            ``delta`` is out of range, or ``seed`` is negative.
+            ``delta`` is out of range, or ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -114,7 +114,7 @@ def deep_start(
 
     Raises:
         ConfigError: Width or layers are below 1, there are fewer than 2 labels,
-            ``delta`` is not between 0 and 1, or ``seed`` is negative.
+            ``delta`` is not between 0 and 1, or ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> deep_start(width=64, layers=2, labels=3)["above"].to_list()

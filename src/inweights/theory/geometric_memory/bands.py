@@ -101,7 +101,7 @@ class Bands:
             eigenvalues are left out.
 
         Raises:
-            ConfigError: ``seed`` is negative.
+            ConfigError: ``seed`` is not from 0 to 2**63 - 1.
         """
         stream = Streams(seed).numpy(EVALUATION, "bands")
         # A random vector has as much energy in every eigenvector, on average.

@@ -35,7 +35,7 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
     Raises:
         DataError: ``dimensions`` or ``cells`` is too small, or the adjacency would not
             fit in memory.
-        ConfigError: ``seed`` is negative.
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> costs(Graph(shape="cycle", n=16), dimensions=2, cells=16)["ratio"].to_list()[0]
@@ -86,7 +86,7 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     Raises:
         DataError: The graph is directed or has loops, or the adjacency would not fit in
             memory.
-        ConfigError: ``seed`` is negative.
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> constructions(Graph(shape="cycle", n=6))["construction"].to_list()
@@ -145,7 +145,7 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 
     Raises:
         DataError: ``width`` is below 1, or the adjacency would not fit in memory.
-        ConfigError: ``seed`` is negative.
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> one_step(Graph(shape="cycle", n=6), width=2000)["recall"].item()

@@ -127,7 +127,8 @@ def averaging(
 
     Raises:
         SolverError: No feasible matrix was found to start from.
-        ConfigError: ``n`` is below 2, ``matrices`` is below 1, or ``seed`` is negative.
+        ConfigError: ``n`` is below 2, ``matrices`` is below 1, or ``seed`` is not from
+            0 to 2**63 - 1.
 
     Example:
         >>> checks = dict(averaging(3, seed=0, matrices=2).rows())

@@ -134,7 +134,8 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
           direction descends.
 
     Raises:
-        ConfigError: ``n`` is below 2, ``points`` is below 1, or ``seed`` is negative.
+        ConfigError: ``n`` is below 2, ``points`` is below 1, or ``seed`` is not from 0
+            to 2**63 - 1.
 
     Example:
         >>> dict(at_random(5, seed=0, points=3).rows())["lemma 2"] < 1e-9
