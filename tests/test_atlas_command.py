@@ -245,7 +245,7 @@ def test_a_language_model_is_asked_layer_by_layer(capsys, tmp_path: Path) -> Non
         ),
         (["--model", "@tiny", "--tensor", "w"], "no effect on a --model"),
         (["--model", "@tiny", "--seeds", "4"], "--seeds has no effect with"),
-        (["--model", "@tiny", "--prompt", "{name} is"], "ends in {name}"),
+        (["--model", "@tiny", "--prompt", "{name} is"], "at its end"),
     ],
 )
 def test_options_that_do_not_fit(capsys, tmp_path: Path, words, said) -> None:

@@ -99,7 +99,7 @@ def test_ask_refuses_more_tokens_than_a_model_reads() -> None:
     model = iw.GPTConfig(layers=1, width=8, context=2).build(
         vocabulary=len(world.vocabulary), seeds=[0]
     )
-    with pytest.raises(ConfigError, match="has 3 tokens; the model reads 2"):
+    with pytest.raises(ConfigError, match="has 3 tokens; the model reads at most 2"):
         iw.ask(model, world, "a1 r1 r2")
 
 

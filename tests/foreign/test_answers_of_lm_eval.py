@@ -128,7 +128,7 @@ def test_a_metric_that_is_a_number_and_two_filters(tmp_path: Path) -> None:
     write_samples(tmp_path / "a", "task", [0, 1, 1], f1=0.5, metrics=["acc", "f1"])
     assert read_answers(tmp_path / "a", metric="f1")["hit"].to_list() == [0.5] * 3
     with pytest.raises(
-        DataError, match="no metric 'bleu' of one question; it has acc, f1"
+        DataError, match="no metric 'bleu' for one question; it has acc, f1"
     ):
         read_answers(tmp_path / "a", metric="bleu")
     (file,) = (tmp_path / "a").iterdir()
@@ -146,10 +146,12 @@ def test_a_metric_that_is_a_number_and_two_filters(tmp_path: Path) -> None:
 def test_other_questions_and_other_files_are_refused(tmp_path: Path) -> None:
     write_samples(tmp_path / "a", "task", [0, 1, 1])
     write_samples(tmp_path / "b", "task", [0, 1])
-    with pytest.raises(DataError, match=r"1 of 3 that the first has .* 'task 2'"):
+    with pytest.raises(
+        DataError, match=r"1 of 3 questions of the first model .* 'task 2'"
+    ):
         compare_answers(read_answers(tmp_path / "a"), read_answers(tmp_path / "b"))
     write_samples(tmp_path / "c", "task", [0, 1, 1], doc_hash="changed")
-    with pytest.raises(DataError, match="3 of 3 that the first has"):
+    with pytest.raises(DataError, match="3 of 3 questions of the first model"):
         compare_answers(read_answers(tmp_path / "a"), read_answers(tmp_path / "c"))
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match="expected samples_"):

@@ -201,10 +201,10 @@ def test_what_follows_other_rules_is_refused(tmp_path: Path) -> None:
             "attention scaled by layer",
         ),
         (model("mistral"), "type 'mistral' .* only llama, qwen2, qwen3, gpt2; for"),
-        (load_model("@tiny"), "single bytes and no merges"),
+        (load_model("@tiny"), "no merges, only single bytes"),
         (
             LanguageModel("x", lm.model, tokenizer(split(r"\s+|\S+"))),
-            "splits text in a way that has no known name",
+            "GGUF has no known name",
         ),
     ):
         with pytest.raises(DataError, match=message):

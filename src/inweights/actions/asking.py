@@ -82,7 +82,8 @@ def ask(
         raise ConfigError("the question has more tokens in one world than in another")
     if model.context is not None and len(prompts[0]) > model.context:
         raise ConfigError(
-            f"the question has {plural(len(prompts[0]), 'token')}; the model reads {model.context}"
+            f"the question has {plural(len(prompts[0]), 'token')}; the model reads at most "
+            f"{model.context}"
         )
     tokens = torch.tensor(prompts if len(prompts) > 1 else prompts[0])
     tokens = tokens.unsqueeze(-2).to(model.column.device)

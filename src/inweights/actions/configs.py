@@ -99,8 +99,8 @@ def from_dict(values: Mapping[str, Any]) -> Any:
     name = plain.pop("type", None)
     if name is None and "kind" not in plain:
         raise ConfigError(
-            "a config is named by 'kind', such as {'kind': 'two-hop', 'n': 10}, or by 'type', such "
-            f"as {{'type': 'Optimizer'}}; got {', '.join(map(repr, plain)) or 'nothing'}"
+            "expected a config with 'kind', such as {'kind': 'two-hop', 'n': 10}, or with 'type', "
+            f"such as {{'type': 'Optimizer'}}; got {', '.join(map(repr, plain)) or 'nothing'}"
         )
     kind = _of_kind(str(plain["kind"])) if name is None else _of_type(str(name))
     if kind is None:

@@ -220,7 +220,7 @@ def _run_of_hash(name: str, store: RunStore) -> RunFolder:
     matches = [folder for folder in store if folder.path.name.startswith(name)]
     if len(matches) > 1:
         raise ConfigError(
-            f"'{name}' fits {len(matches)} runs; give more letters of the hash"
+            f"'{name}' matches {len(matches)} runs; give more characters of the hash"
         )
     if not matches[0].complete:
         raise ConfigError(
@@ -239,7 +239,7 @@ def _not_run(recipe: str, scale: str, store: RunStore) -> ConfigError:
             )
     return ConfigError(
         f"{recipe} has not run at scale '{scale}' yet; "
-        f"'inweights run {recipe} --scale {scale}'"
+        f"run it with 'inweights run {recipe} --scale {scale}'"
     )
 
 
@@ -291,5 +291,5 @@ def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
     words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
     hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
     return ConfigError(
-        f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}"
+        f"{name} belongs to a plugin that is not loaded; to load it, which runs its code, {hint}"
     )

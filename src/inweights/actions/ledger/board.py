@@ -236,9 +236,9 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
 def called_now(verdict: str, claim: ClaimResult) -> str:
     """Return the present name of a verdict in the ledger, which differs for substitutes.
 
-    Until 27 November 2026, a claim that missed its target in a substitute was called
-    *not reproduced* like others, and some claims were stated as closer to the paper's
-    protocol than their settings are
+    Until 27 November 2026, a claim that missed its target in a substitute for the
+    paper's protocol was called *not reproduced* like others, and some claims were
+    stated as closer to the paper's protocol than their settings are
     (:class:`~inweights.actions.ledger.lines.Corrected`).
 
     Args:
@@ -246,8 +246,9 @@ def called_now(verdict: str, claim: ClaimResult) -> str:
         claim: The claim to which it belongs.
 
     Returns:
-        ``not seen in a substitute`` for a claim that is tested in a substitute and was
-        called ``not reproduced``; otherwise the same verdict.
+        For a claim whose protocol is ``substitute``: ``consistent`` instead of
+        ``reproduced``, and ``not seen in a substitute`` instead of ``not reproduced``.
+        Otherwise the same verdict.
     """
     if claim.protocol == "substitute":
         return IN_A_SUBSTITUTE.get(verdict, verdict)

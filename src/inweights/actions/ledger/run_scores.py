@@ -103,7 +103,7 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
     if not commit:
         return (
             None,
-            "its run does not say its commit: run it in a checkout, with git",
+            "its run does not state its commit: run it in a checkout, with git",
             where,
         )
     if own.get("clean") is False:

@@ -146,8 +146,8 @@ def state(
             home = name.rpartition("/")[0]
             if home == recipe.name and name not in now and not entry.withdrawn:
                 raise ConfigError(
-                    f"{name} is in the ledger, and {home} states it no longer; "
-                    f"'inweights claims withdraw {name} --why …' first"
+                    f"{name} is in the ledger, but {home} no longer states it; "
+                    f"first run 'inweights claims withdraw {name} --why …'"
                 )
         for claim in recipe.claims:
             entry = ledger.entry(claim.id, scale)
@@ -197,7 +197,9 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
     standing = {
         one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn
     }
-    check_names("claim", [name], standing, hint="The ledger has no other.")
+    check_names(
+        "claim", [name], standing, hint="No other claim is in force at this scale."
+    )
     if not why.strip():
         raise ConfigError(
             "give a reason for the withdrawal, such as --why 'the score measures …'"

@@ -97,7 +97,7 @@ def add_seeds_until_decided(
     first = max((first_seeds(one, seeds, ALPHA) for one in claims), default=0)
     if not 0 < first <= most:
         raise ConfigError(
-            f"give at least one claim, and most >= {first}, the seeds of a first verdict; got "
+            f"expected at least one claim, and most >= {first}, the seeds for a first verdict; got "
             f"{len(claims)} claims and most={most}"
         )
     found: dict[int, ClaimResult] = {}

@@ -43,7 +43,9 @@ def world(
             already or cannot be written.
     """
     if card and out is None:
-        raise ConfigError("--card requires --out FOLDER, the folder to which the card is written")
+        raise ConfigError(
+            "--card requires --out FOLDER, the folder to which the card is written"
+        )
     made = worlds.open_world(kind, changes.set, changes.seed)
     written = worlds.save_world(made, out, card=card) if out else None
     console.first.world(made, written, json=common.json)

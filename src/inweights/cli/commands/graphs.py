@@ -271,7 +271,9 @@ def _path_star(given: Paths, edges: Sequence[str], scale: str) -> tuple[str, ...
     from inweights.recipes.geometric_memory.fig3 import Settings
 
     if len(edges) > 1:
-        raise ConfigError(f"--paths takes the edges of one file, got {len(edges)} files")
+        raise ConfigError(
+            f"--paths takes the edges of one file, got {len(edges)} files"
+        )
     assert given.paths is not None
     edge_file = edges[0] if edges else None
     own = worlds.read_path_star(given.paths, given.held_out, edge_file=edge_file)

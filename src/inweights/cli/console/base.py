@@ -151,12 +151,15 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Return nested settings as overrides ``key.path=value``, with values written as JSON.
 
     Args:
-        values: The settings. A mapping among the values becomes a longer path. All
-            other values must be ones that JSON can express.
+        values: The settings. A mapping among the values becomes a longer path; an empty
+            one is left out.
         prefix: Path of ``values`` itself, ending in a dot; by default empty.
 
     Returns:
         One text per value, in order.
+
+    Raises:
+        TypeError: JSON cannot express a value.
 
     Example:
         >>> flat({"n": 10, "gpt": {"decay": 3.0}})

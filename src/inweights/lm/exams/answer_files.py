@@ -140,14 +140,14 @@ def _row(role: str, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]
 def _check_same(before: pl.DataFrame, after: pl.DataFrame) -> None:
     """Raise a DataError if a question occurs in only one of the tables."""
     for one, other, name in (
-        (before, after, "the first has"),
-        (after, before, "the second has"),
+        (before, after, "the first model"),
+        (after, before, "the second model"),
     ):
         alone = one.join(other, on=["id", "question"], how="anti")
         if alone.height:
             raise DataError(
-                f"two models are compared on the same questions; {alone.height} of "
-                f"{one.height} that {name} are not in the other, such as "
+                f"both models must have answered the same questions; {alone.height} of "
+                f"{one.height} questions of {name} are missing for the other, such as "
                 f"'{alone['id'][0]}'"
             )
 
@@ -190,7 +190,7 @@ def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
             f"no metric '{wanted}'" if wanted else "none of " + ", ".join(_METRICS)
         )
         raise DataError(
-            f"{file}: {expected} of one question; it has "
+            f"{file}: {expected} for one question; it has "
             f"{', '.join(there) or 'no metric, so lm-eval did not write it'}"
         )
     return names[0]

@@ -73,8 +73,8 @@ class Question:
     def __post_init__(self) -> None:
         if not 0 <= self.label < len(self.candidates):
             raise DataError(
-                f"question '{self.prompt}': label {self.label} is not one of its "
-                f"{len(self.candidates)} candidates"
+                f"question '{self.prompt}': label {self.label} is not the index of "
+                f"one of its {len(self.candidates)} candidates"
             )
         if len(set(self.candidates)) != len(self.candidates):
             raise DataError(f"question '{self.prompt}': a candidate occurs twice")

@@ -89,8 +89,8 @@ def named_states(
     """
     if not prompt.endswith("{name}") or prompt.count("{name}") != 1:
         raise ConfigError(
-            "a prompt ends in {name}, once, since the state is read at the last token of the name; "
-            f"expected one such as '{NAMED}', got '{prompt}'"
+            "a prompt must contain {name} only once, at its end, since the state is read at the "
+            f"last token of the name; expected a prompt such as '{NAMED}', got '{prompt}'"
         )
     if not names:
         raise DataError("no name was given")

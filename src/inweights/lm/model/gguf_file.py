@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Types of GGUF by the number of bits per weight. Only matrices are rounded.
 _TYPES = {"32": "F32", "16": "F16", "8": "Q8_0", "4": "Q4_1"}
-_OWN_SCRIPT = "use convert_hf_to_gguf.py of llama.cpp, which knows more of them"
+_OWN_SCRIPT = "use convert_hf_to_gguf.py of llama.cpp, which supports more models"
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
         >>> write_gguf(load_model("@tiny"), "tiny.gguf")
         Traceback (most recent call last):
         ...
-        inweights.errors.DataError: this tokenizer has single bytes and no merges, which programs
-        that run GGUF refuse
+        inweights.errors.DataError: this tokenizer has no merges, only single bytes, and programs
+        that run GGUF reject it
     """
     check_names("bits", [str(bits)], tuple(_TYPES))
     gguf = optional("hf", "a GGUF file", "gguf")
@@ -123,8 +123,8 @@ def _family_of(config: Any) -> _Family:
     kind = config.model_type
     if kind not in _FAMILIES:
         raise DataError(
-            f"models of the type '{kind}' are not written as GGUF, only {', '.join(_FAMILIES)}; "
-            f"for others {_OWN_SCRIPT}"
+            f"models of type '{kind}' cannot be written as GGUF, only {', '.join(_FAMILIES)}; "
+            f"for others, {_OWN_SCRIPT}"
         )
     family = _FAMILIES[kind]
     activation = getattr(config, "hidden_act", None) or config.activation_function
@@ -144,7 +144,7 @@ def _family_of(config: Any) -> _Family:
     for what, present in unknown.items():
         if present:
             raise DataError(
-                f"this model has {what}, which is not written as GGUF; {_OWN_SCRIPT}"
+                f"this model has {what}, which cannot be written as GGUF; {_OWN_SCRIPT}"
             )
     return family
 

@@ -21,7 +21,7 @@ _EXPRESSIONS = {
     rf"{_CONTRACTIONS}|{_WORDS}|\p{{N}}{{1,3}}|{_REST}": "llama-bpe",
     rf"{_CONTRACTIONS}|{_WORDS}|\p{{N}}|{_REST}": "qwen2",
 }
-_OWN_SCRIPT = "use convert_hf_to_gguf.py of llama.cpp, which knows more tokenizers"
+_OWN_SCRIPT = "use convert_hf_to_gguf.py of llama.cpp, which supports more tokenizers"
 
 
 def add_tokens(writer: Any, tokenizer: Any, rows: int) -> None:
@@ -83,12 +83,12 @@ def _rules_of(tokenizer: Any) -> dict[str, Any]:
     of_bytes = any(step["type"] == "ByteLevel" for step in steps)
     if model.get("type") != "BPE" or not of_bytes or model.get("byte_fallback"):
         raise DataError(
-            "only tokenizers that merge bytes (byte-level BPE) are written as GGUF; this one is "
+            "only byte-level BPE tokenizers can be written as GGUF; this one is "
             f"{model.get('type', 'not a fast tokenizer')}; {_OWN_SCRIPT}"
         )
     if not model["merges"]:
         raise DataError(
-            "this tokenizer has single bytes and no merges, which programs that run GGUF refuse"
+            "this tokenizer has no merges, only single bytes, and programs that run GGUF reject it"
         )
     return rules
 
@@ -131,8 +131,8 @@ def splitting(rules: dict[str, Any]) -> str:
     normalizes = normal is not None and (normal, found) != ("NFC", "qwen2")
     if found is None or normalizes:
         raise DataError(
-            "this tokenizer splits text in a way that has no known name in GGUF; known are those "
-            f"of GPT-2, SmolLM, Llama 3 and Qwen; {_OWN_SCRIPT}"
+            "GGUF has no known name for the way in which this tokenizer splits text; supported are "
+            f"those of GPT-2, SmolLM, Llama 3 and Qwen; {_OWN_SCRIPT}"
         )
     return found
 

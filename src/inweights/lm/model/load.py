@@ -252,8 +252,8 @@ def _read(
                 "a folder, or allow a download (--download)"
             ) from None
         raise DataError(
-            f"cannot fetch the {what} of '{place}' as safetensors: no network, no such name, no "
-            f"access, or a pickle only ({type(error).__name__})"
+            f"cannot fetch the {what} of '{place}': there is no network, no such name, no access, "
+            f"or no file of safetensors ({type(error).__name__})"
         ) from None
 
 

@@ -50,7 +50,7 @@ def read_table(path: str | Path) -> pl.DataFrame:
             f"cannot read {place}: {reason[0] if reason else 'it is empty'}"
         ) from None
     raise DataError(
-        f"{place} must be a .jsonl, .json or .parquet file, as 'inweights augment' writes"
+        f"{place} must be a .jsonl, .json or .parquet file, such as 'inweights augment' writes"
     )
 
 
@@ -115,8 +115,8 @@ def found_in(folder: Path, part: str) -> Path:
                 else "in their rows"
             )
             raise DataError(
-                f"{there[0]} and {there[1].name} differ {where}; {newer.name} is newer: keep the "
-                "one that counts and remove the other"
+                f"{there[0]} and {there[1].name} differ {where}; {newer.name} is newer; remove "
+                "the one that is out of date"
             )
     if there:
         return there[0]

@@ -97,13 +97,14 @@ class BegunTexts:
                 self._parts = found["parts"]
 
     def part(self, name: str) -> BegunPart:
-        """Return the part of the file with the texts of one stage and kind.
+        """Return an object that reads and stores the texts of one stage and kind in this file.
 
         Args:
             name: Name of the part, such as ``prose`` or ``questions/0``.
 
         Returns:
-            The part, which reads and writes this file.
+            The part, which is empty if the file does not contain it. No file is
+            written.
         """
         return BegunPart(self, name)
 

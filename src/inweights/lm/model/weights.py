@@ -13,8 +13,8 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 def check_weights(place: Path) -> None:
     """Raise an error if a folder or file has no weights that are safe to load.
 
-    Safe are safetensors in a folder, and a file that ends in ``.gguf``. The content is
-    not read.
+    A folder with safetensors and a file that ends in ``.gguf`` are safe. The content of
+    files is not read.
 
     Args:
         place: The folder or file, which must exist.

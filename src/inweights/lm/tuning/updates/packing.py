@@ -92,13 +92,17 @@ class PackedRows:
         return states.flatten(0, 1).index_select(0, self.first)[None]
 
     def window(self, size: int | None) -> Tensor | None:
-        """Return a mask of attention to the latest tokens; ``None`` if all are within the window.
+        """Return a mask of attention to the latest tokens of an example.
 
         Args:
-            size: Number of tokens in the window; ``None`` for all.
+            size: Number of tokens in the window, including the present one, at least 1.
+                With ``None``, every token attends to all earlier ones.
 
         Returns:
-            A boolean mask ``[1, 1, T, T]``, or ``None``.
+            A boolean mask ``[1, 1, T, T]`` that is True if the token in the row attends
+            to the token in the column, for ``T`` positions of the longest example
+            without its last token. ``None`` if no example is longer than the window, so
+            that ordinary causal attention is the same.
         """
         length = self.table.shape[1]
         if size is None or size >= length:
