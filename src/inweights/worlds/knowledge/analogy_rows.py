@@ -26,15 +26,15 @@ _CATEGORY = "{subject} is classified as {object}."
 class AnalogyRow(NamedTuple):
     """A row of Feature Resemblance, Table 5: two things, an aspect and the category of both.
 
-    The properties of this class are sentences, each as a pair of a prompt and the
-    completion that a model learns or is queried for.
+    The properties of this class are sentences. Each is a pair of a prompt and the
+    completion that the model is trained on or evaluated with.
 
     Attributes:
         subject_1: The thing whose category is queried.
         subject_2: The thing whose category is trained.
         aspect: Property that both share.
-        relation: Relation of both things to the aspect, one of Table 6, such as
-            ``UsedFor`` (the keys of :data:`.wording.TABLE_6`).
+        relation: Relation of both things to the aspect, a key of
+            :data:`.wording.TABLE_6` such as ``UsedFor``. It is not checked here.
         category: Category of both.
 
     Example:
@@ -53,7 +53,13 @@ class AnalogyRow(NamedTuple):
 
     @property
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Prompt and completion for each subject, such as ``("Bed is used for", " Resting.")``."""
+        """Prompt and completion of the shared aspect, for the first and for the second subject.
+
+        An example of one pair is ``("Bed is used for", " Resting.")``.
+
+        Raises:
+            KeyError: :attr:`relation` is not a relation of Table 6.
+        """
         template = TABLE_6[self.relation]
         first = _cut(template, self.subject_1, self.aspect)
         second = _cut(template, self.subject_2, self.aspect)
@@ -71,7 +77,8 @@ class AnalogyRow(NamedTuple):
     def question(self) -> tuple[str, str]:
         """Prompt and right completion of the query for the first subject's category.
 
-        An example is ``("Bed is classified as", " Furniture.")``. It is never trained.
+        An example is ``("Bed is classified as", " Furniture.")``. The model is never
+        trained on it.
         """
         return _cut(_CATEGORY, self.subject_1, self.category)
 
@@ -84,16 +91,17 @@ def read_analogies(
     Args:
         path: A file with the columns of Table 5, :data:`COLUMNS`; by default the file
             that comes with the package.
-        limit: Largest number of rows, distributed evenly over the relations; 0 for all.
+        limit: Largest number of rows, distributed evenly over the relations; 0 for all
+            rows.
 
     Returns:
-        The rows, in the order of the file.
+        The rows, in the order of the file; with ``limit``, a selection in this order.
 
     Raises:
         ConfigError: The limit is negative.
-        DataError: The file is missing, has another header or no rows, or a line is
-            damaged, has an unknown relation or repeats a subject; the message states
-            the line.
+        DataError: The file is missing, has a different header or no rows, or a line has
+            a blank or missing cell, an unknown relation, or a subject that an earlier
+            line has; the message states the line.
 
     Example:
         >>> rows = read_analogies()
@@ -168,7 +176,7 @@ def _spread(rows: Sequence[AnalogyRow], limit: int) -> tuple[AnalogyRow, ...]:
 
 
 def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
-    """Permute the categories of rows, so that knowledge of the real world does not help.
+    """Permute the categories of rows, so that real-world knowledge does not help.
 
     Every row gets the category of another row, which differs from its own.
 
@@ -177,7 +185,7 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
         seed: Root seed of the permutation.
 
     Returns:
-        The rows in their order, with other categories.
+        The rows in their order, with permuted categories.
 
     Raises:
         DataError: More than half of the rows have the same category.

@@ -1,9 +1,9 @@
-"""Facts from any source, row by row: :func:`read_rows` chooses the reader by the name of a source.
+"""Read facts from any source, row by row: :func:`read_rows` chooses the reader by the name.
 
 Text, JSON and Parquet files, and folders of these, are read here and in ``text`` and
 ``records``. Wikidata, RDF, graphs, databases and the Hugging Face hub have readers in
-``worlds/readers``. Every row comes with its line for error messages, and every
-assumption of a reader becomes a remark.
+``worlds/readers``. Every row has a line number for error messages, and every assumption
+of a reader becomes a remark.
 """
 
 import json
@@ -47,9 +47,9 @@ class Source(NamedTuple):
     """A source of facts, and how to read it.
 
     Attributes:
-        name: File, folder, address of a database, or name of a data set of the hub.
-            Names with ``@`` must be replaced by paths before.
-        layout: Header and columns, as stated by the caller.
+        name: File, folder, address of a database, or name of a data set of the Hugging
+            Face hub. Names that begin with ``@`` are not resolved here.
+        layout: Header and columns, as specified by the caller.
         remarks: List to which readers append their assumptions.
         edited: Whether to read edited facts instead of the original ones, in a
             published set that contains both.
@@ -72,10 +72,14 @@ def read_rows(source: Source) -> Iterator[Row]:
         source: The source, and how to read it. Readers append their assumptions to its
             ``remarks`` while rows are read.
 
+    Yields:
+        One row per fact, in the order of the source; a folder's files follow each
+        other, and their rows are numbered consecutively.
+
     Raises:
-        ConfigError: A database has no query or another source has one, a package is not
-            installed, downloading is not allowed, or the layout names an unknown
-            column.
+        ConfigError: A database has no query or another source has one, a required
+            package is not installed, a data set of the hub is given but downloading is
+            not allowed, or the layout names an unknown column.
         UnclearHeaderError: The first row may be a header or a fact.
         DataError: The source is missing, damaged or of an unsupported kind; the message
             states the line.
@@ -102,7 +106,7 @@ def read_rows(source: Source) -> Iterator[Row]:
 
 
 def _of_file(path: Path, source: Source) -> Iterator[Row]:
-    """Yield the facts of one file; its extension, or its first bytes, decide the reader."""
+    """Yield the facts of one file; the reader is chosen by its extension or its first bytes."""
     suffix = path.suffix.lower()
     if suffix in _REFUSED:
         raise DataError(f"{path}: {suffix} is not supported; give {_REFUSED[suffix]}")
@@ -135,7 +139,7 @@ def _missing(path: Path) -> InweightsError:
 
 
 def _of_text(path: Path, source: Source) -> Iterator[Row]:
-    """Yield the facts of a text file, chosen by its extension and its first characters."""
+    """Yield the facts of a text file; its extension and first characters determine the reader."""
     content = read_text(path)
     suffix = path.suffix.lower()
     encoding = encoding_of(path)
@@ -173,7 +177,7 @@ def _rows(
     """Yield the facts of a table.
 
     Args:
-        place: File that errors name.
+        place: Name of the source, for error messages.
         columns: Names of the columns.
         rows: Cells of each row.
         source: How to read the table.
@@ -211,7 +215,7 @@ def _texts(row: Sequence[Any]) -> list[str]:
 
 
 def _folder(path: Path, source: Source) -> Iterator[Row]:
-    """Yield the facts of all files of a folder, with rows numbered across files."""
+    """Yield the facts of all files of a folder; rows are numbered consecutively."""
     splits = path / "dataset_dict.json"
     state = path / "state.json"
     try:
@@ -249,7 +253,7 @@ def _folder(path: Path, source: Source) -> Iterator[Row]:
 
 
 def _below(path: Path, names: Sequence[str]) -> list[Path]:
-    """Return the paths of named files in a folder; a path outside the folder is refused."""
+    """Return the paths of named files in a folder; a path outside the folder is an error."""
     home = path.resolve()
     for name in names:
         if home not in (path / name).resolve().parents:
@@ -258,7 +262,7 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _wanted(columns: Sequence[str], layout: Layout) -> Sequence[str]:
-    """Return the columns of facts, or all columns if none fits, so that the error can list them."""
+    """Return the columns of facts, or all columns if some are missing, for the error message."""
     lower = list(map(str.lower, columns))
     if layout.columns or layout.wide or is_two_hop(lower):
         return columns

@@ -1,4 +1,4 @@
-"""Find relations that state the same facts from their other end, such as ``parent`` and ``child``.
+"""Find relations that state the same facts in opposite directions: ``parent`` and ``child``.
 
 The questions of the kind ``reversal`` (:mod:`~inweights.worlds.knowledge.questions`)
 use :func:`inverses`.
@@ -20,16 +20,17 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
     """Find the inverse relations of each relation.
 
     Two relations are inverse if at least two facts, and at least half of all possible
-    ones, are stated in both directions. Of several candidates, the one with the most
-    such facts is chosen, or all with the same number, so that the order of facts does
-    not matter. A fact could be stated in both directions if its object is the subject
-    of a fact of the other relation. A symmetric relation is its own inverse.
+    ones, are stated in both directions. A fact could be stated in both directions if
+    its object is the subject of a fact of the other relation. If there are several
+    candidates, the one with the most facts stated in both directions is chosen; if
+    several have the same number, all of them are, so that the order of facts does not
+    matter. A symmetric relation is its own inverse.
 
     Args:
         rows: Subject, relation and object of the facts, as integers.
 
     Returns:
-        Inverses by relation; relations without an inverse are left out.
+        A list of inverses for each relation that has any.
 
     Example:
         >>> inverses([(1, 8, 2), (2, 9, 1), (3, 8, 4), (4, 9, 3), (5, 8, 6)])
@@ -67,7 +68,7 @@ def _stated_back(rows: Rows) -> Counter[tuple[int, int]]:
 def _could_be_stated_back(
     rows: Rows, candidates: Mapping[int, Sequence[int]]
 ) -> Counter[tuple[int, int]]:
-    """Count, for each pair of relations, the facts of one whose object has the other."""
+    """Count, for each pair of relations, facts of one whose object is a subject of the other."""
     has: defaultdict[int, set[int]] = defaultdict(set)
     for subject, relation, _ in rows:
         has[subject].add(relation)

@@ -2,8 +2,8 @@
 
 :func:`read_knowledge` reads CSV, TSV (delimiter and header are detected), JSONL,
 Parquet, dataset folders, the published sets TwoHopFact, SOCRATES, MQuAKE and
-CounterFact, Wikidata, RDF, graphs, databases and the hub into :class:`Knowledge`.
-Audits examine it; ``triples`` makes a world of it.
+CounterFact, Wikidata, RDF, graphs, databases and the hub into :class:`Knowledge`. An
+audit examines them; ``triples`` makes a world of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ from inweights.worlds.knowledge.files import Source, read_rows
 from inweights.worlds.knowledge.parts import whole_components
 from inweights.worlds.readers.databases import is_database
 from inweights.worlds.readers.hub import is_hub_name
-from inweights.worlds.readers.labels import read_labels
+from inweights.worlds.readers.labels import Labels
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.tables.arrange import Layout, parse_columns
 from inweights.worlds.world import Ids
@@ -33,7 +33,7 @@ _OWN = Path(__file__).parents[1] / "facts"
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Triples in columns, without repetitions.
+    """Triples as indices into lists of names, without repetitions.
 
     Attributes:
         entities: Names of all subjects and objects.
@@ -41,15 +41,15 @@ class Knowledge:
         triples: Subject, relation and object of each of ``M`` triples, as indices,
             ``[M, 3]``.
         lines: Line of the file from which each triple was first read, ``[M]``; for some
-            sources the number of its row, case or triple.
+            sources, the number of its row, case or triple.
         stages: Training stage of each triple, 0 if the file has none, ``[M]``.
         remarks: Remarks on the facts, such as duplicates and contradictions
             (:class:`~inweights.worlds.readers.remark.Remark`).
-        aliases: Other names of entities, if the file contains any.
-        templates: Sentence templates of relations for :class:`.Wording`, if there are
-            any.
+        aliases: Other names of entities, by entity; empty if the file contains none.
+        templates: Sentence templates for :class:`.Wording`, by relation; empty if the
+            file contains none.
         reading: Remarks on how the file was read: header, order of columns, delimiter,
-            what was left out. Remarks that are not ``sure`` are guesses.
+            what was left out. Those whose ``sure`` is False are guesses.
     """
 
     entities: tuple[str, ...]
@@ -66,12 +66,25 @@ class Knowledge:
         return len(self.triples)
 
     def names(self, index: int) -> tuple[str, str, str]:
-        """Return the names of subject, relation and object of the triple with the given index."""
+        """Return the names of subject, relation and object of the triple with the given index.
+
+        Args:
+            index: Index of the triple; a negative one counts from the end.
+
+        Raises:
+            IndexError: There is no such triple.
+        """
         s, r, o = self.triples[index].tolist()
         return self.entities[s], self.relations[r], self.entities[o]
 
     def take(self, facts: Ids) -> Self:
-        """Return the facts with the given indices, only their entities, and all else unchanged."""
+        """Return the facts with the given indices, and only the entities that occur in them.
+
+        Entities are numbered anew; relations, remarks and all else are unchanged.
+
+        Args:
+            facts: Indices of the facts (NumPy), in the order of the result.
+        """
         triples = self.triples[facts]
         ends, place = np.unique(triples[:, [0, 2]], return_inverse=True)
         triples[:, [0, 2]] = place.reshape(-1, 2)
@@ -86,6 +99,15 @@ class Knowledge:
     def part(self, most: int) -> Ids:
         """Return the indices of at most ``most`` facts, in whole connected components if possible.
 
+        Facts are connected if they share an entity.
+
+        Args:
+            most: Largest number of facts.
+
+        Returns:
+            The indices in ascending order (NumPy); :func:`.whole_components` explains
+            which facts are chosen.
+
         Example:
             >>> facts = read_knowledge("@people")
             >>> len(facts.take(facts.part(40)))
@@ -99,8 +121,8 @@ class Knowledge:
     def frame(self) -> pl.DataFrame:
         """Return all triples as a table, one row per triple.
 
-        The columns are ``fact`` (its index), ``line``, ``stage``, and the names of
-        ``subject``, ``relation`` and ``object``.
+        The columns are ``fact`` (index of the triple), ``line`` (in the file), ``stage``
+        (of training), and the names ``subject``, ``relation`` and ``object``.
         """
         subject, relation, thing = self.triples.T
         entities = pl.Series(self.entities)
@@ -128,41 +150,49 @@ def read_knowledge(
     wide: bool = False,
     labels: str | Path = "",
 ) -> Knowledge:
-    """Read triples from a file, a database or a data set of the hub.
+    """Read triples from a file, a database or a data set of the Hugging Face hub.
 
     :attr:`Knowledge.reading` lists the guesses about the file.
 
     Args:
-        path: A CSV or TSV file with three columns (with or without a header; a column
-            ``stage`` is read, too), a JSONL or JSON file of objects or lists, Parquet,
-            a folder that :meth:`datasets.Dataset.save_to_disk` wrote or that has
-            Parquet files, or one of the published files of TwoHopFact, SOCRATES, MQuAKE
-            and CounterFact; JSON of Wikidata; Turtle, N-Triples, TriG, N-Quads or
-            JSON-LD; GraphML, GEXF or GML; exports of Neo4j; ``sqlite:///facts.db``, or
-            another address that SQLAlchemy knows; the name of a data set of the Hugging
-            Face hub. ``@people`` and ``@chemistry`` are small sets of real facts that
-            come with the package.
+        path: One of the following. Tables: a CSV or TSV file with three columns (with
+            or without a header, and with an optional column ``stage``), a Parquet file,
+            or a folder that :meth:`datasets.Dataset.save_to_disk` wrote or that has
+            Parquet files. JSON: a JSONL or JSON file of objects or lists, JSON of
+            Wikidata, or a published file of TwoHopFact, SOCRATES, MQuAKE or
+            CounterFact. Graphs: Turtle, N-Triples, TriG, N-Quads, JSON-LD, GraphML,
+            GEXF, GML, or an export of Neo4j. Databases: ``sqlite:///facts.db``, or
+            another address that SQLAlchemy knows. ``owner/name``: a data set of the
+            Hugging Face hub. ``@people`` or ``@chemistry``: a small set of real facts
+            that comes with the package.
         edited: Whether to read edited facts instead of the original ones, for MQuAKE
             and CounterFact.
-        query: Query for a database, which returns rows of a subject, a relation and an
-            object.
+        query: SQL query for a database, whose rows have a subject, a relation and an
+            object; empty for other sources.
         download: Whether a data set of the hub may be downloaded.
-        header: Whether the first row of delimited text is a header. By default this is
-            inferred from its words and the rows below, with an error if it is unclear.
+        header: Whether the first row of delimited text is a header. By default
+            (``None``), this is inferred from its words and the rows below, with an
+            error if it is unclear.
         columns: The columns of subject, relation and object, in this order, by name or
             by number from 1, separated by commas: ``"head,relation,tail"`` or
             ``"1,3,2"``. By default they are inferred from the header or the values.
         wide: Whether the first column (or the column that ``columns`` names) contains
             subjects and each further column is a relation; empty cells are left out.
-        labels: File of ids and labels, by which ids in the facts are replaced.
+        labels: File of ids and labels (:func:`.read_labels`); ids in the facts are
+            replaced by their labels. Empty for none.
+
+    Returns:
+        The facts in the order of the source, each once, with remarks on them and on how
+        they were read.
 
     Raises:
-        ConfigError: A database has no query or another source has one, a package is not
-            installed, downloading is not allowed, or ``columns`` is not three existing
-            columns.
+        ConfigError: A database has no query or another source has one, a required
+            package is not installed, a data set of the hub is given but ``download`` is
+            False, or ``columns`` does not name three existing columns.
         UnclearHeaderError: The first row may be a header or a fact (a ``DataError``).
-        DataError: The source is missing, empty or damaged (the message states the
-            line), a set with ``@`` is unknown, or no id occurs in ``labels``.
+        DataError: The source is missing, empty, too large or damaged (the message
+            states the line), a set with ``@`` is unknown, the file ``labels`` cannot be
+            read, or it has none of the ids.
 
     Example:
         >>> facts = read_knowledge("@people")
@@ -178,7 +208,7 @@ def read_knowledge(
         query=query,
         download=download,
     )
-    replacing = _Labels(labels) if labels else None
+    replacing = Labels(labels) if labels else None
     first: dict[tuple[str, str, str], tuple[int, int]] = {}
     repeated: list[Remark] = []
     aliases: dict[str, dict[str, None]] = {}
@@ -220,42 +250,6 @@ def read_knowledge(
     return replace(facts, remarks=(*repeated, *remarks))
 
 
-class _Labels:
-    """Labels that replace ids, with a record of which ids occurred."""
-
-    def __init__(self, file: str | Path) -> None:
-        self.file = file
-        self.names = read_labels(file)
-        self.met: set[str] = set()
-        self.lacking: dict[str, None] = {}
-
-    def replaced(self, triple: tuple[str, str, str]) -> tuple[str, str, str]:
-        """Return a triple with labels in place of ids."""
-        s, r, o = map(self._label, triple)
-        return s, r, o
-
-    def _label(self, name: str) -> str:
-        """Return the label of an id; any other name unchanged."""
-        # An address has its id at the end, such as http://www.wikidata.org/entity/Q142.
-        for key in (name, name.rstrip(">/").rsplit("/", 1)[-1]):
-            if key in self.names:
-                self.met.add(key)
-                return self.names[key]
-        self.lacking[name] = None
-        return name
-
-    def remark(self, path: str | Path) -> Remark:
-        """Return a remark on the number of replaced ids; refuse labels of which no id occurs."""
-        if not self.met:
-            some = ", ".join(list(self.lacking)[:3])
-            raise DataError(f"no name of {path} ({some}, …) is an id in {self.file}")
-        text = f"{len(self.met)} ids are replaced by their labels in {self.file}"
-        if self.lacking:
-            some = ", ".join(list(self.lacking)[:3])
-            text += f"; {len(self.lacking)} names have none there, such as {some}"
-        return Remark("labels", (), text, sure=not self.lacking)
-
-
 def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
     """Number names in the order of their first occurrence.
 
@@ -263,7 +257,8 @@ def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
         triples: Subject, relation and object of each triple, by name.
 
     Returns:
-        The fields ``entities``, ``relations`` and ``triples`` of :class:`Knowledge`.
+        A dictionary with the fields ``entities``, ``relations`` (tuples of names) and
+        ``triples`` (indices, ``[M, 3]``) of :class:`Knowledge`.
     """
     found = list(triples)
     entities: dict[str, None] = {}
@@ -278,10 +273,11 @@ def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
 
 
 def is_source(name: str) -> bool:
-    """Return whether a name is a source of facts; False for a folder, which may be a world.
+    """Return whether a name is a source of facts; False for a folder, as it may contain a world.
 
-    A source begins with ``@``, is an address with ``://``, the path of a file, or
-    ``owner/name`` of a data set of the hub. Only a path is checked to exist.
+    A source is a name that begins with ``@``, an address with ``://``, the path of an
+    existing file, or ``owner/name`` of a data set of the hub. It is only checked
+    whether a path exists.
 
     Args:
         name: The name.

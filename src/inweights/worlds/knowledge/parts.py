@@ -1,4 +1,4 @@
-"""Connected components of facts, and a part of them for a program of limited size.
+"""Find connected components of facts, and choose a part of them for a program of limited size.
 
 :class:`Components` finds components of facts that share an entity;
 :func:`whole_components` chooses some of them, for predictions of large sets of facts.
@@ -11,10 +11,9 @@ from inweights.worlds.world import Ids
 
 
 class Components:
-    """Components of facts that share a node, the largest first.
+    """Connected components of facts, the largest first; facts are connected if they share a node.
 
-    Facts and nodes are given as a list of ``K`` mentions: pairs of a fact and a node
-    that occurs in it.
+    They are given by ``K`` mentions: pairs of a fact and a node that occurs in it.
 
     Args:
         facts: Index of the fact of each mention, ``[K]``.
@@ -22,11 +21,11 @@ class Components:
         total: Number of facts.
 
     Attributes:
-        rows: Indices of the facts of each component, in ascending order.
+        rows: Indices of the facts of each component, in ascending order within it.
     """
 
     def __init__(self, facts: Ids, nodes: Ids, *, total: int) -> None:
-        """Find the components.
+        """Find the connected components of facts that share a node.
 
         Args:
             facts: Index of the fact of each mention, from 0 to ``total - 1``, ``[K]``.
@@ -49,14 +48,14 @@ class Components:
         self.rows = [each[component] for component in largest.tolist()]
 
     def outwards(self, component: int) -> Ids:
-        """Return the facts of a component in the order of their distance from its busiest node.
+        """Return the facts of a component by their distance from the node with the most facts.
 
         Args:
             component: Index of the component in :attr:`rows`; 0 is the largest.
 
         Returns:
-            Indices of its facts, beginning with those of the node that occurs in most
-            facts.
+            Indices of its facts (NumPy), beginning with those of the node that occurs
+            in most facts of the component.
         """
         from scipy.sparse.csgraph import breadth_first_order
 
@@ -71,20 +70,20 @@ class Components:
 def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
     """Choose at most ``most`` facts, in whole components if possible.
 
-    Components of facts that share a node are chosen as a whole, the largest that fits
-    first. If these contain less than half of ``most`` facts, a part of the largest
-    component is chosen instead: its facts nearest to the node with the most facts. This
-    requires that the largest component has more than ``most`` facts. If there are at
-    most ``most`` facts, all are chosen.
+    If there are at most ``most`` facts, all are chosen. Otherwise, connected components
+    are chosen as a whole, from the largest to the smallest, if they still fit. If the
+    chosen facts are fewer than half of ``most``, and the largest component has more
+    than ``most`` facts, a part of this component is chosen instead: the ``most`` facts
+    nearest to the node that occurs in most facts.
 
     Args:
-        facts: Index of the fact of each mention of a node, ``[K]``.
+        facts: Index of the fact of each of ``K`` mentions of a node, ``[K]``.
         nodes: Index of the node of each mention, ``[K]``.
         total: Number of facts.
         most: Largest number of chosen facts.
 
     Returns:
-        Whether each fact is chosen, ``[total]``.
+        Whether each fact is chosen, ``[total]`` (NumPy).
 
     Example:
         >>> facts, nodes = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 3, 4])

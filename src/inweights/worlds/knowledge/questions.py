@@ -1,20 +1,20 @@
-"""Questions that a set of triples raises and does not answer directly, by kind.
+"""Questions that a set of triples raises but does not answer directly, by kind.
 
 - ``composition``: two facts that form a chain, ``(a, r1, r2)``; ``chain``: three facts.
 - ``reversal``: the subject of a fact, ``(b, r')``, if some facts of ``r`` are stated in
   both directions, by ``r`` and its inverse ``r'``.
 - ``implication``: a relation that an entity lacks, if at least two others that share
-  one of its values all have the same object. If they live in one town and speak one
-  language, the entity may speak it, too.
+  one of its values all have the same object. If people of one town all speak one
+  language, another person of that town may speak it, too.
 - ``unstated``: a relation that an entity lacks, if neither such agreement nor a
   reversal gives an answer, because others disagree, only one shares a value, or none
-  does. A model that answers such a question asserts what it was not trained on. The
-  answer of the statement is that of the most similar entities.
+  does. A model that answers such a question asserts what it was not trained on. Its
+  answer here is that of the most similar entities.
 
-:func:`questions` returns them as prompts and answers; they are the queries of worlds of
-a user's facts (:class:`~inweights.worlds.Triples`). A question is a prompt with all
-answers that the facts give. If there are too many questions, whole prompts are left
-out, never single answers.
+:func:`questions` returns them as prompts and answers, which are the queries of worlds
+of a user's facts (:class:`~inweights.worlds.Triples`). A question is a prompt with all
+answers that follow from the facts. If there are too many questions, whole prompts are
+left out, never single answers.
 """
 
 from collections import Counter, defaultdict
@@ -57,10 +57,11 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     Args:
         rows: Subject, relation and object of the facts, as token ids, without
             identities.
-        kinds: Kinds of questions, all by default: ``composition`` (two facts in a row),
-            ``chain`` (three), ``reversal`` (the subject of a fact), ``implication`` and
-            ``unstated`` (a relation that an entity lacks, if similar entities agree on
-            its value, and if they do not).
+        kinds: Kinds of questions, all by default; other names are not checked.
+            ``composition`` (two facts in a row), ``chain`` (three), ``reversal`` (the
+            subject of a fact), ``implication`` (a relation that an entity lacks, if
+            similar entities agree on its value) and ``unstated`` (the same, if they do
+            not).
 
     Returns:
         Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids; a kind without
@@ -110,7 +111,7 @@ def _columns(given: Iterable[Question]) -> tuple[Ids, Ids]:
 
 
 def _with_all_answers(given: Iterable[Question]) -> Iterator[Question]:
-    """Yield the questions of the first :data:`MOST` prompts, each with all its answers."""
+    """Yield the questions with the first :data:`MOST` prompts, each with all its answers."""
     answers: dict[tuple[int, ...], list[int]] = {}
     for prompt, answer in given:
         if prompt in answers:
@@ -123,7 +124,7 @@ def _with_all_answers(given: Iterable[Question]) -> Iterator[Question]:
 
 
 def _chains(rows: Rows) -> Iterator[Question]:
-    """Yield questions about chains of three facts, with all answers of each prompt."""
+    """Yield questions about chains of three facts, with all answers to each prompt."""
     links: dict[int, dict[int, list[int]]] = {}
     for subject, relation, thing in rows:
         links.setdefault(subject, {}).setdefault(relation, []).append(thing)
@@ -184,7 +185,7 @@ def _reversals(rows: Rows) -> Iterator[Question]:
 
 
 def _lacking(rows: Rows) -> Iterator[tuple[bool, Question]]:
-    """Yield questions about relations that entities lack, and whether similar entities agree."""
+    """Yield questions about relations that entities lack, with whether similar entities agree."""
     has: defaultdict[int, dict[int, None]] = defaultdict(dict)
     values: defaultdict[int, dict[tuple[int, int], None]] = defaultdict(dict)
     together: defaultdict[int, set[int]] = defaultdict(set)
@@ -226,8 +227,8 @@ def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
     """Return the most likely object of a relation, and whether similar entities agree.
 
     Args:
-        groups: For each value of an entity, the counts of the objects of the entities
-            that share this value.
+        groups: For each value of an entity, how many entities with this value have each
+            object of the relation.
         usual: Object to return if there is no group.
     """
     answers: set[int] = set()
@@ -243,7 +244,7 @@ def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
 
 
 def _by_count(vote: tuple[int, int]) -> tuple[int, int]:
-    """Return the sort key of a vote: its count, and for equal counts the smaller token."""
+    """Return the sort key of a vote: its count, then the negative token."""
     return vote[1], -vote[0]
 
 
@@ -251,6 +252,9 @@ def names_of(facts: Knowledge) -> Mapping[str, tuple[str, ...]]:
     """Return the token names of entities and relations, as groups ``entity`` and ``relation``.
 
     If a relation has the name of an entity, `` (relation)`` is appended to its name.
+
+    Args:
+        facts: The facts.
     """
     taken = set(facts.entities)
     relations = []

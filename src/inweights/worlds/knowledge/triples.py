@@ -1,9 +1,9 @@
 """A user's own facts as a world: ``subject, relation, object`` from a file.
 
 :class:`Triples`, also called :class:`Facts`, is the config. Every triple is a fact
-``(subject, relation) → object``. A relation that leads from every subject to itself
-(``rome,is,rome``) states identities ``rome → rome``. Queries are the questions that the
-facts leave open (:mod:`.questions`).
+``(subject, relation) → object``. A relation that leads from each of its subjects to
+itself (``rome,is,rome``) states identities ``rome → rome``. Queries are questions that
+the facts do not answer directly (:mod:`.questions`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,29 +34,29 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
     r"""A world of facts from a file: ``Facts("facts.csv")``. ``Facts`` is the same class.
 
     Attributes:
-        path: A CSV or TSV file with three columns (with or without a header), a JSONL
-            file with objects of three fields: ``subject``, ``relation``, ``object``, or
-            any other source of :func:`inweights.worlds.read_knowledge`. ``@people`` and
-            ``@chemistry`` are small sets of real facts that come with the package.
-        identity: Whether identities ``b → b`` of bridges are facts, or the fraction of
-            the bridges that have one, drawn by the seed. A bridge is the object of a
-            triple and the subject of another. Or names: of relations, for the bridges
-            that they lead to; or of levels, ``bridge``, ``second bridge``, …, by the
-            least number of facts (one, two, …) from an entity that no fact leads to.
-            Identities that the file states are always facts.
-        questions: Kinds of questions (:mod:`.questions`), joined by commas: ``all``, or
+        path: Source of the facts: a CSV or TSV file with three columns (subject,
+            relation, object), or any other source of
+            :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry`` are
+            small sets of real facts of the package.
+        identity: Whether identities ``b → b`` of all bridges are facts; or the fraction
+            (0 to 1) of the bridges that have one, drawn with the seed. A bridge is the
+            object of a triple and the subject of another. A tuple names relations, for
+            the bridges to which they lead, or levels: a ``bridge``, a ``second
+            bridge``, … is one, two, … facts away from an entity that is no object.
+            Identities in the file are always facts.
+        questions: ``all``, or kinds of questions (:mod:`.questions`) joined by commas:
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
-        query: Query for a database, if the path is its URL.
+        query: Query for a database, if the path is the URL of one.
         download: Whether a data set of the hub, named by the path, may be downloaded.
         header: ``yes`` or ``no``: whether the first row is a header. Empty: inferred
             from the rows, with an error if it is unclear.
         columns: Columns of subject, relation and object by name or number, separated by
             commas. Empty: inferred from header or values.
-        wide: Whether the first column has subjects and each other one is a relation.
+        wide: Whether the first column has subjects, and each other one is a relation.
         labels: File of ids and labels; ids in the facts are replaced by their labels.
 
     Raises:
-        ConfigError: A kind of question is unknown, or ``identity`` is out of range.
+        ConfigError: A kind of question is unknown, or ``identity`` is not from 0 to 1.
 
     Example:
         >>> import tempfile
@@ -106,9 +106,9 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the sources that the facts are read from, by name; part of a run's key.
+        """Hashes of the sources of the facts, by name; empty for a set with ``@``.
 
-        Empty for a set with ``@``. May raise the errors of :func:`read_knowledge`.
+        They are part of a run's key. Raises the errors of :func:`read_knowledge`.
         """
         # Files of the package change with it.
         if not self.path or self.path.startswith("@"):
@@ -130,7 +130,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Names of the kinds of questions that become queries: :attr:`questions` as a tuple."""
+        """Names of the kinds of questions that become queries, from :attr:`questions`."""
         if self.questions == "all":
             return KINDS
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
@@ -140,14 +140,15 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
         Raises:
             DataError: :attr:`path` is empty, or the source is missing or damaged.
-            ConfigError: As for :func:`read_knowledge` and :meth:`world`.
+            ConfigError: The settings do not fit the source, ``identity`` names an
+                unknown relation or level, or the seed is not from 0 to 2**63 - 1.
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts without making a world; see :func:`read_knowledge` for the exceptions."""
+        """Read the facts without making a world; errors are those of :func:`read_knowledge`."""
         return read_knowledge(
             self.path,
             query=self.query,
@@ -159,15 +160,15 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         )
 
     def world(self, facts: Knowledge, seed: int = 0) -> World:
-        """Make the world of facts that were already read, or of a part of them.
+        """Make the world of facts that were read before, or of a part of them.
 
         Args:
             facts: The facts.
-            seed: Root seed, which decides only the choice of identities.
+            seed: Root seed; only the choice of identities depends on it.
 
         Raises:
-            ConfigError: ``identity`` names an unknown relation or level, or the seed is
-                needed and not from 0 to 2**63 - 1.
+            ConfigError: ``identity`` names an unknown relation or level, or is a number
+                and the seed is not from 0 to 2**63 - 1.
         """
         bridges = bridges_of(facts)
         if isinstance(self.identity, tuple):
@@ -199,7 +200,7 @@ Facts = Triples
 
 
 def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
-    """Return the bridges to which the named relations lead, or which are at the named levels."""
+    """Return the bridges to which the named relations lead, and those at the named levels."""
     _, relation, thing = facts.triples.T
     levels = {} if set(names) <= set(facts.relations) else _levels(facts)
     found = []
@@ -216,7 +217,7 @@ def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
 
 
 def _levels(facts: Knowledge) -> dict[str, Ids]:
-    """Return the bridges by their least distance, in facts, from an entity that is no object."""
+    """Return the bridges by their smallest distance from an entity that is no object."""
     subject, _, thing = facts.triples[~identities_of(facts)].T
     left = bridges_of(facts)
     here = np.setdiff1d(subject, thing)
@@ -230,7 +231,7 @@ def _levels(facts: Knowledge) -> dict[str, Ids]:
 def identities_of(facts: Knowledge) -> Bools:
     """Return whether each of the ``M`` triples states an identity, ``[M]``.
 
-    A triple states an identity if in every triple of its relation subject and object
+    A triple states an identity if in every triple of its relation, subject and object
     are the same.
     """
     subject, relation, thing = facts.triples.T
@@ -250,7 +251,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Return sorted indices of entities that are both object and subject, identities aside."""
+    """Return the sorted indices of entities that are object and subject, apart from identities."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 
@@ -268,8 +269,7 @@ def world_of(
     Args:
         facts: The triples, which may state identities ``b → b``.
         identity: Indices of further entities that get an identity.
-        kinds: Kinds of questions that become queries, explained in :mod:`.questions`:
-            ``composition``, ``chain``, ``reversal``, ``implication`` and ``unstated``.
+        kinds: Kinds of questions that become queries, as for :class:`Triples`.
         settings: Settings that the world records; by default none.
         seed: Seed that the world records; nothing is drawn here.
     """
@@ -294,7 +294,7 @@ def world_of(
 
 
 def _asks(kinds: Sequence[Kind]) -> str:
-    """Say which kinds of questions were generated, and how to get the others."""
+    """Describe which kinds of questions were generated, and how to get the others."""
     made = ", ".join(kinds)
     others = ", ".join(kind for kind in KINDS if kind not in kinds)
     return f"{made}; questions='all' adds {others}" if others else made

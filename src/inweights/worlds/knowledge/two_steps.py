@@ -1,9 +1,10 @@
-"""Find the two-step questions that chain two facts, among any number of triples.
+"""Find the questions that chain two facts, among any number of triples.
 
-:func:`composed` returns the questions with all their answers, :func:`spread_chains`
-pairs of facts that meet in an entity. If there are too many, both choose evenly without
-enumerating the rest, since the number of pairs at a hub is the product of its numbers
-of incoming and outgoing facts. Shapes: ``M`` triples, ``Q`` questions or pairs.
+:func:`composed` returns the questions with all their answers, and :func:`spread_chains`
+returns pairs of facts that meet in an entity. If there are too many, both make an even
+selection without enumerating the rest, since the number of pairs at a hub is the
+product of its numbers of incoming and outgoing facts. In shapes, ``M`` is the number of
+triples and ``Q`` that of questions or pairs.
 """
 
 import numpy as np
@@ -22,18 +23,20 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     """Return two-step questions with all their answers, and the total number of prompts.
 
     If there are more than ``most`` prompts, the chosen ones are spread evenly over all
-    prompts, in the order of the facts with which they begin. Fewer are chosen if their
-    answers together would exceed :data:`ANSWERS`. The cost at a hub is proportional to
-    its number of facts and answers.
+    prompts, in the order of the facts with which they begin. Fewer are chosen if they
+    would have more than a million answers together (:data:`ANSWERS`). The cost at a hub
+    is proportional to its number of facts and answers.
 
     Args:
-        triples: Subject, relation and object of each fact, ``[M, 3]``.
-        most: Largest number of prompts.
+        triples: Subject, relation and object of each fact, as indices, ``[M, 3]``
+            (NumPy).
+        most: Largest number of prompts; with 0, they are only counted.
 
     Returns:
-        Prompts ``(subject, first relation, second relation)``, ``[Q, 3]``; their
-        answers, ``[Q, 1]``, with one row per answer and the answers of a prompt in
-        consecutive rows; and the total number of prompts.
+        Three values. First, prompts ``(subject, first relation, second relation)``,
+        ``[Q, 3]``, and second, their answers, ``[Q, 1]``: one row per prompt and
+        answer, with the answers to a prompt in consecutive rows. Third, the total
+        number of distinct prompts, chosen or not.
 
     Example:
         >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
@@ -86,12 +89,13 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
     pairs.
 
     Args:
-        triples: Subject, relation and object of each fact, ``[M, 3]``.
+        triples: Subject, relation and object of each fact, as indices, ``[M, 3]``
+            (NumPy).
         most: Largest number of pairs.
 
     Returns:
-        Indices of both facts of each chosen pair, ``[Q, 2]``, and the total number of
-        pairs.
+        The indices of both facts of each chosen pair, ``[Q, 2]``, in the order of the
+        first facts; and the total number of pairs.
 
     Example:
         >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
@@ -114,7 +118,7 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
 
 
 def _links(triples: Ids) -> Ids:
-    """Return the number of the pair of subject and relation of each fact, ``[M]``."""
+    """Number the pairs of subject and relation, and return the number for each fact, ``[M]``."""
     relations = int(triples[:, 1].max()) + 1
     pairs = triples[:, 0] * relations + triples[:, 1]
     _, numbers = np.unique(pairs, return_inverse=True)
@@ -122,7 +126,7 @@ def _links(triples: Ids) -> Ids:
 
 
 def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
-    """Sort links by subject, and return the range of links of each fact's object."""
+    """Sort links by subject, and return the range of links that start from each fact's object."""
     leading = np.unique(link, return_index=True)[1]
     subjects = triples[leading, 0]
     onward = np.lexsort((leading, subjects))
@@ -132,7 +136,7 @@ def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
 
 
 def _within(lengths: Ids) -> Ids:
-    """Return the position of each element in its group, for consecutive groups of given lengths."""
+    """Return the position of each element within its group, for consecutive groups."""
     starts = np.cumsum(lengths) - lengths
     return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
 
@@ -141,7 +145,7 @@ def _spread(answers: Reals | Ids, most: int) -> Ids:
     """Return the indices of prompts to use: all, or evenly spread ones within the limits.
 
     Args:
-        answers: Number of answers of each prompt.
+        answers: Number of answers to each prompt.
         most: Largest number of prompts.
     """
     total = len(answers)

@@ -1,7 +1,7 @@
-"""Labels of ids from a second file, such as the names of ``Q142`` and ``P27``.
+"""Read labels of ids from a second file, such as the names of ``Q142`` and ``P27``.
 
-:func:`read_labels` reads them; ``knowledge/knowledge`` replaces the ids in facts by
-them.
+:func:`read_labels` returns them by id; :class:`Labels` replaces the ids in triples by
+their labels, for ``knowledge/knowledge``.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from inweights.errors import DataError
 from inweights.support.limits import read_text
 from inweights.worlds.readers.graphs.graph_files import read_json
 from inweights.worlds.readers.neo4j import distinct_names, node_name
+from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.tables.table import read_cells
 
 _IDS = (
@@ -33,15 +34,17 @@ def read_labels(path: str | Path) -> dict[str, str]:
     r"""Read a file of ids and labels: a table, or JSON with ids as keys.
 
     A first row that contains a word for ids (``id``, ``qid``, ``uri``, …) is a header;
-    labels are then in the column ``label``, ``name`` or ``title``, if there is one.
+    labels are then in the column ``label``, ``name`` or ``title``, or else in another
+    column whose name ends in ``label`` or ``name``. Otherwise the first column contains
+    ids and the second one labels.
 
     Args:
         path: The file: delimited text; or ``.json`` with an object of labels by id, or
-            a list of objects that have an id and a label each.
+            with a list of objects, each with an id and a label.
 
     Returns:
-        Label by id. If two ids have the same label, the id is appended to the second
-        label.
+        A dictionary of labels by id. If two ids have the same label, the id is appended
+        to the second label.
 
     Raises:
         DataError: The file is missing, damaged or has no labels, or a row has too few
@@ -59,6 +62,73 @@ def read_labels(path: str | Path) -> dict[str, str]:
     if not found:
         raise DataError(f"{file} contains no labels; expected lines 'id,label'")
     return distinct_names(found)
+
+
+class Labels:
+    """Labels that replace ids in triples, with a record of the ids that occurred.
+
+    Args:
+        file: File of ids and labels, which :func:`read_labels` reads.
+
+    Raises:
+        DataError: The file is missing or damaged, or contains no labels.
+    """
+
+    def __init__(self, file: str | Path) -> None:
+        """Read the file.
+
+        Args:
+            file: File of ids and labels, which :func:`read_labels` reads.
+
+        Raises:
+            DataError: The file is missing or damaged, or contains no labels.
+        """
+        self._file = file
+        self._labels = read_labels(file)
+        self._met: set[str] = set()
+        self._lacking: dict[str, None] = {}
+
+    def replaced(self, triple: tuple[str, str, str]) -> tuple[str, str, str]:
+        """Return a triple with labels in place of ids; names without a label are kept.
+
+        An address counts as the id at its end, such as
+        ``http://www.wikidata.org/entity/Q142``.
+
+        Args:
+            triple: Subject, relation and object.
+        """
+        s, r, o = map(self._label, triple)
+        return s, r, o
+
+    def _label(self, name: str) -> str:
+        """Return the label of an id; a name without a label is returned unchanged."""
+        for key in (name, name.rstrip(">/").rsplit("/", 1)[-1]):
+            if key in self._labels:
+                self._met.add(key)
+                return self._labels[key]
+        self._lacking[name] = None
+        return name
+
+    def remark(self, path: str | Path) -> Remark:
+        """Return a remark that states how many ids were replaced so far.
+
+        Args:
+            path: Source of the triples, for the message.
+
+        Returns:
+            The remark; it is not ``sure`` if some names have no label.
+
+        Raises:
+            DataError: No id was replaced.
+        """
+        if not self._met:
+            some = ", ".join(list(self._lacking)[:3])
+            raise DataError(f"no name of {path} ({some}, …) is an id in {self._file}")
+        text = f"{len(self._met)} ids are replaced by their labels in {self._file}"
+        if self._lacking:
+            some = ", ".join(list(self._lacking)[:3])
+            text += f"; {len(self._lacking)} names have none there, such as {some}"
+        return Remark("labels", (), text, sure=not self._lacking)
 
 
 def _from_text(file: Path) -> dict[str, str]:
@@ -88,7 +158,7 @@ def _from_text(file: Path) -> dict[str, str]:
 
 
 def _from_json(file: Path) -> dict[str, str]:
-    """Read JSON: an object with ids as keys, or a list of objects with an id each."""
+    """Read JSON: an object with ids as keys, or a list of objects, each with an id."""
     found = read_json(file)
     if isinstance(found, list) and all(isinstance(one, Mapping) for one in found):
         found = [("", one) for one in found]

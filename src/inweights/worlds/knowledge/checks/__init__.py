@@ -1,5 +1,5 @@
-"""Checks of a user's facts that need only the facts: remarks on names, values and relations.
+"""Checks of a user's facts that need no other source: remarks on names, values and relations.
 
 ``remarks`` yields all remarks; the other modules recognise dates, placeholders, damaged
-names and cells with several values.
+names, and cells with several values.
 """

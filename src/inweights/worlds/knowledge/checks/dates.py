@@ -1,7 +1,7 @@
-"""Dates as people and spreadsheets write them: the format, the day, and whether that day exists.
+"""Recognise dates as people and spreadsheets write them: the format, and the day if it exists.
 
-:func:`written_date` recognises a date. Remarks on a user's values (``values``) and
-corrections of these values use it.
+:func:`written_date` recognises a date. The remarks on a user's values (``values``) use
+it, as do corrections of these values.
 """
 
 import re
@@ -52,14 +52,15 @@ _EPOCH = date(1899, 12, 30)
 
 
 class Written(NamedTuple):
-    """A date as it is written.
+    """Format and day of a written date.
 
     Attributes:
-        form: Name of its format, such as ``YYYY-MM-DD`` or ``April 1, 2019``.
-        day: The day as ``YYYY-MM-DD``; empty if day and month could be exchanged, if
-            there is a time other than midnight, or if there is no such day.
-        exists: Whether there is such a day; if day and month could be exchanged, in at
-            least one of the two orders.
+        form: Name of the format, such as ``YYYY-MM-DD`` or ``April 1, 2019``.
+        day: The day as ``YYYY-MM-DD``; empty if the order of day and month is unclear
+            and both orders are possible, if there is a time other than midnight, or if
+            there is no such day. A year of two digits is in the 21st century.
+        exists: Whether there is such a day; if the order of day and month is unclear,
+            in at least one of the two orders.
     """
 
     form: str
@@ -68,14 +69,15 @@ class Written(NamedTuple):
 
 
 def written_date(name: str) -> Written | None:
-    """Recognise a date.
+    """Recognise a date, and return its format and day.
 
     Args:
         name: A name or value from a file.
 
     Returns:
-        Its format and day; None if the name has none of the known formats, such as
-        ``2019-04-01``, ``01.04.2019``, ``4/1/19`` or ``April 1, 2019``.
+        The format and the day; ``None`` if the whole text has none of the known
+        formats, such as ``2019-04-01``, ``01.04.2019``, ``4/1/19`` or ``April 1,
+        2019``.
 
     Example:
         >>> written_date("Apr 1, 2019")
@@ -94,7 +96,7 @@ def written_date(name: str) -> Written | None:
 
 
 def is_short_date(name: str) -> bool:
-    """Return whether a name is a day and a month without a year.
+    """Return whether a name is a short date of a spreadsheet, such as ``2-Sep`` or ``Mar-01``.
 
     Spreadsheets turn names such as ``SEPT2`` into such dates.
 
@@ -109,14 +111,14 @@ def is_short_date(name: str) -> bool:
 
 
 def serial_day(name: str) -> str:
-    """Return the day that a number stands for as a date of a spreadsheet.
+    """Return the day that a number represents as a date of a spreadsheet.
 
     Args:
         name: A value from a file.
 
     Returns:
-        The day as ``YYYY-MM-DD``; empty unless the value is a number of five digits
-        from 20000 (in the year 1954) to 60000 (in 2064).
+        The day as ``YYYY-MM-DD``; empty unless the value is a whole number from 20000
+        (in the year 1954) to 60000 (in 2064).
 
     Example:
         >>> serial_day("43556"), serial_day("144")
@@ -136,7 +138,7 @@ def _read(form: str, parts: dict[str, str | None]) -> Written:
 
 
 def _either(form: str, parts: dict[str, str | None]) -> Written:
-    """Return a date whose first number may be the day or the month."""
+    """Return a date whose first number may be the day or the month, if the day is certain."""
     first, second, year = (int(str(parts[key])) for key in ("a", "b", "y"))
     if year < 100:
         year += 2000

@@ -1,6 +1,7 @@
-"""Recognise kinds of names: placeholders, dates and numbers, and several spellings of a name.
+"""Recognise types of names: placeholders, dates and numbers, and several spellings of a name.
 
-Remarks on facts and predictions use these functions to decide which names are entities.
+Remarks on facts, and predictions, use these functions to decide which names are
+entities.
 """
 
 import re
@@ -46,12 +47,12 @@ _MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
 
 
 def is_nothing(name: str) -> bool:
-    """Return whether a name is a placeholder, such as ``n/a``, ``null``, ``unknown`` or ``?``."""
+    """Return whether a name is a placeholder such as ``n/a``, ``null``, ``Unknown`` or ``?``."""
     return name.casefold() in _NOTHING
 
 
 def is_literal(name: str) -> bool:
-    """Return whether a name is a date or a number, with or without a currency or per cent sign.
+    """Return whether a name is a date in digits or a number, with or without a unit such as € or %.
 
     Example:
         >>> [is_literal(name) for name in ("1952-03-11", "1,200.50", "12 %", "3M", "A1")]
@@ -63,14 +64,14 @@ def is_literal(name: str) -> bool:
 def alias_groups(names: Sequence[str]) -> list[list[int]]:
     """Group names that differ only in case, accents, spaces or punctuation.
 
-    Dates, numbers and placeholders are never in a group, and a sign at the end is
-    significant: ``A+`` is not ``A-``.
+    Dates, numbers and placeholders are never in a group. A sign at the end of a name is
+    significant: ``A+`` and ``A-`` are different.
 
     Args:
         names: Names to compare.
 
     Returns:
-        Indices of the names in each group of two or more.
+        The groups of two or more names, each as ascending indices of its names.
 
     Example:
         >>> alias_groups(("São Paulo", "A+", "sao_paulo", "A-", "1.5", "15", "U.S.", "US"))
@@ -86,8 +87,8 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
 def literals(entities: Sequence[str], triples: Ids) -> Bools:
     """Return which names are dates or numbers rather than names of entities.
 
-    If at least a tenth of all subjects look like numbers, numbers are taken for names
-    of entities, and the result is False for all names.
+    If at least a tenth of all subjects are dates or numbers, these are regarded as
+    names of entities, and the result is False for all names.
 
     Args:
         entities: ``N`` names.

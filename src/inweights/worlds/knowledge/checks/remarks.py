@@ -1,7 +1,7 @@
 """Remarks on triples: contradictions, placeholders, aliases, one-sided entities and inverses.
 
-:func:`remarks_on` yields all of them for :class:`~inweights.worlds.Knowledge`;
-corrections of facts use :func:`contradictions`, too.
+:func:`remarks_on` yields all of them for :class:`~inweights.worlds.Knowledge`. The
+correction of facts also uses :func:`contradictions`.
 """
 
 from collections import Counter, defaultdict
@@ -42,18 +42,23 @@ def remarks_on(
     lines: Ids,
     aliases: Mapping[str, Sequence[str]],
 ) -> Iterator[Remark]:
-    """Yield remarks on contradictions, placeholders, literals, aliases, one-sided and odd values.
-
-    The order is: ``contradiction``, ``blank``, ``literal``, ``alias``, ``one-sided``,
-    ``inverse``, and the kinds of :func:`~.values.value_remarks`.
+    """Yield remarks on contradictions, placeholders, spellings, inverse relations and odd values.
 
     Args:
         entities: Names of entities.
-        relations: Names of relations.
+        relations: Names of relations, each of which has a triple.
         triples: Subject, relation and object of each of ``M`` triples, as indices,
-            ``[M, 3]``.
+            ``[M, 3]`` (NumPy).
         lines: Line of each triple, ``[M]``.
         aliases: Other names of entities, by entity; empty if the file contains none.
+
+    Yields:
+        Remarks in this order of kinds: ``contradiction`` (a second value of a relation
+        that normally has one), ``blank`` (a placeholder used as an entity), ``literal``
+        (a date or number that is a subject and an object), ``alias`` (names that may
+        mean the same), ``one-sided`` (entities that are only subjects or only objects,
+        unlike others of their kind), ``inverse`` (relations that are stated in both
+        directions), and the kinds of :func:`~.values.value_remarks`.
     """
     groups = dict(zip(relations, _by_relation(triples), strict=True))
     first = _first_lines(triples[:, [0, 2]], lines, len(entities))
@@ -70,7 +75,7 @@ def remarks_on(
 
 
 def _first_lines(columns: Ids, lines: Ids, n: int) -> list[int]:
-    """Return the first line in which each of ``n`` entities occurs.
+    """Return the first line in which each of ``n`` entities occurs in the given columns.
 
     Args:
         columns: Entities of each triple, ``[M, K]``.
@@ -89,7 +94,7 @@ class Contradiction(NamedTuple):
     Attributes:
         relation: Index of the relation.
         subject: Index of the subject.
-        rows: Indices of its triples.
+        rows: Indices of the triples of this subject and relation.
         sure: Whether at least nine in ten subjects of the relation have one value, or
             all values of this subject are dates or numbers.
     """
@@ -104,7 +109,7 @@ def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradict
     """Yield subjects with several values of a relation that normally has one value per subject.
 
     A relation normally has one value if at least three subjects have one value, and at
-    most one in ten subjects (or a single subject) has several.
+    most a tenth of all subjects (or a single subject) have several.
 
     Args:
         entities: Names of entities.
@@ -149,7 +154,7 @@ def _by_relation(triples: Ids) -> list[Ids]:
 
 
 def _blanks(entities: Sequence[str], first: Sequence[int]) -> Iterator[Remark]:
-    """Yield remarks on placeholders, which would connect facts that have nothing in common."""
+    """Yield remarks on placeholders, which would connect unrelated facts."""
     for name, line in zip(entities, first, strict=True):
         if is_nothing(name):
             text = f"line {line}: '{name}' is an entity here; leave facts out that are not known"
@@ -157,7 +162,7 @@ def _blanks(entities: Sequence[str], first: Sequence[int]) -> Iterator[Remark]:
 
 
 def _literals(entities: Sequence[str], triples: Ids, lines: Ids) -> Iterator[Remark]:
-    """Yield remarks on dates and numbers that are an object and a subject, perhaps by chance."""
+    """Yield remarks on dates and numbers that are both an object and a subject."""
     both = np.intersect1d(triples[:, 0], triples[:, 2])
     begin, end = (_first_lines(triples[:, [k]], lines, len(entities)) for k in (0, 2))
     for i in both[literals(entities, triples)[both]].tolist():
@@ -194,7 +199,7 @@ def _known_aliases(
 def _one_sided(
     entities: Sequence[str], groups: Mapping[str, Ids], triples: Ids, lines: Ids
 ) -> Iterator[Remark]:
-    """Yield remarks on entities that are only objects, or subjects, unlike most of their kind."""
+    """Yield remarks on entities that are only objects, or only subjects, unlike similar ones."""
     real = triples[:, 0] != triples[:, 2]
     begins = np.zeros(len(entities), bool)
     ends = np.zeros(len(entities), bool)
@@ -259,8 +264,8 @@ def _both_directions(
     """Count pairs of relations that connect the same two entities in both directions.
 
     Returns:
-        The count of every pair of relations, the smaller index first, and the lines of
-        a first example.
+        The count for every pair of relations, with the smaller index first, and the
+        lines of the first example.
     """
     joining: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for (s, r, o), line in zip(triples.tolist(), lines.tolist(), strict=True):

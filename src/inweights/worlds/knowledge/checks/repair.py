@@ -1,7 +1,8 @@
-"""Correct damaged names whose damage is recognisable, such as ``Quill &amp; Co``.
+"""Correct names whose damage is recognisable, such as ``Quill &amp; Co``.
 
-:func:`repaired` returns the corrected name, :func:`parts_of` the values of a cell with
-several. Remarks on values and the correction of a user's facts use both.
+:func:`repaired` returns the corrected name, and :func:`parts_of` the values of a cell
+that contains several. Remarks on values use both, as does the correction of a user's
+facts.
 """
 
 import html
@@ -34,8 +35,8 @@ def repaired(name: str) -> tuple[str, str]:
 
     Returns:
         The corrected name and the damage in words; the name itself and an empty text if
-        there is none. Of several kinds of damage only one is corrected: call it again
-        with the result for the next.
+        there is no damage. Only one type of damage is corrected. If there may be
+        several, call the function again with the result.
 
     Example:
         >>> repaired("Quill &amp; Co"), repaired("Leeds")
@@ -65,16 +66,20 @@ def parts_of(
 ) -> tuple[str, ...]:
     """Return the values that a cell seems to contain; empty if there is only one.
 
-    A cell is split if it is a list in brackets, at semicolons, bars and line breaks,
-    and at commas, slashes and words such as *and*.
+    A list in brackets is split into its elements. Any other cell is split at semicolons
+    and bars, or else at line breaks, or else at commas, slashes, or words such as
+    *and*. Names that contain ``://`` are never split.
 
     Args:
         name: The cell.
-        known: Names that occur elsewhere. A cell is split at a comma, a slash or a word
+        known: Names that occur elsewhere. A cell is split at commas, slashes or words
             only if each part is one of these names.
-        sure: Whether to split only lists, or at semicolons, bars and line breaks, and
-            only if each part is known. *Paris, France* is one place, although both
-            parts are names.
+        sure: Whether to split only if each part is known, and never at commas, slashes
+            or words. *Paris, France* is one place, although both parts are names.
+
+    Returns:
+        The values, at least two unless the cell is a list in brackets; empty if the
+        cell is not split.
 
     Example:
         >>> parts_of("Finnish; Sami", ()), parts_of("Washington, D.C.", ("Washington",))
@@ -101,12 +106,12 @@ def parts_of(
 def _if_known(
     parts: tuple[str, ...], known: Container[str], *, sure: bool
 ) -> tuple[str, ...]:
-    """Return the parts; if ``sure``, only if all of them are known, otherwise empty."""
+    """Return the parts; but an empty tuple if ``sure`` is True and some part is not known."""
     return () if sure and not all(part in known for part in parts) else parts
 
 
 def _parted(separator: str, name: str) -> tuple[str, ...]:
-    """Split a name at a separator; empty if it has only one part."""
+    """Split a name at a separator; return an empty tuple if there is only one part."""
     found = tuple(part.strip() for part in re.split(separator, name) if part.strip())
     return found if len(found) > 1 else ()
 

@@ -1,8 +1,8 @@
-"""Remarks on values that a program damaged, or that occur in several forms.
+"""Remarks on values that a program damaged, or that are written in several ways.
 
 :func:`value_remarks` yields one remark for each kind of problem and relation: the
-problem, where it occurs, and what to do. :mod:`.repair` corrects names, :mod:`.dates`
-recognises dates.
+problem, where it occurs, and what to do. It uses :mod:`.repair` for names and
+:mod:`.dates` for dates.
 """
 
 import re
@@ -40,10 +40,11 @@ def value_remarks(
 ) -> Iterator[Remark]:
     """Yield remarks on damaged names, cells with several values, dates and numbers.
 
-    Their kinds are :data:`KINDS`: ``markup`` (a name that a program damaged),
-    ``several`` (a cell with several values), ``date`` (several formats, or a day that
-    does not exist), ``rounded`` (a number that lost digits) and ``digits`` (a number
-    that may have lost zeros, or with ``.0``).
+    Their kinds are :data:`KINDS`: ``markup`` (names that a program damaged),
+    ``several`` (cells with several values), ``date`` (dates in several formats, days
+    that do not exist, and names that became dates), ``rounded`` (numbers that lost
+    digits) and ``digits`` (numbers that may have lost leading zeros, or are also
+    written with ``.0``).
 
     Args:
         entities: Names of entities.
@@ -109,7 +110,7 @@ def _several(
 
 
 def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
-    """Yield remarks on dates in several formats, and on days that do not exist."""
+    """Yield remarks on dates in several formats, missing days, and names that became dates."""
     dates = []
     forms: dict[str, Cell] = {}
     for name, line in cells:
@@ -200,7 +201,7 @@ def _lines(cells: Sequence[Cell]) -> tuple[int, ...]:
 
 
 def _listed(cells: Sequence[Cell]) -> str:
-    """List some names with their lines."""
+    """List the first names with their lines."""
     shown = ", ".join(f"'{name}' (line {line})" for name, line in cells[:_NAMED])
     return shown + _more(cells)
 

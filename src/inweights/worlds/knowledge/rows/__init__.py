@@ -1,1 +1,1 @@
-"""Rows of facts, from delimited text and from JSON, and errors for files without facts."""
+"""Read rows of facts from delimited text and from JSON, and report files without facts."""

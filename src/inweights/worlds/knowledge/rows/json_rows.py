@@ -1,6 +1,6 @@
-"""Facts from JSON files: one value in a file, or one in each line.
+"""Read facts from JSON files with one value, or with one value per line.
 
-:func:`json_rows` decides which form a file has, and passes the values to
+:func:`json_rows` determines which form a file has, and passes the values to
 :class:`~inweights.worlds.knowledge.rows.records.Records`.
 """
 
@@ -21,16 +21,20 @@ from inweights.worlds.knowledge.rows.row import Row
 def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
     """Yield the facts of a JSON file: one value in ``.json``, otherwise one value per line.
 
-    A file ``.json`` that is not one value is read as one value per line.
+    A file ``.json`` that is not a single JSON value is also read as one value per line.
 
     Args:
         path: The file; its extension decides the form.
         text: Content of the file.
-        records: Converts JSON values to facts.
+        records: Converter from JSON values to facts.
+
+    Yields:
+        The facts in the order of the file, each with the number of its line or, in a
+        file with a single value, of its record.
 
     Raises:
-        DataError: The text is not JSON, or a value is not a fact or a list of facts;
-            the message states the line or case.
+        DataError: The text is not JSON, or a value is neither a fact nor a list of
+            facts; the message states the line or the number of the record.
         ConfigError: A column that the layout of ``records`` names does not exist.
     """
     if path.suffix.lower() != ".json":

@@ -1,7 +1,7 @@
-"""Facts from JSON: objects with three keys, lists of three, and formats of published sets.
+"""Read facts from JSON: objects with three keys, lists of three, and formats of published sets.
 
-:class:`Records` decides what each record is. :func:`json_rows` reads files with it, and
-rows of the hub go through the same class.
+:class:`Records` determines the format of each record. :func:`json_rows` reads files
+with it, and rows of the Hugging Face hub are read with the same class.
 """
 
 import json
@@ -45,8 +45,10 @@ class Records:
 
     Args:
         path: File, for error messages.
-        layout: Columns, as stated by the caller; for objects, the names of their keys.
-        remarks: List to which remarks on assumptions are appended.
+        layout: Columns, as specified by the caller; for objects, the names of their
+            keys.
+        remarks: List to which remarks on assumptions are appended while records are
+            read.
         edited: Whether to read edited facts instead of the original ones, in a
             published set that contains both.
     """
@@ -54,11 +56,11 @@ class Records:
     def __init__(
         self, path: str | Path, layout: Layout, remarks: list[Remark], *, edited: bool
     ) -> None:
-        """Store how records are read; nothing is read yet.
+        """Store how records are to be read; nothing is read yet.
 
         Args:
             path: File, for error messages.
-            layout: Columns or keys, as stated by the caller.
+            layout: Columns or keys, as specified by the caller.
             remarks: List to which remarks are appended while records are read.
             edited: Whether to read edited facts instead of the original ones.
         """
@@ -75,10 +77,13 @@ class Records:
             records: Number and value of each record.
             unit: Unit of the numbers in error messages: ``line`` or ``case``.
 
+        Yields:
+            The facts in the order of the records, with their numbers as lines.
+
         Raises:
             DataError: A record is not a fact; the message states its keys and what is
-                needed. For lists of texts, also if the first may be a header
-                (``UnclearHeaderError``).
+                needed. If records are lists of texts, also if the first one may be a
+                header (``UnclearHeaderError``).
             ConfigError: Records are lists, and a column that the layout names does not
                 exist.
         """
@@ -98,7 +103,7 @@ class Records:
                 )
 
     def whole(self, found: Any) -> Iterator[Row]:
-        """Yield the facts of the value of a whole file: a list, or an object that contains one.
+        """Yield the facts in the value of a whole file: a list, or an object that contains one.
 
         Args:
             found: One of the following: a list of records; an object with a list under
@@ -109,8 +114,9 @@ class Records:
                 keys are relations.
 
         Raises:
-            DataError: The value has no facts, or a record is not a fact.
-            ConfigError: As for :meth:`rows`.
+            DataError: The value contains no list of facts, or a record is not a fact.
+            ConfigError: Records are lists, and a column that the layout names does not
+                exist.
         """
         if isinstance(found, Mapping):
             if isinstance(found.get("elements"), Mapping):
@@ -122,7 +128,7 @@ class Records:
         yield from self.rows([*enumerate(found, start=1)], "case")
 
     def of_record(self, record: Any, number: int, where: str) -> Iterator[Row]:
-        """Yield the facts of one record.
+        """Yield the facts of one record, which may be several.
 
         Args:
             record: An object with the keys of a fact, with a list of facts under one of
@@ -132,7 +138,8 @@ class Records:
             where: File and number, for error messages.
 
         Raises:
-            DataError: The record is not a fact.
+            DataError: The record is not an object, lacks a subject, a relation or an
+                object, or has a value that is not a string or number.
         """
         if published.is_mquake(record):
             facts = published.mquake_facts(record, where, edited=self.edited)
@@ -179,7 +186,7 @@ class Records:
         yield row_of(fields, "" if stage is None else str(stage), number, where)
 
     def _inner(self, part: Any, number: int, where: str) -> Iterator[Row]:
-        """Yield the facts of an entry of a list within a record."""
+        """Yield the facts of an entry in the list of a record."""
         if _is_list_of_texts(part) and len(part) == len(FACTS):
             self._remark(
                 "order", "lists of three are read as subject, relation and object"
@@ -193,7 +200,7 @@ class Records:
             )
 
     def _places(self, keys: tuple[str, ...]) -> Mapping[str, int] | None:
-        """Return the index of subject, relation and object among the keys of an object, or None."""
+        """Return the indices of subject, relation and object among the keys, or ``None``."""
         if not self.layout.columns:
             return _places(keys)
         lower = list(map(str.casefold, keys))
@@ -211,8 +218,7 @@ class Records:
             where: File and number, for error messages.
 
         Raises:
-            DataError: The value is neither a string or number nor an object with a
-                name.
+            DataError: The value is not a string, a number or an object with a name.
         """
         if isinstance(value, Mapping):  # a node with a name of its own
             found = node_name({str(key).lower(): v for key, v in value.items()}, "")
@@ -259,7 +265,7 @@ class Records:
 
 @lru_cache(maxsize=256)
 def _places(keys: tuple[str, ...]) -> Mapping[str, int] | None:
-    """Return :func:`places_of` for some keys; cached, as most objects have the same keys."""
+    """Return the result of :func:`places_of`, cached because most objects have the same keys."""
     return places_of(keys)
 
 

@@ -1,6 +1,6 @@
 """Errors for data that are not facts: known formats, such as instructions, and missing columns.
 
-:func:`refusal_of` makes the error, which readers of tables and of JSON raise.
+:func:`refusal_of` constructs the error that readers of tables and of JSON raise.
 """
 
 import tomllib
@@ -24,14 +24,15 @@ def _formats() -> Sequence[Mapping[str, Any]]:
 
 
 def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return name and advice of a known format that contains no facts; None if it is unknown.
+    """Return the name of a known format without facts, and advice; ``None`` if it is unknown.
 
     Args:
         keys: Keys of an object, or names of columns.
 
     Returns:
         An entry of ``refused.toml`` with the keys ``name`` (of the format), ``keys``
-        (by which it is recognised) and ``advice`` (what to do).
+        (which a table or object of this format has) and ``advice`` (what to do). If
+        several formats fit, it is the first one.
 
     Example:
         >>> known_format(["instruction", "input", "output"])["name"]
@@ -44,13 +45,16 @@ def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
 def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataError:
     """Return the error for an object or a table that lacks a subject, a relation or an object.
 
-    The caller raises it. Its message names a known format without facts, or the missing
-    parts.
+    The caller raises the error. Its message names a known format without facts, or the
+    missing parts.
 
     Args:
         keys: Keys of the object, or columns of the table.
         where: File and line, for the message.
-        what: Name of ``keys`` in the message: ``keys`` or ``columns``.
+        what: Term for ``keys`` in the message: ``keys`` or ``columns``.
+
+    Returns:
+        The error, which is not raised here.
     """
     known = known_format(keys)
     shown = ", ".join(keys[:_SHOWN])

@@ -1,4 +1,4 @@
-"""A fact of a file with its line: :class:`Row`, constructed from the fields of a text row."""
+"""A fact of a file with its line, :class:`Row`, and functions that construct it from cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Row(NamedTuple):
             Arrow, databases), the case (JSON lists) or the triple (RDF).
         fact: The triple, with further information from the file.
         stage: Stage of training in which the fact is learnt, from 0.
-        chain: Whether the fact is part of a chain that the file stores in one row.
+        chain: Whether the file stores the fact in one row together with other facts of
+            a chain.
     """
 
     line: int
@@ -29,11 +30,11 @@ class Row(NamedTuple):
 
 
 def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
-    """Return a row made of three fields and a stage, with single spaces in names.
+    """Construct a row from three fields and a stage, with single spaces in names.
 
     Args:
         fields: Subject, relation and object as text.
-        stage: Stage of training as text; empty for 0.
+        stage: Stage of training as text; blank for 0.
         line: Line of the row.
         where: File and line, for error messages.
 
@@ -64,13 +65,13 @@ def fields_at(
         cells: Cells of the row.
         places: Index of the column of each role: ``subject``, ``relation``, ``object``,
             and ``stage`` if the table has one.
-        exact: Whether a row that does not have exactly three cells is invalid.
+        exact: Whether a row must have exactly three cells.
 
     Returns:
         Subject, relation and object as a list; and the stage as text, empty if there is
-        none. For an invalid row, which lacks a column or does not have three cells
-        although ``exact`` is set: all its cells and an empty stage. :func:`row_of`
-        raises an error for such a list, or for a blank field.
+        none. If a column is missing, or ``exact`` is True and there are not three
+        cells, all cells and an empty stage, so that :func:`row_of` reports the row
+        (unless it has three cells that are not blank).
     """
     needed = [places[name] for name in FACTS]
     if len(cells) <= max(needed) or (exact and len(cells) != len(FACTS)):

@@ -1,7 +1,7 @@
-"""Facts from delimited text, such as CSV, row by row.
+"""Read facts from delimited text, such as CSV, row by row.
 
-:func:`text_rows` reads a file, :func:`table_rows` any table of cells. Both yield
-:class:`Row` objects, as do all readers that ``files`` calls.
+:func:`text_rows` reads the text of a file, and :func:`table_rows` any table of cells.
+Both yield :class:`Row` objects, as do all readers that ``files`` calls.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,8 +35,11 @@ def text_rows(
     Args:
         path: File, for error messages.
         text: Content of the file.
-        layout: Header and columns, as stated by the caller.
+        layout: Header and columns, as specified by the caller.
         remarks: List to which remarks on assumptions are appended.
+
+    Yields:
+        The facts in the order of the file; none if the text has no rows.
 
     Raises:
         UnclearHeaderError: The first row may be a header or a fact.
@@ -55,7 +58,7 @@ def text_rows(
 
 
 def _without_brackets(text: str, remarks: list[Remark]) -> str:
-    """Return text without brackets around every line, such as those of Python tuples."""
+    """Return the text without brackets that enclose every line, such as those of Python tuples."""
     lines = list(map(str.strip, text.split("\n")))
     written = [line.rstrip(",;.") for line in lines if line]
     pairs = {(line[:1], line[-1:]) for line in written}
@@ -72,7 +75,7 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
 
 
 def _is_balanced(line: str) -> bool:
-    """Return whether the last bracket of a line closes the first one; False for ``[a],in,[b]``."""
+    """Return whether the last bracket of a line closes the first; False for ``[a],in,[b]``."""
     depth = 0
     for letter in line[1:-1]:
         if letter == line[0]:
@@ -97,14 +100,19 @@ def table_rows(
     Args:
         path: File, for error messages.
         rows: Line and cells of each row, with the header if there is one.
-        layout: Header and columns, as stated by the caller.
+        layout: Header and columns, as specified by the caller.
         remarks: List to which remarks on assumptions are appended.
         line: Unit of the row numbers in messages, such as ``line`` or ``row``.
+
+    Yields:
+        The facts in the order of the rows. Titles above the table, which have a single
+        cell, are skipped; with ``layout.wide``, so are empty cells.
 
     Raises:
         UnclearHeaderError: The first row may be a header or a fact.
         DataError: A row is not a fact (the message states the line), or with
-            ``layout.wide`` the column of the subjects does not exist.
+            ``layout.wide``, the column of the subjects does not exist or a row has more
+            cells than the header.
         ConfigError: A column that ``layout.columns`` names does not exist.
     """
     if layout.wide:
@@ -147,7 +155,7 @@ def _joined(
     where: str,
     joined: list[int],
 ) -> list[str]:
-    """Return the cells of a row; a name that was split at a comma and a space is joined again.
+    """Return the cells of a row; a name that was split at a comma and a space is rejoined.
 
     Args:
         cells: Cells of the row.
@@ -157,8 +165,7 @@ def _joined(
         joined: List to which the line is appended if cells were joined.
 
     Raises:
-        DataError: The row has a wrong number of cells that cannot be explained this
-            way.
+        DataError: The row has too many cells, and this is not the reason.
     """
     extra = cells[width:]
     if not any(map(str.strip, extra)):
@@ -174,13 +181,13 @@ def _joined(
 
 
 def _some(lines: Sequence[int]) -> str:
-    """List the first lines."""
+    """List the first five lines."""
     listed = ", ".join(map(str, lines[:5]))
     return f"{listed} …" if len(lines) > 5 else listed
 
 
 def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> bool:
-    """Return whether a row is a title above a table: one cell, unlike the other rows."""
+    """Return whether a row is a title above a table, which has one cell, unlike the other rows."""
     number, cells = row
     filled = [cell for cell in cells if cell.strip()]
     if len(filled) > 1 or usual < len(FACTS) or len(cells) == usual:
@@ -191,7 +198,7 @@ def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> b
 
 
 def _quotes(arranged: Arranged) -> tuple[str, str] | None:
-    """Return the quotes that enclose every name; None if there are none."""
+    """Return the quotes that enclose every name; ``None`` if there are none."""
     if len(arranged.rows) < 2:
         return None
     places = [arranged.places[role] for role in FACTS]
@@ -218,7 +225,7 @@ def _is_within(cell: str, begin: str, end: str) -> bool:
 def _wide_rows(
     path: str | Path, rows: Rows, layout: Layout, remarks: list[Remark]
 ) -> Iterator[Row]:
-    """Yield a fact for each cell: the first column is the subject, all others are relations."""
+    """Yield a fact for each cell; one column contains subjects, and all others are relations."""
     if not rows:
         return
     line, header = rows[0]

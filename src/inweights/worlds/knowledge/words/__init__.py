@@ -1,4 +1,4 @@
-"""English words for a user's facts: phrases for names of relations, sentences and questions.
+"""Express a user's facts in English: phrases for relations, sentences, and questions.
 
 The public class is :class:`~inweights.worlds.Wording`.
 """

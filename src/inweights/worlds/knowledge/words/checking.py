@@ -1,4 +1,4 @@
-"""Check whether a wording fits the facts that it is for: :func:`check_wording`."""
+"""Check whether a wording fits the facts to be expressed: :func:`check_wording`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
 
 def check_wording(words: Wording, path: str | Path, facts: Knowledge) -> None:
-    """Refuse relations and entities that the facts do not have, and ambiguous aliases.
+    """Raise an error for relations and entities that the facts lack, and for ambiguous aliases.
 
     Args:
         words: The wording.
         path: File of the wording, for error messages.
-        facts: The facts that it is for.
+        facts: The facts to be expressed.
 
     Raises:
-        ConfigError: The facts lack a relation or an entity of the wording, or an alias
-            is empty or the name of another entity.
+        ConfigError: The facts lack a relation or an entity of the wording; or an alias
+            is empty, repeats the name of its entity, or is a name or an alias of
+            another entity.
     """
     known = {*facts.relations}
     where = f"relation in {path}"

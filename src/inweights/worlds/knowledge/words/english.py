@@ -1,7 +1,7 @@
 """English phrases for the names of relations: nouns (``country``) or verbs (``reports_to``).
 
-:func:`sense` decides which of them a name is; :class:`~inweights.worlds.Wording` makes
-sentences from the phrase.
+:func:`sense` determines which of them a name is; :class:`~inweights.worlds.Wording`
+makes sentences from the phrase.
 """
 
 import re
@@ -37,8 +37,8 @@ class Sense(NamedTuple):
     """The phrase for a relation's name: a noun, a verb or both.
 
     Attributes:
-        noun: As in ``the NOUN of Ann``; empty if there is only a verb.
-        verb: As in ``Ann VERB Bob``; empty if there is only a noun.
+        noun: Noun phrase as in ``the NOUN of Ann``; empty if there is only a verb.
+        verb: Verb phrase as in ``Ann VERB Bob``; empty if there is only a noun.
     """
 
     noun: str
@@ -46,10 +46,13 @@ class Sense(NamedTuple):
 
 
 def sense(name: str) -> Sense:
-    """Return the noun and the verb as which a relation's name can be read.
+    """Return the noun and the verb phrase that a relation's name suggests.
 
     Args:
-        name: Name of the relation.
+        name: Name of the relation, in ``snake_case``, ``camelCase`` or words.
+
+    Returns:
+        The noun and the verb phrase, of which at most one is empty.
 
     Example:
         >>> sense("reports_to"), sense("bornIn")
@@ -87,7 +90,10 @@ def sense(name: str) -> Sense:
 
 
 def a(noun: str) -> str:
-    """Return a noun, which is not empty, with its indefinite article, by its first letter.
+    """Return a noun with its indefinite article, which is ``an`` before a, e, i, o and u.
+
+    Args:
+        noun: The noun, in lower case and not empty.
 
     Example:
         >>> a("employer"), a("member")
@@ -102,6 +108,10 @@ def question(subject: str, verb: str) -> str:
     Args:
         subject: Person or thing that the question is about.
         verb: Verb phrase, such as ``reports to``.
+
+    Returns:
+        A question that begins with ``Who or what``; if the verb does not end with s,
+        ``SUBJECT VERB whom or what?``.
 
     Example:
         >>> question("Ann", "reports to"), question("Ann", "is a member of")

@@ -1,7 +1,7 @@
 """Kinds of relations by their objects, such as persons, and the questions for each kind.
 
 :func:`kinds_of_relations` returns the kinds of ``kinds.toml``; a user's
-:class:`.Wording` may add relations and questions to them.
+:class:`.Wording` may add relations to them and replace their questions.
 """
 
 import re
@@ -19,13 +19,14 @@ class KindOfRelation(Config):
         relations: Names, nouns (``spouse``) and verbs (``reports to``) of the relations
             of the kind.
         ask: Template of a question about a subject, with ``{subject}`` and ``{noun}``;
-            empty for the one of ``kinds.toml``, as are the next two.
-        ask_chain: Template of a question about what ``{phrase}`` describes, with
-            ``{noun}``.
+            if empty, that of ``kinds.toml`` is used, as for the next two.
+        ask_chain: Template of a question about the entity that ``{phrase}`` describes,
+            with ``{noun}``.
         ask_verb: First words of a question with a verb, such as ``Who``.
 
     Raises:
-        ConfigError: A template lacks one of these placeholders, or has another one.
+        ConfigError: A template lacks one of these placeholders, or contains a different
+            one.
     """
 
     relations: tuple[str, ...] = ()

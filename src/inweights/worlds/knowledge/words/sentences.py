@@ -10,14 +10,14 @@ from inweights.worlds.knowledge.words.english import Sense, a
 
 
 def stations(senses: Sequence[Sense], subject: str) -> list[str]:
-    """Describe each entity of a chain in terms of the one before it.
+    """Describe each entity of a chain by its relation to the previous one.
 
     Args:
-        senses: Noun and verb of each relation.
-        subject: Name of the entity at the start.
+        senses: Noun and verb of each relation, in the order of the chain.
+        subject: Name of the first entity of the chain.
 
     Returns:
-        A noun phrase for each entity to which a relation leads.
+        A noun phrase for the object of each relation.
 
     Example:
         >>> stations([Sense("birthplace", ""), Sense("", "lies in")], "Ann")
@@ -35,10 +35,13 @@ def stations(senses: Sequence[Sense], subject: str) -> list[str]:
 
 
 def relative_clauses(senses: Sequence[Sense]) -> str:
-    """Return a description of a chain of at least two relations in relative clauses.
+    """Describe a chain of relations with relative clauses.
 
     Args:
         senses: Noun and verb of each relation, at least two.
+
+    Returns:
+        The words between the first and the last entity of the chain.
 
     Example:
         >>> relative_clauses([Sense("birthplace", ""), Sense("country", "")])
@@ -57,7 +60,7 @@ def ended(thing: str, stop: str = ".") -> str:
 
     Args:
         thing: The name.
-        stop: End of the sentence.
+        stop: End of the sentence, which may also be another mark or empty.
     """
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
 
@@ -71,13 +74,14 @@ def fill(
     language models.
 
     Args:
-        templates: Templates with ``{subject}``, then ``{object}``.
-        subject: Name in place of the subject.
-        thing: Name in place of the object.
+        templates: Templates with ``{subject}``, then ``{object}``; at least one.
+        subject: Name that replaces ``{subject}``.
+        thing: Name that replaces ``{object}``.
         index: Index of the template; indices beyond the last one start again from 0.
 
     Returns:
-        The prompt and the completion.
+        The prompt, and the completion with a space before it and the end of the
+        sentence.
 
     Example:
         >>> fill(["{subject} is in {object}."], "Rome", "Italy", 0)

@@ -1,7 +1,8 @@
 """Wording of facts in English: sentences for each relation, and questions that chain relations.
 
-:class:`Wording` makes them from templates: a user's own (TOML) or the built-in
-``wording.toml`` and ``kinds.toml``. Data sets and queries for language models use it.
+:class:`Wording` makes them from templates: a user's own (TOML), or the built-in ones in
+``wording.toml`` and ``kinds.toml``. It is used for data sets and queries of language
+models.
 """
 
 import re
@@ -39,15 +40,16 @@ class Wording(Config):
             end. The text before the object becomes the prompt, the object the
             completion.
         phrases: Noun phrase by relation, such as ``place of birth`` for ``born_in``; by
-            default its name is read as an English noun or verb. Questions about chains
-            are built from these.
-        aliases: Other names of entities; each wording of a fact uses the next name of
-            its subject.
-        kinds: Further relations of a kind (``person``, ``name`` or ``other``), and
-            questions that replace those of ``kinds.toml``.
+            default, the relation's name is read as an English noun or verb. Questions
+            about chains contain these phrases.
+        aliases: Other names of entities, by entity; each further wording of a fact uses
+            the next name of its subject.
+        kinds: Further relations of a kind (``person``, ``name`` or ``other``, by what
+            their objects are), and questions that replace those of ``kinds.toml``.
 
     Raises:
-        ConfigError: A kind is unknown, or a template does not fit.
+        ConfigError: A kind is unknown, a relation has no template, or a template lacks
+            ``{subject}`` or does not end with ``{object}``.
 
     Example:
         >>> words = Wording(phrases={"born_in": "place of birth"})
@@ -91,12 +93,12 @@ class Wording(Config):
         Args:
             path: The file.
             facts: Facts that must contain all relations and entities of the file; by
-                default this is not checked.
+                default, this is not checked.
 
         Raises:
-            ConfigError: The file cannot be read, has an unknown key or a template that
-                does not fit, the facts lack a relation or an entity of it, or an alias
-                is empty or the name of another entity.
+            ConfigError: The file cannot be read, has an unknown key, or a template does
+                not fit; or, with ``facts``, they lack a relation or an entity of the
+                file, or an alias is empty, or a name of another entity.
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
@@ -104,7 +106,7 @@ class Wording(Config):
         return words
 
     def over(self, facts: Knowledge) -> Self:
-        """Return this wording with templates and aliases of the facts' file where it has none.
+        """Return this wording, with templates and aliases from the facts' file where it has none.
 
         Example:
             >>> from inweights.worlds import read_knowledge
@@ -118,7 +120,7 @@ class Wording(Config):
         )
 
     def sense(self, relation: str) -> Sense:
-        """Return a relation as a noun and a verb: its own phrase, or its name read as English."""
+        """Return a relation's noun and verb: from its own phrase, or its name read as English."""
         if relation in self.phrases:
             return Sense(self.phrases[relation], "")
         return sense(relation)
@@ -126,7 +128,8 @@ class Wording(Config):
     def kind(self, relation: str) -> str:
         """Return the kind of a relation's objects: ``person``, ``name`` or ``other``.
 
-        A relation belongs to a kind by its name, its noun or its verb.
+        :attr:`kinds`, or else ``kinds.toml``, lists its name, noun or verb; otherwise
+        it is ``other``.
 
         Example:
             >>> words = Wording(kinds={"person": KindOfRelation(relations=("goalkeeper",))})
@@ -146,7 +149,7 @@ class Wording(Config):
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:
-        """Return all templates of a relation: its own, or that of Table 6, then generic ones."""
+        """Return all templates, at least one: the relation's own, or of Table 6, then generic ones."""
         own = self.statements.get(relation, ())
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)
@@ -171,7 +174,7 @@ class Wording(Config):
     def state(
         self, relation: str, subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Return prompt and completion of a fact.
+        """Return prompt and completion of a fact, such as ``("Rome is in", " Italy.")``.
 
         Args:
             relation: Name of the relation.
@@ -183,7 +186,7 @@ class Wording(Config):
         return fill(self.templates(relation), names[index % len(names)], thing, index)
 
     def identify(self, entity: str, index: int) -> tuple[str, str]:
-        """Return prompt and completion of the identity of an entity.
+        """Return prompt and completion of the identity of an entity (that it is itself).
 
         Args:
             entity: Name of the entity.
@@ -194,12 +197,12 @@ class Wording(Config):
     def turn(
         self, relation: str, subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Return prompt and completion of a fact stated from its object.
+        """Return prompt and completion of a fact stated from its object to its subject.
 
         Args:
             relation: Name of the relation.
             subject: Name of the subject, which becomes the completion.
-            thing: Name of the object.
+            thing: Name of the object, which becomes part of the prompt.
             index: Index of the wording; indices beyond the last one start again from 0.
         """
         noun, verb = self.sense(relation)
@@ -216,7 +219,7 @@ class Wording(Config):
         return fill(templates, thing, subject, index)
 
     def chain(self, first: str, second: str, subject: str) -> str:
-        """Return the prompt of a question that chains two relations.
+        """Return the prompt of a chain, such as ``The country of the birthplace of Ann is``.
 
         Args:
             first: Relation from the subject to the bridge.
@@ -262,14 +265,13 @@ class Wording(Config):
     def derive(
         self, relations: Sequence[str], subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Return prompt and completion of the end of a chain, in other words than :meth:`chain`.
+        """Return prompt and completion of the end of a chain, not worded as in :meth:`chain`.
 
         Args:
             relations: Relations of the chain, beginning at the subject; at least two.
             subject: Name of the subject.
             thing: Name of the end of the chain.
-            index: Index of the wording; indices from :data:`DERIVED` on start again
-                from 0.
+            index: Index of the wording, 0 to 2; larger ones start again from 0.
 
         Example:
             >>> path = ["born_in", "country"]
