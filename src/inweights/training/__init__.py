@@ -1,9 +1,9 @@
-"""Training: :func:`train` trains a model by a :class:`Curriculum`; other learners solve for it.
+"""Training: :func:`train` trains a model with a :class:`Curriculum`.
 
-A learner (:class:`Curriculum`, :class:`Descent`, :class:`Optimum`) turns a world and a
-model's config into a trained model, which probes then measure. ``learners`` contains
-named settings for each family of worlds. Configs do not import torch; other names
-import what they need when they are first used.
+A learner (:class:`Curriculum`, :class:`Descent`, :class:`Optimum`, :class:`Fixed`)
+turns a world and a model's config into a trained model, which probes then measure.
+``learners`` contains named settings for each family of worlds. Configs do not import
+torch; other names import what they need when they are first used.
 """
 
 from typing import TYPE_CHECKING

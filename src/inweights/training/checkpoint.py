@@ -1,9 +1,9 @@
 """Checkpoints: the state of a training in one file, written atomically and without pickle.
 
-:class:`State` contains what a training needs to continue, :class:`StateFile` writes and
-reads it, and :class:`Checkpoint` is the argument of :func:`inweights.train`.
-Fine-tuning of language models uses the same file format. Shapes: ``R`` replicas, ``P``
-parameters of one replica.
+A :class:`State` contains everything that a training needs to continue, and a
+:class:`StateFile` writes and reads it. A :class:`Checkpoint` is an argument of
+:func:`inweights.train`. Fine-tuning of language models uses the same file format.
+Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DamagedError(RunError):
 
     Args:
         path: The file.
-        why: Description of the damage.
+        why: Description of the damage, for the message.
     """
 
     def __init__(self, path: Path, why: str) -> None:
@@ -51,16 +51,19 @@ class DamagedError(RunError):
 
 @dataclass(kw_only=True)
 class State:
-    """State from which training can continue; random numbers follow from the step.
+    """State from which training can continue.
+
+    Random generators have no state here, since their numbers follow from the seed and
+    the step.
 
     Attributes:
-        tensors: Names of the attributes that are tensors; every state of the class has
-            them.
-        phase: Index of the phase.
-        step: Number of updates made in the phase.
+        tensors: Names of the attributes that are tensors, which is the same for all
+            instances of the class.
+        phase: Index of the current phase.
+        step: Number of updates made in this phase.
         total: Number of updates made over all phases.
         values: The trained parameters, as one tensor.
-        optimizer: State of the optimizer, as named tensors; empty at the start of a
+        optimizer: State of the optimizer as tensors by name; empty at the start of a
             phase.
         tables: The tables recorded so far, by name, each as a list of parts with the
             same columns.
@@ -78,11 +81,11 @@ class State:
 
 @dataclass(kw_only=True)
 class ReplicaState(State):
-    """State of a training of replicas; ``values`` is the matrix ``[R, P]``.
+    """State of a training of several replicas; ``values`` is the matrix ``[R, P]``.
 
     Attributes:
-        stopped: Step of the phase at which each replica stopped, ``[R]``, on the CPU;
-            -1 if it has not stopped.
+        stopped: Step of the current phase at which each replica stopped, ``[R]``, on
+            the CPU; -1 if the replica has not stopped.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values", "stopped")
@@ -93,7 +96,7 @@ class ReplicaState(State):
         self.stopped = self.stopped.cpu()
 
     def begin_next_phase(self) -> None:
-        """Move on to the next phase: no steps, no stopped replica, no optimizer state."""
+        """Move on to the next phase, with no steps, no stopped replica and no optimizer state."""
         self.phase += 1
         self.step = 0
         self.optimizer = {}
@@ -111,14 +114,15 @@ class StateFile(Generic[S]):
     the file.
 
     Args:
-        kind: Class of the state, whose ``tensors`` are stored.
+        kind: Class of the state, which lists the tensors that are stored.
         path: The file; it need not exist.
-        key: Hash of everything that determines the training; a file with another key is
-            rejected.
+        key: Text that identifies the training, such as a hash of its settings. A file
+            with a different key is rejected.
         every_seconds: Seconds between two writes, 20 by default.
-        every_steps: If above 0, the number of steps between two writes, instead of
-            ``every_seconds``.
-        saved: Function that is called after each write, for example to copy the file.
+        every_steps: Number of updates between two writes; it replaces ``every_seconds``
+            if it is above 0.
+        saved: Function without arguments that is called after each write, for example
+            to copy the file; ``None`` for none.
     """
 
     def __init__(
@@ -140,10 +144,11 @@ class StateFile(Generic[S]):
         self._last = time.monotonic()
 
     def due(self, total: int) -> bool:
-        """Return whether a write is due after ``total`` updates over all phases.
+        """Return whether it is time to write the state.
 
-        It is due every ``every_steps`` updates, or if that is 0, ``every_seconds``
-        after the last write or, before the first one, after this object was made.
+        If ``every_steps`` is above 0, a write is due after each multiple of this number
+        of updates. Otherwise it is due ``every_seconds`` after the last write, or after
+        this object was created if nothing has been written.
 
         Args:
             total: Number of updates made over all phases.
@@ -153,13 +158,14 @@ class StateFile(Generic[S]):
         return time.monotonic() - self._last >= self._every_seconds
 
     def write(self, state: S) -> None:
-        """Write the state atomically, and call ``saved``.
+        """Write the state to the file atomically, and call ``saved``.
 
         Args:
             state: The state; its tensors are copied to the CPU.
 
         Raises:
-            WriteError: The file cannot be written; the previous one is unchanged.
+            WriteError: The file cannot be written; the previous file is unchanged.
+                Errors of ``saved`` are passed on.
         """
         tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
@@ -191,14 +197,15 @@ class StateFile(Generic[S]):
         self._last = time.monotonic()
 
     def read(self, device: torch.device | str = "cpu") -> S | None:
-        """Return the stored state, with its tensors on ``device``; ``None`` if there is no file.
+        """Return the stored state, with its tensors on a device; ``None`` if there is no file.
 
         Args:
-            device: Device of the state's tensors, such as ``cuda``.
+            device: Device of the returned tensors, such as ``cuda``.
 
         Raises:
-            DamagedError: The file cannot be read, or is not what was written.
-            RunError: The file has another key.
+            DamagedError: The file cannot be read, or differs from what was written.
+            RunError: The file has a different key, so that it belongs to another
+                training.
         """
         if not self.path.exists():
             return None
@@ -240,7 +247,8 @@ class StateFile(Generic[S]):
         """Remove the file if it is damaged or unreadable, so that the training starts again.
 
         Raises:
-            RunError: The file has another key.
+            RunError: The file has a different key, so that it belongs to another
+                training.
             OSError: The damaged file cannot be removed.
         """
         try:
@@ -249,9 +257,7 @@ class StateFile(Generic[S]):
             self.clear()
 
     def clear(self) -> None:
-        """Remove the file, for example when the training is complete and its result stored.
-
-        Nothing happens if there is no file.
+        """Remove the file if it exists, for example after the result of the training is stored.
 
         Raises:
             OSError: The file cannot be removed.
@@ -264,10 +270,15 @@ class Checkpoint(StateFile[ReplicaState]):
 
     Args:
         path: The file; it need not exist.
-        key: Hash of everything that determines the training; a file with another key is
-            rejected.
+        key: Text that identifies the training, such as a hash of its settings. A file
+            with a different key is rejected.
         options: ``every_seconds``, ``every_steps`` and ``saved``, as in
-            :class:`StateFile`.
+            :class:`StateFile`: seconds between two writes (20 by default), or the
+            number of updates between them if it is above 0, and a function that is
+            called after each write.
+
+    Raises:
+        DataError: An option has another name.
 
     Example:
         >>> import tempfile

@@ -1,7 +1,7 @@
-"""Observers: objects that are notified while something is trained, and may measure the model.
+"""Observers: objects that are notified during training, and may measure the model.
 
 Progress displays, logs, trackers and measurements are all :class:`Observer` objects.
-:func:`train` passes each :class:`Step` to them; sweeps and recipes notify them of every
+:func:`train` passes each :class:`Step` to them. Sweeps and recipes notify them of every
 stored table. Nothing here imports torch.
 """
 
@@ -33,14 +33,15 @@ class Step:
 
     Attributes:
         phase: Name of the phase; in a sweep, a description of the current work.
-        step: Number of updates made, over all phases; in a sweep, over all of its runs.
+        step: Number of updates made over all phases or, in a sweep, over all of its
+            runs.
         losses: Loss of each replica before the update, ``[R]``, on the model's device;
-            empty if the step is one of a whole sweep.
+            empty in a sweep.
         gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name.
             They are views of memory that the next step overwrites; copy those that you
             want to keep. Empty in a sweep or fine-tuning.
-        parameters: The parameters after the update, by name, also views; empty where
-            gradients are.
+        parameters: The parameters after the update, ``[R, ...]``, by name. They are
+            views, too, and empty in a sweep or fine-tuning.
         numbers: Further numbers by name, such as the learning rate of a fine-tuning.
         total: Total number of updates of a sweep or fine-tuning; 0 in
             :func:`inweights.train`.
@@ -57,7 +58,7 @@ class Step:
 
 @dataclass(eq=False)
 class Observer:
-    """Base class of objects that are notified during training; a subclass overrides methods.
+    """Base class of objects that are notified during training; subclasses override methods.
 
     If ``measure`` is set, the model is also measured: at the start, at every
     ``every``-th step, and at the end.
@@ -65,9 +66,9 @@ class Observer:
     Attributes:
         name: Name of the measured table.
         measure: Function ``measure(model)`` that returns a table with a column
-            ``replica``; by default ``None``, and nothing is measured.
+            ``replica``; ``None`` (the default) to measure nothing.
         every: Number of steps between two measurements, and between two calls of
-            :meth:`step`; at least 1.
+            :meth:`step`; at least 1, which :func:`inweights.train` checks.
 
     Example:
         >>> class Largest(Observer):
@@ -87,35 +88,36 @@ class Observer:
     every: int = 1
 
     def started(self, settings: Mapping[str, Any]) -> None:
-        """React to the start of the work; called before the first step.
+        """React to the start of the work. The method is called before the first step.
 
         Args:
-            settings: Settings of the work as plain values: ``steps`` (of all phases),
-                ``seeds``, and the configs ``model`` and ``learner`` if they exist. For
-                a sweep or a recipe also its ``name``, the ``labels`` in which its
-                trials differ, the ``trials`` with their configs, and the ``folder`` and
-                ``settings`` of a recipe's run. For a fine-tuning there are ``name``,
-                ``seeds``, ``learner`` and ``model`` (its source, as text), and no
-                ``steps``; a worker of a plan gives ``name`` and ``labels`` only.
+            settings: Settings of the work as plain values. In a training: ``steps``
+                (over all phases), ``seeds``, and the configs ``model`` and ``learner``
+                if they exist. In a sweep or a recipe also its ``name``, the ``labels``
+                in which its trials differ, the ``trials`` with their configs, and the
+                ``folder`` and ``settings`` of a recipe's run. In a fine-tuning:
+                ``name``, ``seeds``, ``learner``, and ``model`` (its source, as text).
+                In a worker of a plan: only ``name`` and ``labels``.
         """
 
     def step(self, seen: Step) -> None:
-        """React to an update; called after every ``every``-th one.
+        """React to an update. The method is called after every ``every``-th update.
 
         In a sweep, it is called at each report of progress instead.
 
         Args:
-            seen: Losses, gradients and parameters of the update.
+            seen: Losses, gradients and parameters of the update; in a sweep, only the
+                numbers of updates made and in total.
         """
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
-        """React to a measurement; called for the measurements of all observers.
+        """React to a measurement. The method is called for the measurements of all observers.
 
         Args:
             name: Name of the table.
-            table: The measured table, with the columns of the measure, which include
-                ``replica``, and ``step``, the number of updates made. In a sweep, the
-                table of one run as soon as it is stored, with the run's labels and
+            table: The measured table. Its columns are those of the measure, which
+                include ``replica``, and ``step``, the number of updates made. In a
+                sweep, it is the stored table of one run, with the run's labels and
                 ``seed``.
         """
 
@@ -123,12 +125,15 @@ class Observer:
         """React to the end of the work.
 
         Args:
-            tables: All tables of the work, by name: of a training, ``losses`` and the
-                measured ones.
+            tables: All tables of the work, by name. In a training these are ``losses``
+                and the measured tables.
         """
 
     def failed(self, error: BaseException) -> None:
-        """React to an error or interrupt that ended the work, instead of :meth:`finished`.
+        """React to an error or interrupt that ended the work.
+
+        The method is called instead of :meth:`finished`; the error is raised again
+        afterwards.
 
         Args:
             error: The error.
@@ -136,13 +141,13 @@ class Observer:
 
 
 def check_intervals(observers: Sequence[Observer]) -> None:
-    """Raise a :class:`ConfigError` if the ``every`` of an observer is not an integer above 0.
+    """Check that the interval ``every`` of each observer is in range.
 
     Args:
         observers: Observers of a training or fine-tuning.
 
     Raises:
-        ConfigError: An interval is no integer, or below 1.
+        ConfigError: An interval is below 1 or above 1,000,000,000 steps.
     """
     for observer in observers:
         name = f"observer '{observer.name}': every"
@@ -153,7 +158,7 @@ def check_intervals(observers: Sequence[Observer]) -> None:
 def telling(
     observers: Sequence[Observer], settings: Mapping[str, Any]
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Notify observers and the log of the start and the end of the work in the ``with`` block.
+    """Notify observers and the log when the work in the ``with`` block starts and ends.
 
     After an error, ``failed`` is called for the observers that were started, and the
     error is raised again.
@@ -164,8 +169,8 @@ def telling(
             logged.
 
     Yields:
-        A dictionary into which the ``with`` block puts its tables, which are passed to
-        ``finished``.
+        A dictionary to which the ``with`` block adds its tables by name; it is passed
+        to ``finished``.
     """
     name = settings.get("name", "training")
     began = time.monotonic()

@@ -1,1 +1,1 @@
-"""Batches: which facts a step reads (``plans``), as which sequences (``sequences``, ``worlds``)."""
+"""Batches: the facts that a step reads (``plans``), as sequences (``sequences``, ``worlds``)."""

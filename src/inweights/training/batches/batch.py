@@ -1,7 +1,7 @@
-"""What one step of training reads: the :class:`Batch`.
+"""The :class:`Batch`: the data of one training step.
 
-``plans.py`` assembles it, and the loss reads it. Shapes: ``R`` replicas, ``S`` packed
-tokens, ``n`` labelled positions, ``m`` labels.
+``plans.py`` assembles batches, and the loss reads them. Shapes: ``R`` replicas, ``S``
+packed tokens, ``n`` labelled positions, ``m`` labels.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class Batch:
 
     @property
     def selected(self) -> Int[Tensor, " n"] | None:
-        """Indices ``at`` of the labelled positions; ``None`` for all, if sequences have one token.
+        """Indices in ``S`` of the labelled positions, ``[n]``, for the argument ``at`` of a model.
 
-        This is the argument ``at`` of a :class:`~inweights.models.Model`. ``None`` is
-        returned only if every sequence has a single token, which is labelled.
+        ``None``, which stands for all positions, if every sequence is a single token
+        and every token is labelled.
         """
         single = all(length == 1 for _, length in self.inputs.shapes)
         return None if single and len(self.at) == self.inputs.size else self.at
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The batch's tensors: tokens, positions, ``at``, labels, weights, and any ``rows``."""
+        """The tensors of the batch: tokens, positions, ``at``, labels, weights and any ``rows``."""
         of_inputs = [self.inputs.tokens, self.inputs.positions]
         of_labels = [self.at, self.labels, self.weights]
         if self.rows is not None:
@@ -55,11 +55,11 @@ class Batch:
         return of_inputs + of_labels
 
     def with_tensors(self, tensors: Sequence[Tensor]) -> Batch:
-        """Return a batch with other tensors of the same shapes, in the order of :attr:`tensors`.
+        """Return a batch with the same sequence lengths but new tensors.
 
         Args:
-            tensors: Tensors such as :attr:`tensors` of another batch with the same
-                shapes.
+            tensors: Tokens, positions, ``at``, labels, weights and, if this batch has
+                them, ``rows``, in the order and with the shapes of :attr:`tensors`.
         """
         tokens, positions, at, labels, weights, *rows = tensors
         inputs = Packed(tokens, positions, self.inputs.shapes)

@@ -1,9 +1,9 @@
-"""The labels of sequences, and the labels of sequences that several facts share.
+"""Labels of sequences, including sequences that several facts share.
 
-:class:`Labels` are what :class:`~inweights.training.batches.sequences.Sequences`
-returns for a batch. A :class:`Pool` contains the labels of sequences with several
-labels each. Shapes: ``R`` replicas, ``n`` labels, ``P`` labelled positions of a
-sequence, ``b`` sequences of a batch.
+:class:`~inweights.training.batches.sequences.Sequences` returns the :class:`Labels` of
+a batch. A :class:`Pool` contains the labels of sequences with several labels each.
+Shapes: ``R`` replicas, ``n`` labels, ``P`` labelled positions of a sequence, ``b``
+sequences of a batch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from inweights.worlds.arrays import Float, Int
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of chosen sequences, one after another.
+    """Labels of selected sequences, concatenated in the order of the sequences.
 
     Attributes:
         columns: Logit column of each label, ``[n]``, or ``[R, n]`` if replicas differ.
         weights: Weight of each label, ``[n]`` or ``[R, n]``, not normalised.
-        rows: Index of each label's position among the labelled positions of the chosen
+        rows: Index of each label's position among all labelled positions of these
             sequences; ``None`` if each position has one label and labels are in the
             order of positions.
     """
@@ -35,19 +35,20 @@ class Labels:
 
 @dataclass(frozen=True)
 class Pool:
-    """Labels of pooled sequences; sequence ``i`` has the labels ``starts[i]`` to ``starts[i + 1]``.
+    """Labels of sequences that several facts share.
 
-    ``W`` is 1 if replicas share their world, otherwise ``R``.
+    ``W`` is 1 if replicas share their world, and otherwise ``R``.
 
     Attributes:
-        starts: Index of the first label of each sequence; the last entry is the number
-            of all labels.
+        starts: Index of the first label of each sequence. Its last entry is the total
+            number of labels, so that sequence ``i`` has the labels from ``starts[i]``
+            to below ``starts[i + 1]``.
         places: Index of each label's position among the ``P`` labelled positions of its
             sequence.
         columns: Logit column of each label, ``[W, n]``.
         weights: Weight of each label, ``[W, n]``.
-        most: Entry ``b - 1`` is the largest number of labels that ``b`` sequences can
-            have together.
+        most: Entry ``b - 1`` is the largest total number of labels of any ``b``
+            sequences.
     """
 
     starts: Int[Tensor, "W _"]
@@ -57,7 +58,7 @@ class Pool:
     most: tuple[int, ...]
 
     def labels(self, picks: Int[Tensor, "R b"] | None, positions: int) -> Labels:
-        """Return the labels of chosen sequences.
+        """Return the labels of selected sequences.
 
         Args:
             picks: Indices of ``b`` sequences for each replica, ``[R, b]``; ``None`` for
@@ -65,8 +66,9 @@ class Pool:
             positions: Number ``P`` of labelled positions of a sequence.
 
         Returns:
-            The labels, ``[R, n]`` each, or ``[W, n]`` without ``picks``. Where a
-            replica has fewer labels than another, the rest of its row has weight 0.
+            Columns, weights and rows of the labels, ``[R, n]`` each, or ``[W, n]``
+            without ``picks``. If a replica has fewer labels than another, its row is
+            filled up with labels of weight 0.
         """
         if picks is None:
             picks = torch.arange(self.starts.shape[1] - 1, device=self.starts.device)

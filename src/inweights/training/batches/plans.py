@@ -2,8 +2,8 @@
 
 A batch is a pure function of the seeds, the phase and the step. Since random streams
 are counters (:mod:`inweights.seeds`), a resumed run needs only its step to continue
-with the same data. All data are stored on the model's device, and each step selects its
-sequences there; the order of an epoch is copied to the device once. Shapes: ``R``
+with the same data. All data are stored on the model's device, where each step selects
+its sequences. The order of an epoch is copied to the device once. Shapes: ``R``
 replicas, ``S`` packed tokens, ``n`` labelled positions, ``m`` labels or sequences,
 ``b`` sequences of a batch.
 """
@@ -35,7 +35,7 @@ _CHUNK = 64
 
 @dataclass
 class _Draw:
-    """Sequences of one shape; each step uses ``size`` of them, or all of them if ``whole``."""
+    """Sequences of one shape; each step uses ``size`` of them, or all if ``whole`` is true."""
 
     group: Sequences
     size: int
@@ -43,23 +43,25 @@ class _Draw:
 
 
 class Batches:
-    """The batches of one phase, by step.
+    """The batches of one phase of training, by step.
 
     Args:
-        model: The model that is trained; its candidates and its device are used.
-        worlds: A sequence of one world for all replicas, or of one for each.
-        phase: The facts that are trained on, and the number of facts per step.
+        model: The model that is trained. Its candidates (the tokens with a logit) and
+            its device are used.
+        worlds: A sequence of one world for all replicas, or of one world per replica.
+        phase: Settings of the phase, such as its roles, batch size and loss positions.
         seeds: Root seed of each replica, which determines the order of its data.
-        index: Index of the phase in the curriculum; each phase has another order.
+        index: Index of the phase in the curriculum, which also determines the order.
 
     Attributes:
         facts: Indices of the facts that are trained on, in increasing order.
 
     Raises:
-        DataError: The world has no facts, or no such role or token; the model has no
-            logit for a label; or replicas have different numbers of inputs to pool.
-        ConfigError: The phase puts a label on a token position that an answer does not
-            have, or a seed is negative.
+        DataError: The world has no facts, or lacks a role or token that the phase
+            names; the model has no logit for a label; or replicas have different
+            numbers of distinct inputs to pool.
+        ConfigError: The loss names a token that an answer does not have, or a seed is
+            negative.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class Batches:
 
     @property
     def tokens(self) -> int:
-        """Number of tokens of a batch, ``S``."""
+        """Number of packed tokens of a batch, ``S``."""
         return len(self._positions)
 
     def at(self, step: int) -> Batch:
@@ -113,7 +115,7 @@ class Batches:
 
         Raises:
             ConfigError: The phase has random offsets, and the model has no position
-                embeddings or too few of them.
+                embeddings, or fewer than the longest sequence has tokens.
         """
         batch = self._static
         if batch is None:
@@ -130,10 +132,10 @@ class Batches:
     def _drawn_together(
         self, worlds: Sequence[World], indices: Ids, size: int, weights: Floats
     ) -> list[_Draw]:
-        """Return one draw per shape; together they use ``size`` sequences in a step.
+        """Return one draw per shape of sequences; together they use ``size`` sequences per step.
 
-        The number of sequences of each shape is proportional to the number of all its
-        sequences, and at least 1.
+        Each shape gets a share of ``size`` in proportion to the number of its
+        sequences, but at least one sequence.
         """
         groups = []
         token = self._phase.teacherless
@@ -154,7 +156,7 @@ class Batches:
         return draws
 
     def _assemble(self, picks: Sequence[Tensor | None]) -> Batch:
-        """Return the batch of the picked sequences of each draw; ``None`` picks all of them."""
+        """Return the batch of the selected sequences of each draw; ``None`` selects all of them."""
         replicas = self._model.replicas
         tokens: list[Tensor] = []
         labels: list[Labels] = []
@@ -185,7 +187,7 @@ class Batches:
         )
 
     def _pick(self, step: int, draw: int) -> Int[Tensor, "R b"]:
-        """Return the indices of a draw's sequences in the batch of ``step``."""
+        """Return the indices of the sequences of a draw in the batch of a step."""
         size = self._draws[draw].size
         count = len(self._draws[draw].group)
         start = step * size
@@ -199,7 +201,7 @@ class Batches:
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
     def _order(self, draw: int, epoch: int) -> Int[Tensor, "R m"]:
-        """Return the random order of a draw's sequences in one epoch; two orders are cached."""
+        """Return the random order of a draw's sequences in an epoch; two epochs are cached."""
         key = (draw, epoch)
         if key not in self._orders:
             self._orders.pop((draw, epoch - 2), None)
@@ -210,7 +212,7 @@ class Batches:
         return self._orders[key]
 
     def _offset(self, step: int) -> Int[Tensor, "R S"]:
-        """Return the random offset of each token's position at ``step``."""
+        """Return the random offset of each token's position at a step."""
         chunk, row = divmod(step, _CHUNK)
         lengths = self._lengths
         if self._offsets is None or self._offsets[0] != chunk:
@@ -254,10 +256,10 @@ def _chosen(world: World, phase: Phase) -> tuple[Ids, Floats]:
 
 
 def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids, int]]:
-    """Return groups of facts that are drawn together, each with the number drawn in a step.
+    """Return groups of facts that are drawn together, each with the number drawn per step.
 
-    Facts whose roles ``phase.batch`` does not name come first, all of them in every
-    step (0).
+    Facts whose roles ``phase.batch`` does not name form the first group. Its number is
+    0, so that all of them are in every step.
     """
     if not isinstance(phase.batch, dict):
         return [(chosen, phase.batch)]
@@ -272,7 +274,7 @@ def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids,
 
 
 def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
-    """Return the indices in the packed axis of the labelled positions, for each draw."""
+    """Return the indices of each draw's labelled positions in the packed axis."""
     positions = []
     start = 0
     for draw in draws:
@@ -284,7 +286,7 @@ def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
 
 
 def _rows(labels: Labels) -> Tensor:
-    """Return the labelled position to which each label belongs."""
+    """Return the index of the labelled position of each label."""
     if labels.rows is not None:
         return labels.rows
     return torch.arange(labels.columns.shape[-1], device=labels.columns.device)

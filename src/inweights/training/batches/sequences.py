@@ -1,11 +1,11 @@
-"""Convert facts to sequences to read and labels to predict, on the model's device.
+"""Convert facts to input sequences and labels, on the model's device.
 
 :func:`sequences_of` turns facts of one shape into :class:`Sequences`, from which
 :class:`~inweights.training.batches.plans.Batches` draws the batch of a step. Facts that
 share their input, such as all edges that leave a node, can be pooled: they become one
 sequence with several labels at its last position (:class:`~.labels.Pool`). Shapes:
-``R`` replicas, ``m`` sequences of a shape, ``T`` positions, ``P`` labelled positions of
-each, ``b`` sequences of a batch.
+``R`` replicas, ``m`` sequences of a shape, ``T`` positions, ``P`` labelled positions
+per sequence, ``b`` sequences of a batch.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class Sequences:
 
     Attributes:
         tokens: Token ids ``[m, T]``, or ``[R, m, T]`` if worlds differ.
-        places: Indices of the ``P`` labelled positions of a sequence.
-        columns: Logit column of each label; unused if there is a pool.
-        weights: Weight of each sequence; unused if there is a pool.
-        pool: The labels, if several facts share a sequence; otherwise ``None``.
+        places: Indices of the ``P`` labelled positions of every sequence.
+        columns: Logit column of each label, ``[m, P]``, or ``[R, m, P]`` if worlds
+            differ; unused if there is a pool.
+        weights: Weight of each sequence, ``[m]``; unused if there is a pool.
+        pool: The labels if several facts share a sequence; otherwise ``None``.
     """
 
     tokens: Int[Tensor, "*R _ T"]
@@ -46,18 +47,18 @@ class Sequences:
 
     @cached_property
     def even(self) -> bool:
-        """Whether all labels have the same weight and there is no pool."""
+        """Whether all labels have the same weight, and no facts share a sequence (no pool)."""
         return self.pool is None and bool((self.weights == self.weights[0]).all())
 
     def __len__(self) -> int:
         return self.tokens.shape[-2]
 
     def labels(self, picks: Int[Tensor, "R b"] | None) -> Labels:
-        """Return the labels of some sequences, one after another.
+        """Return the labels of selected sequences, concatenated in the order of the sequences.
 
         Args:
             picks: Indices of ``b`` sequences for each replica, ``[R, b]``; ``None`` for
-                all.
+                all sequences.
         """
         positions = len(self.places)
         if self.pool is not None:
@@ -77,23 +78,21 @@ def sequences_of(
     column: Int[Tensor, " V"],
     blank: int | None = None,
 ) -> Sequences:
-    """Return the sequences and labels of facts of one shape.
+    """Return the sequences and labels of facts of one shape, on the device of ``column``.
 
     Args:
         group: The facts.
-        weights: Weight of each fact, ``[m]``.
-        phase: The phase, which determines the labelled positions, and whether facts
-            with the same input are pooled.
-        column: Logit column of each token, on the device of the result; -1 for a token
-            without a logit.
-        blank: Id of a token that the model reads in place of all tokens of the answer;
-            by default it reads the answer's own tokens.
+        weights: Weight of each fact, ``[m]`` (NumPy).
+        phase: The phase of training, which determines the labelled positions, and
+            whether facts with the same input are pooled.
+        column: Logit column of each of ``V`` tokens; -1 for a token without a logit.
+        blank: Id of a token that replaces all tokens of the answer in the input; by
+            default the model reads the answer's own tokens.
 
     Raises:
-        DataError: A label is not among the model's candidates, or replicas have
-            different numbers of inputs to pool.
-        ConfigError: The phase puts a label on a token position that the answer does not
-            have.
+        DataError: A label has no logit, or replicas have different numbers of distinct
+            inputs to pool.
+        ConfigError: The loss of the phase names a token that the answer does not have.
     """
     whole = torch.cat([group.prompts, group.answers], dim=-1)
     places = _places(group.prompts.shape[-1], group.answers.shape[-1], phase)
@@ -120,7 +119,7 @@ def sequences_of(
 def take(
     values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]
 ) -> Int[Tensor, "R b T"]:
-    """Return rows of a matrix, with separate indices for each replica.
+    """Return selected rows of a matrix, with separate indices for each replica.
 
     Args:
         values: One matrix for all replicas, ``[m, T]``, or one for each, ``[R, m, T]``.
@@ -139,7 +138,7 @@ def take(
 
 
 def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
-    """Return the labelled positions of a sequence, from the lengths of prompt and answer."""
+    """Return the labelled positions of a sequence, given the lengths of its prompt and answer."""
     last = prompt + answer - 2
     if phase.place == "every":
         return torch.arange(last + 1)
@@ -159,7 +158,7 @@ def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
 def _pooled(
     inputs: Tensor, columns: Tensor, weights: Tensor, places: Tensor, phase: Phase
 ) -> tuple[Tensor, Pool] | None:
-    """Return the distinct inputs and the labels of each; ``None`` if all inputs are distinct."""
+    """Return the distinct inputs with their labels; ``None`` if all inputs are distinct."""
     worlds = inputs.unsqueeze(0) if inputs.dim() == 2 else inputs
     distinct = [_different(rows.numpy()) for rows in worlds]
     sizes = {len(first) for first, _ in distinct}
@@ -202,7 +201,7 @@ def _pooled(
 
 
 def _different(rows: Ids) -> tuple[Ids, Ids]:
-    """Return the first index of each distinct row, and for each row the number of its value.
+    """Return the first index of each distinct row, and the number of each row's value.
 
     Values are numbered in the order in which they first occur.
     """
@@ -214,13 +213,13 @@ def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, 
     """Return tensors concatenated along the last axis.
 
     Args:
-        parts: Tensors ``[n]`` or ``[R, n]``; if one has the replica axis, the others
-            are expanded to it.
+        parts: Tensors ``[n]`` or ``[R, n]`` of any lengths ``n``; if one has the
+            replica axis, the others are expanded to it.
         replicas: Number of replicas ``R``.
 
     Returns:
-        ``[R, m]``, or without any replica axis ``[m]``; a single part is returned
-        unchanged.
+        ``[R, m]``, or ``[m]`` if no part has a replica axis, where ``m`` is the sum of
+        the lengths. A single part is returned unchanged.
 
     Example:
         >>> stacked([torch.tensor([1]), torch.tensor([[2], [3]])], replicas=2).tolist()

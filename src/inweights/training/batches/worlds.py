@@ -26,10 +26,11 @@ Part = Literal["facts", "queries"]
 
 @dataclass(frozen=True)
 class ShapeGroup:
-    """Statements with prompts of one length and answers of one length.
+    """Statements whose prompts have the same length and whose answers have the same length.
 
     Attributes:
-        indices: Index of each statement in the world.
+        indices: Index of each statement among the facts or queries of its world,
+            ``[m]``.
         prompts: Token ids, ``[m, T]``, or ``[R, m, T]`` if worlds differ.
         answers: Token ids, ``[m, A]``, or ``[R, m, A]`` if worlds differ.
     """
@@ -40,18 +41,22 @@ class ShapeGroup:
 
 
 def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
-    """Return one world if all replicas share it, otherwise one world per replica.
+    """Check worlds for a model, and return one world if all are equal, otherwise one per replica.
+
+    Worlds are equal if they have the same facts and queries; the first one is then
+    returned.
 
     Args:
-        worlds: A world, or a sequence of one world, or of one per replica.
-        model: The model that reads them; one without a replica axis is an error.
+        worlds: A world, or a sequence of one world or of one world per replica.
+        model: The model that reads the worlds.
 
     Raises:
-        ConfigError: The model has no replica axis; :func:`inweights.wrap` adds it.
-        DataError: The number of worlds is neither 1 nor that of replicas; a world does
-            not fit the model (:meth:`.Model.check_world`), for example because it has
-            more tokens; or worlds differ in their number of tokens, or in the lengths,
-            the roles or the choice of out-of-distribution statements.
+        ConfigError: The model has no replica axis; :func:`inweights.wrap` adds one.
+        DataError: The number of worlds is neither 1 nor the number of replicas; a world
+            does not fit the model (:meth:`.Model.check_world`), for example because it
+            has more tokens; or worlds differ in the number of tokens, or in the lengths
+            or roles of their statements, or in which statements are out of
+            distribution.
 
     Example:
         >>> import inweights as iw
@@ -94,15 +99,16 @@ def shape_groups(
     """Return statements as tensors, one group for each pair of prompt length and answer length.
 
     Args:
-        worlds: One world, or one for each replica, as :func:`as_worlds` returns them;
-            that their statements have equal lengths and roles is not checked.
+        worlds: A sequence of one world, or of one per replica, as :func:`as_worlds`
+            returns it. Their statements must have equal lengths and roles, which is not
+            checked.
         part: ``facts`` or ``queries``.
-        indices: Indices (NumPy) of the statements in ``part`` of each world; by default
-            all.
+        indices: Indices of statements in ``part`` of each world, as a NumPy array; by
+            default all.
 
     Returns:
-        The groups, shortest prompts first; empty if there are no statements. With one
-        world, tensors have no replica axis.
+        The groups, in increasing order of prompt length; empty if there are no
+        statements. With one world, the tensors have no replica axis.
 
     Example:
         >>> import inweights as iw
@@ -136,8 +142,8 @@ def _equal(one: World, other: World) -> bool:
 def _same_form(one: World, other: World) -> bool:
     """Return whether two worlds have the same number of tokens, and statements of equal form.
 
-    Statements have equal form if their lengths and roles are the same, and the same
-    ones are out of distribution.
+    Statements have equal form if their lengths and roles are equal, and the same
+    statements are out of distribution.
     """
     if len(one.vocabulary) != len(other.vocabulary):
         return False
