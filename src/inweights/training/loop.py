@@ -1,8 +1,9 @@
 """The training loop, :func:`train`, which trains every replica of a model through all phases.
 
-It reads from top to bottom. ``setup.py`` checks the arguments, ``phase_update.py``
-makes one update, ``records.py`` records losses and measurements, and ``checkpoint.py``
-stores the state. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+The function reads from top to bottom. ``setup.py`` checks the arguments,
+``phase_update.py`` makes one update, ``records.py`` records losses and measurements,
+and ``checkpoint.py`` stores the state. Shapes: ``R`` replicas, ``P`` parameters of one
+replica.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,19 +31,20 @@ class Result:
 
     Attributes:
         losses: Table with the columns ``phase`` (name of the phase), ``step``,
-            ``replica`` and ``loss`` (in nats): one row every ``every`` steps for each
-            replica that has not stopped, and one at the step at which it stops. At the
-            end of a phase, a replica whose weights or loss are not finite has one more
-            row, with a loss of NaN. ``step`` counts updates over all phases, each at
-            its full length, so that a replica's rows do not depend on the replicas
-            beside it, which may stop later.
-        observed: The table that each observer with a ``measure`` collected, by the
-            observer's name: what ``measure`` returned at each step that was due
-            (without the replicas that had stopped, until the end of their phase), with
-            a column ``step`` that counts in the same way.
+            ``replica`` and ``loss`` (in nats, before the update of the step). It has
+            one row every ``every`` steps for each replica that has not stopped, and one
+            row for the step at which a replica stops. At the end of a phase, a replica
+            whose weights or loss are not finite has one more row, with a loss of NaN.
+            ``step`` counts updates over all phases, each at its full length, so that
+            the rows of a replica do not depend on the other replicas, which may stop
+            later.
+        observed: By the name of each observer with a ``measure``, the tables that
+            ``measure`` returned, concatenated, with a column ``step`` that counts in
+            the same way. During a phase, rows of replicas that have stopped are left
+            out; at its end, all replicas are measured.
         stopped: For each replica, the step of the last phase at which it met the stop
-            rule or its recorded loss was infinite or NaN; -1 if it ran to the end of
-            the phase.
+            rule or its recorded loss was infinite or NaN; -1 if it was trained to the
+            end of the phase.
     """
 
     losses: pl.DataFrame
@@ -70,53 +72,56 @@ def train(
     cuda_graph: bool | None = None,
     keep_diverged: bool = False,
 ) -> Result:
-    """Train every replica of ``model`` in place, all as one tensor program.
+    """Train all replicas of a model together, in place.
 
     A replica whose recorded loss is infinite or NaN is frozen from that step on.
 
     Args:
         model: The model, with ``R`` replicas.
-        worlds: One world for all replicas, or one for each; their facts are trained on.
-        curriculum: One curriculum for all replicas, or one for each; they may differ
-            only in learning rate, weight decay and options of a user's own optimizer.
-            By default :func:`~inweights.training.learners.named_for` chooses one for
-            the world and the model.
+        worlds: One world for all replicas, or a sequence of one world per replica. The
+            model is trained on their facts.
+        curriculum: One curriculum for all replicas, or a sequence of one per replica;
+            these may differ only in learning rate, weight decay and options of a user's
+            own optimizer. By default :func:`~inweights.training.learners.named_for`
+            chooses one for the world and the model.
         seeds: Root seed of each replica, which determines the order of its data; a
             number ``n`` means the seeds 0 to ``n - 1``.
         every: Number of steps between two records of the loss, at least 1.
         observers: Objects that are notified of each step, and may measure the model.
             Their ``every`` must be at least 1.
-        checkpoint: File in which the state is stored, and from which a stored state is
-            resumed. By default the state is not stored.
+        checkpoint: File in which the state is stored during training, and from which
+            training continues if the file exists. By default the state is not stored.
         progress: Function that is called after each step with the number of steps done
-            over all phases; by default none.
-        shards: Share of this process, if several processes train one model together,
-            each with the same arguments. Only the first of them runs observers and
+            over all phases; ``None`` for none.
+        shards: Share of this process if several processes train one model together,
+            each with the same arguments. Only the first process runs observers and
             stores checkpoints.
-        cuda_graph: Whether a step is captured once and replayed, on a GPU. By default
-            it is, if possible: for a model of the library on one process, without
-            dropout, noise or a user's own code.
+        cuda_graph: Whether a step on a GPU is captured as a CUDA graph and replayed. By
+            default it is captured if that is possible: for an architecture of the
+            library in one process, without dropout, gradient noise or a user's own
+            code.
         keep_diverged: If true, a result is returned even if every replica diverged; by
-            default that is an error.
+            default this is an error.
 
     Returns:
         The recorded losses, the tables of the observers, and the steps at which
         replicas stopped.
 
     Raises:
-        ConfigError: ``every`` is below 1; the number of seeds or curricula is not that
-            of replicas, or a seed is negative; curricula differ in more than rates,
-            weight decay and options; a phase names a parameter that does not exist,
-            trains none, edits what the model lacks, or has random offsets for a model
-            without position embeddings; a user's loss, penalty, schedule or optimizer
-            cannot be used; the steps of a model with dropout, noise or a user's own
-            code are to be shared or captured; or they are to be captured and the model
-            is not on a GPU.
-        DataError: The worlds do not fit the model, a phase names roles, tokens or edits
-            of facts that the world does not contain, or a label is not among the
+        ConfigError: ``every`` is below 1; the number of seeds or curricula is not the
+            number of replicas, or a seed is negative; curricula differ in more than
+            rates, weight decay and options; a phase names a parameter that does not
+            exist, trains no parameter, edits something that the model lacks, or has
+            random offsets for a model without position embeddings; a user's loss,
+            penalty, schedule or optimizer cannot be used; steps with dropout, noise or
+            a user's own code are to be shared among processes or captured; or steps are
+            to be captured and the model is not on a GPU.
+        DataError: The worlds do not fit the model; a phase names roles or tokens, or
+            edits facts, that the world does not contain; or a label is not among the
             model's candidates.
         RunError: The loss of every replica became infinite or NaN, or the checkpoint
-            belongs to another training, is damaged or cannot be written.
+            belongs to another training, is damaged or cannot be written. Errors of
+            observers and of ``progress`` are passed on.
 
     Example:
         >>> import inweights as iw

@@ -1,8 +1,8 @@
 """One update of a phase: the batch, its losses and gradients, and the optimizer's step.
 
-:class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase; each
-call makes the next update. The loop (``loop.py``) makes one instance per phase.
-:func:`update_parameters` computes a step, and uses :func:`compute_gradients`. Shapes:
+A :class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase, and
+each call makes the next update. The loop (``loop.py``) creates one instance per phase.
+:func:`update_parameters` makes one update, and uses :func:`compute_gradients`. Shapes:
 ``R`` replicas, ``P`` parameters of one replica.
 """
 
@@ -49,22 +49,24 @@ MAX_WORK_RECORDED = 2**33
 
 
 class PhaseUpdate:
-    """The updates of one phase: each call updates the parameters once.
+    """The updates of one phase; each call of an instance updates the parameters once.
 
     Args:
         setup: Objects that all phases share.
-        state: State of the training, read at each call: the index of the phase and its
-            next step. A state of the optimizer that it contains is loaded.
+        state: State of the training, from which each call reads the index of the phase
+            and the next step. If it contains a state of the optimizer, this state is
+            loaded.
 
     Attributes:
         batches: The batches of the phase.
 
     Raises:
-        ConfigError: An optimizer or an observer of the user cannot be loaded or made, a
-            label is on a token that an answer does not have, or a step is to be
-            captured and the model is not on a GPU.
+        ConfigError: A user's optimizer or observer cannot be loaded or created, the
+            loss names a token that an answer does not have, or a step is to be captured
+            and the model is not on a GPU.
         DataError: The worlds do not contain the phase's roles or tokens, the model has
-            no logit for a label, or replicas have different numbers of inputs to pool.
+            no logit for a label, or replicas have different numbers of distinct inputs
+            to pool.
     """
 
     def __init__(self, setup: TrainingSetup, state: ReplicaState) -> None:
@@ -95,12 +97,12 @@ class PhaseUpdate:
         self.freeze(state.stopped >= 0)
 
     def __call__(self) -> Float[Tensor, " R"]:
-        """Make the update of the state's step; return each replica's loss before it, ``[R]``.
+        """Make the update of the state's step; return the loss of each replica before it, ``[R]``.
 
         Raises:
             ConfigError: A user's schedule, loss, penalty or optimizer cannot be used,
-                random offsets do not fit the model, or a batch is too small for the
-                number of processes.
+                random offsets do not fit the model, or a batch has too few sequences
+                for the number of processes.
         """
         state = self._state
         parameters = self._setup.parameters
@@ -124,12 +126,13 @@ class PhaseUpdate:
     def meets_stop_rule(self, losses: Float[Tensor, " R"]) -> Bool[Tensor, " R"]:
         """Return which replicas meet the phase's stop rule, ``[R]``, on the CPU.
 
-        If the rule has an accuracy, this method measures it: the fraction of the
-        phase's facts for which the first token of the answer has the largest logit. The
-        result is false for every replica if the phase has no stop rule.
+        If the rule has a limit of accuracy, the accuracy is measured: the fraction of
+        the phase's facts for which the first token of the answer has the largest logit.
+        If the phase has no stop rule, the result is false for every replica.
 
         Args:
-            losses: The last loss of each replica, compared with ``stop.loss_below``.
+            losses: The last loss of each replica, ``[R]``, which is compared with
+                ``stop.loss_below``.
         """
         stop = self._phase.stop
         model = self._setup.model
@@ -147,7 +150,7 @@ class PhaseUpdate:
         return met
 
     def freeze(self, stopped: Bool[Tensor, " R"]) -> None:
-        """Keep the parameters of the replicas that have stopped from the next update on.
+        """Keep the parameters of stopped replicas unchanged in all later updates.
 
         Args:
             stopped: Which replicas have stopped, ``[R]``; all others are trained.
@@ -161,7 +164,7 @@ class PhaseUpdate:
         return len(self._frozen) == self._setup.model.replicas
 
     def optimizer_state(self) -> OptimizerState:
-        """Return the optimizer's state as named tensors, as a checkpoint stores it.
+        """Return the optimizer's state as tensors by name, as a checkpoint stores it.
 
         Raises:
             ConfigError: The state of a user's optimizer contains a value that a
@@ -190,7 +193,7 @@ class PhaseUpdate:
             self._optimizer = fused
 
     def _gradients_of(self, moving: Sequence[int]) -> Losses:
-        """Return the function that computes losses and gradients of a batch."""
+        """Return the function that computes the losses and gradients of a batch."""
         setup = self._setup
         phase = self._phase
         loss: Loss | UserLoss
@@ -204,7 +207,7 @@ class PhaseUpdate:
         return compute
 
     def _worth_recording(self) -> bool:
-        """Return whether the phase has so many and so short steps that a recording saves time."""
+        """Return whether recording a step saves time: the phase has many short steps."""
         values = self._setup.parameters.values
         if values.device.type != "cpu" or self._setup.dropout.active:
             return False
@@ -217,7 +220,7 @@ class PhaseUpdate:
             group["lr"] = rate * factor
 
     def _add_noise(self) -> None:
-        """Add the step's noise to the gradients of each replica."""
+        """Add the random noise of the current step to the gradients of each replica."""
         noise = self._phase.optimizer.noise
         state = self._state
         self._setup.parameters.add_noise(
@@ -238,11 +241,12 @@ def compute_gradients(
             autograd.
         parameters: Parameters whose ``gradients`` are overwritten in the columns of
             trained parameters.
-        moving: Indices of the parameters that are trained.
+        moving: Indices of the trained parameters, as :meth:`FlatParameters.moving`
+            returns them.
         batch: The batch.
 
     Returns:
-        The losses ``[R]`` in nats, without a graph.
+        The losses ``[R]`` in nats, detached from the graph.
     """
     losses = loss(batch)
     parameters.backward(losses.sum(), moving)
@@ -264,16 +268,17 @@ def update_parameters(
         parameters: The matrices of parameters and gradients, ``[R, P]``.
         optimizer: Optimizer of the parameters. A user's own optimizer may compute
             losses several times per step.
-        shards: If several processes train one model, sums gradients and gathers
-            parameters; otherwise ``None``.
+        shards: Object that sums gradients and gathers parameters if several processes
+            train one model; otherwise ``None``.
         batch: The batch; with several processes, the part of this process.
 
     Returns:
         The loss of each replica before the update, ``[R]``.
 
     Raises:
-        ConfigError: At the first step: a user's optimizer replaces the memory of
-            parameters, or has a state that a checkpoint cannot store.
+        ConfigError: A user's optimizer replaces the memory of parameters, or has a
+            state that a checkpoint cannot store (checked at its first step); or a
+            user's loss or penalty cannot be used.
     """
     losses = compute(batch)
     if shards:

@@ -1,9 +1,9 @@
 """Records of the training loop: losses, stopped replicas, measurements, notifications.
 
-The loop (``loop.py``) calls these functions after each update. They append rows to the
-tables of a :class:`~inweights.training.checkpoint.ReplicaState`, mark in it the
-replicas that stop, and notify observers. Shapes: ``R`` replicas, ``P`` parameters of
-one replica.
+The loop (``loop.py``) calls these functions after each update. They add rows to the
+tables of a :class:`~inweights.training.checkpoint.ReplicaState`, record in this state
+which replicas have stopped, and notify observers. Shapes: ``R`` replicas, ``P``
+parameters of one replica.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ LOSSES = {
 def record_running(
     losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState
 ) -> None:
-    """Record the losses of the replicas that are being trained, and stop those that have diverged.
+    """Record the losses of all replicas that have not stopped, and stop those that have diverged.
 
     Args:
         losses: The loss of each replica at the state's step, ``[R]``, in nats.
         phase: Phase whose name is recorded.
-        state: State whose table ``losses`` gets the rows; a replica whose loss is
-            infinite or NaN is marked in its ``stopped``.
+        state: State whose table ``losses`` gets one row per replica that has not
+            stopped. If a loss is infinite or NaN, ``state.stopped`` is set to the step
+            for this replica.
     """
     losses = losses.cpu()  # once: a GPU waits for each copy
     running = state.stopped < 0
@@ -57,16 +58,17 @@ def stop_replicas(
     *,
     recorded: bool,
 ) -> None:
-    """Mark the running replicas that meet the stop rule, and record their last loss.
+    """Stop the replicas that meet the stop rule and have not stopped yet; record their last loss.
 
     Args:
-        met: Which replicas meet the rule, ``[R]``.
-        losses: The loss of each replica before the last update that ``state`` has
-            counted, ``[R]``.
+        met: Which replicas meet the rule, ``[R]``, on the CPU.
+        losses: The loss of each replica before the last update, ``[R]``, in nats.
         phase: Phase whose name is recorded.
-        state: State whose ``stopped`` gets the step of the phase, and whose table
-            ``losses`` gets the rows.
-        recorded: Whether these losses are already in the table.
+        state: State after the last update. For each replica that stops,
+            ``state.stopped`` is set to the step of the phase, and the table ``losses``
+            gets a row.
+        recorded: Whether these losses are already in the table, so that no rows are
+            added.
     """
     stopping = met & (state.stopped < 0)
     state.stopped = torch.where(stopping, state.step, state.stopped)
@@ -82,17 +84,17 @@ def record_end(
     *,
     keep_diverged: bool,
 ) -> None:
-    """Record a loss of NaN for the replicas without finite weights or loss after a phase.
+    """Record a loss of NaN for each replica whose weights or loss are not finite after a phase.
 
-    A replica whose loss is finite gets no further row. For a replica that stopped
-    early, only the weights are checked, so that its table does not depend on the
-    replicas beside it.
+    Other replicas get no further row. For a replica that stopped early, only the
+    weights are checked, so that its rows do not depend on the other replicas.
 
     Args:
         losses: The last loss of each replica, ``[R]``, on the device of the state's
             values.
-        phase: Phase whose name is recorded, and named in the message.
-        state: State after the last step of the phase.
+        phase: Phase whose name is recorded, and stated in the message.
+        state: State after the last step of the phase, whose table ``losses`` gets the
+            rows.
         keep_diverged: If true, no error is raised even if every replica diverged.
 
     Raises:
@@ -122,16 +124,17 @@ def measure_due(
     done: bool,
     last: bool,
 ) -> None:
-    """Let the observers that are due measure the model; store the tables and notify all observers.
+    """Measure the model with the observers that are due, and notify all observers of the results.
 
     Args:
         model: Model that is measured, without gradients.
-        observers: Observers, which measure at each multiple of their ``every`` steps.
-            The method ``measured`` of all of them is called with each table.
-        state: State whose tables get the measurements, with a column ``step``.
-        done: Whether the phase is done. Before that, rows of stopped replicas are left
-            out, as they were measured when they stopped.
-        last: Whether no update follows, so that every observer measures.
+        observers: Observers, which measure after each multiple of their ``every``
+            steps. The method ``measured`` of all observers is called with each table.
+        state: State whose tables get the measurements, with a column ``step`` (number
+            of updates over all phases).
+        done: Whether the phase is complete. Before its end, rows of stopped replicas
+            are left out.
+        last: Whether no update follows, so that all observers measure.
     """
     due = [one for one in observers if last or state.total % one.every == 0]
     measures = [(one.name, one.measure) for one in due if one.measure is not None]
@@ -162,9 +165,9 @@ def notify_step(
 
     Args:
         observers: Observers, which are due at each multiple of their ``every`` steps.
-        parameters: Parameters, which observers see as views, with their gradients.
-        phase: Phase whose name observers see.
-        total: Number of updates done over all phases, this one included.
+        parameters: Parameters and gradients, of which observers get views.
+        phase: Phase whose name observers get.
+        total: Number of updates made over all phases, including this one.
         losses: The loss of each replica before the update, ``[R]``.
     """
     due = [one for one in observers if total % one.every == 0]
@@ -184,15 +187,16 @@ def notify_step(
 
 
 def observer_of(code: Code) -> Observer:
-    """Return a phase's observer: an instance of the class, or one that calls the function.
+    """Return an observer: an instance of a user's class, or an object that calls a user's function.
 
     Args:
-        code: A subclass of :class:`~inweights.training.Observer`, or a function of a
-            :class:`~inweights.training.Step`.
+        code: Reference to a subclass of :class:`~inweights.training.Observer`, or to a
+            function of a :class:`~inweights.training.Step`.
 
     Raises:
         ConfigError: The class or function is not in an imported module, or its source
-            has changed.
+            has changed. Errors of the class are passed on.
+        DataError: A file on which the code depends cannot be read.
     """
     loaded = code.load()
     if isinstance(loaded, type) and issubclass(loaded, Observer):
@@ -215,7 +219,7 @@ def _record(
     step: int,
     state: ReplicaState,
 ) -> None:
-    """Append one row per replica in ``which`` to the state's table of losses."""
+    """Add one row per selected replica to the state's table of losses."""
     rows = which.nonzero().flatten().tolist()
     if not rows:
         return

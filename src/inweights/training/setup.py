@@ -1,9 +1,9 @@
-"""Set up training before its first step: check the arguments, make the objects that phases share.
+"""Set up training before its first step: check the arguments, and create what phases share.
 
 :func:`prepare` turns the arguments of :func:`inweights.train` into a
-:class:`TrainingSetup`, and raises an error for invalid ones before anything is changed.
-The loop (``loop.py``) reads it, and ``phase_update.py`` builds the update of each phase
-from it. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+:class:`TrainingSetup`, and raises an error for invalid arguments before anything is
+changed. The loop (``loop.py``) reads the setup, and ``phase_update.py`` builds the
+update of each phase from it. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -39,21 +39,20 @@ class TrainingSetup:
 
     Attributes:
         model: The model, whose ``R`` replicas are trained in place.
-        worlds: One world if all replicas share it, otherwise one for each replica.
-        curricula: One for each replica; only the rates, weight decays and options of
-            their optimizers may differ.
+        worlds: One world if all replicas share it, otherwise one per replica.
+        curricula: One curriculum per replica; they differ only in the rates, weight
+            decays and options of their optimizers.
         seeds: Root seed of each replica.
         parameters: The model's parameters as one matrix ``[R, P]``.
-        dropout: Draws the dropout masks of each step.
-        edits: For each phase, the edit of stored facts that precedes it; ``None`` if
-            there is none.
-        observers: Objects that are notified of each step, and may measure; empty on all
-            processes except the first.
+        dropout: Object that draws the dropout masks of each step.
+        edits: For each phase, the edit of stored facts that precedes it, or ``None``.
+        observers: Objects that are notified of each step, and may measure the model;
+            empty on all processes except the first.
         checkpoint: File of the state; ``None`` if the state is not stored.
-        shards: Share of this process, if several train one model together; otherwise
-            ``None``.
-        columns: The columns of ``parameters`` that this process updates; ``None`` for
-            all.
+        shards: Share of this process if several processes train one model together;
+            otherwise ``None``.
+        columns: The columns of ``parameters`` that this process updates: the first one,
+            and the one after the last; ``None`` for all.
         cuda_graph: Whether steps are captured as a CUDA graph.
     """
 
@@ -72,15 +71,15 @@ class TrainingSetup:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Phases of the first replica; those of other replicas differ only in optimizers."""
+        """Phases of the first replica's curriculum; other replicas differ only in optimizers."""
         return self.curricula[0].phases
 
     @property
     def description(self) -> dict[str, Any]:
         """Settings that observers receive at the start, as plain values.
 
-        Keys: ``steps`` (over all phases), ``seeds``, ``learner`` (the first replica's
-        curriculum), and ``model`` (its config, if it has one).
+        The keys are ``steps`` (over all phases), ``seeds``, ``learner`` (the first
+        replica's curriculum), and ``model`` (the model's config, if it has one).
         """
         about = {
             "steps": self.curricula[0].steps,
@@ -93,26 +92,26 @@ class TrainingSetup:
         return about
 
     def updates_follow(self, phase: int) -> bool:
-        """Return whether the phase with index ``phase`` or a later one has steps.
+        """Return whether a phase or any later phase makes updates.
 
         Args:
-            phase: Index of a phase; the number of phases is allowed, too.
+            phase: Index of the phase; for the number of phases, the result is false.
         """
         return any(later.steps for later in self.phases[phase:])
 
     def stored_state(self) -> ReplicaState | None:
-        """Return the state to resume from; ``None`` if no checkpoint was written.
+        """Return the stored state from which training continues; ``None`` if none is stored.
 
         Raises:
-            RunError: The checkpoint belongs to another training, or is damaged or
-                unreadable.
+            RunError: The checkpoint belongs to another training, is damaged or cannot
+                be read.
         """
         if self.checkpoint is None:
             return None
         return self.checkpoint.read(self.parameters.values.device)
 
     def initial_state(self) -> ReplicaState:
-        """Return the state before the first step: the current parameters, and no records."""
+        """Return the state before the first step: the current parameters, and no losses."""
         return ReplicaState(
             phase=0,
             step=0,
@@ -125,14 +124,15 @@ class TrainingSetup:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Execution options of a training; see :func:`inweights.train`.
+    """Execution options of a training, which are arguments of :func:`inweights.train`.
 
     Attributes:
-        observers: Objects that are notified of each step, and may measure.
+        observers: Objects that are notified of each step, and may measure the model.
         checkpoint: File of the state; ``None`` if the state is not stored.
-        shards: Share of this process in a training by several; ``None`` for one
-            process.
-        cuda_graph: Whether steps are captured; ``None`` to capture them if possible.
+        shards: Share of this process if several processes train one model together;
+            ``None`` for a single process.
+        cuda_graph: Whether steps are captured as a CUDA graph; ``None`` to capture them
+            if possible.
     """
 
     observers: Sequence[Observer] = ()
@@ -148,28 +148,28 @@ def prepare(
     seeds: int | Sequence[int],
     options: RunOptions,
 ) -> TrainingSetup:
-    """Check the arguments of a training, and return the objects that its phases share.
+    """Check the arguments of :func:`inweights.train`, and return the objects that its phases share.
 
-    From then on, the parameters of ``model`` are views of one matrix ``[R, P]``, until
-    :meth:`FlatParameters.release` is called. The arguments are those of
-    :func:`inweights.train`.
+    Afterwards, the parameters of ``model`` are views of one matrix ``[R, P]``, until
+    :meth:`FlatParameters.release` is called.
 
     Args:
         model: The model, with ``R`` replicas.
-        worlds: One world for all replicas, or one for each.
-        curriculum: One curriculum for all replicas, or one for each; ``None`` for the
-            named learner of world and model.
+        worlds: One world for all replicas, or one per replica.
+        curriculum: One curriculum for all replicas, or one per replica; ``None`` for
+            the curriculum that :func:`~inweights.training.learners.named_for` returns.
         seeds: Root seed of each replica; a number ``n`` means the seeds 0 to ``n - 1``.
         options: Observers, checkpoint, and execution options of the steps.
 
     Raises:
-        ConfigError: The number of curricula or seeds is not that of replicas, or a seed
-            is negative; curricula differ in more than rates, weight decay and options;
-            an observer's ``every`` is below 1; a phase names a parameter that does not
-            exist or trains none; an edit does not fit the model; or steps that are to
-            be shared or captured cannot be.
-        DataError: Worlds do not fit the model, or an edit names a role that the world
-            does not have, or more facts than it has.
+        ConfigError: The number of curricula or seeds is not the number of replicas, or
+            a seed is negative; curricula differ in more than rates, weight decay and
+            options; an observer's ``every`` is below 1; a phase names a parameter that
+            does not exist, or trains no parameter; an edit does not fit the model; or
+            steps are to be shared among processes or captured although that is not
+            possible.
+        DataError: The worlds do not fit the model, or an edit names a role that the
+            world does not have, or more facts than it has.
     """
     each = as_worlds(worlds, model)
     seeds = as_seeds(seeds)
@@ -226,7 +226,7 @@ def prepare(
 def _one_for_each_replica(
     curriculum: Curriculum | Sequence[Curriculum], replicas: int
 ) -> list[Curriculum]:
-    """Return one curriculum per replica; only their optimizers may differ, in some settings."""
+    """Return one curriculum per replica, after checking that they can be trained together."""
     if isinstance(curriculum, Curriculum):
         return [curriculum] * replicas
     curricula = list(curriculum)
@@ -244,7 +244,7 @@ def _one_for_each_replica(
 
 
 def _obstacle_to_sharing(phases: Sequence[Phase], dropout: DropoutMasks) -> str:
-    """Return why steps can be neither divided among processes nor captured; "" if they can."""
+    """Return why steps can be neither divided among processes nor captured; "" if they can be."""
     why = "so that steps can be neither divided among processes nor captured as a CUDA graph"
     drawn = ""
     if dropout.active:

@@ -1,12 +1,12 @@
 """One model on several devices: data-parallel training with a sharded optimizer.
 
 Every process (a *rank*) has the whole model and reads its part of each batch. Gradients
-are summed so that each rank gets the sum for its own columns of the ``[R, P]`` matrix.
-The rank updates these columns, and stores the optimizer's state only for them; then all
-ranks exchange their columns. This is stage 1 of ZeRO (Rajbhandari et al. 2020,
-arXiv:1910.02054, §5.1) on one flat parameter. Labels keep their weights in the whole
-batch, so that the sum over ranks equals the loss and gradient of one process, up to
-rounding. :func:`inweights.train` accepts a :class:`Shards`.
+are summed over ranks, and each rank gets the sum for its own columns of the ``[R, P]``
+matrix. The rank updates only these columns, and stores the optimizer's state only for
+them. Then all ranks exchange their columns. This is stage 1 of ZeRO (Rajbhandari et al.
+2020, arXiv:1910.02054, §5.1) on one flat parameter. Labels keep their weights in the
+whole batch, so that the sum over ranks equals the loss and gradient of one process, up
+to rounding. :func:`inweights.train` accepts a :class:`Shards`.
 
 Shapes: ``R`` replicas, ``P`` parameters of one replica, ``p`` of them on one rank,
 ``S`` packed tokens, ``n`` labelled positions.
@@ -30,12 +30,12 @@ from inweights.worlds.arrays import Float
 
 
 class Shards:
-    """The share of this process in a training by several processes.
+    """The share of this process when several processes train one model together.
 
-    The process group of ``torch.distributed`` must be initialised before.
+    The process group of ``torch.distributed`` must already be initialised.
 
     Attributes:
-        rank: Index of this process.
+        rank: Index of this process, counted from 0.
         ranks: Number of processes.
 
     Raises:
@@ -48,12 +48,12 @@ class Shards:
         self._at: Tensor | None = None
 
     def columns(self, count: int) -> tuple[int, int]:
-        """Return this rank's part of ``count`` columns: the first, and the one after the last.
+        """Return this rank's range of columns: the first column, and the column after the last one.
 
         The two numbers are equal if no column is left for this rank.
 
         Args:
-            count: Number of columns, all ranks together.
+            count: Total number of columns of all ranks.
         """
         width = -(-count // self.ranks)
         return min(count, self.rank * width), min(count, (self.rank + 1) * width)
@@ -62,11 +62,11 @@ class Shards:
         """Return the sequences of a batch that this rank reads, with their labels and weights.
 
         Args:
-            batch: The whole batch, the same on every rank.
+            batch: The whole batch, which must be the same on every rank.
 
         Raises:
-            ConfigError: The batch has so few sequences that this rank, or another,
-                would have none.
+            ConfigError: The batch has fewer sequences than there are ranks, or none of
+                them falls to this rank.
         """
         # Shapes and places are the same at every step of a phase.
         if batch.at is not self._at:
@@ -86,7 +86,7 @@ class Shards:
         return Batch(packed, self._own_at, batch.labels, weights, own.clamp(min=0))
 
     def _split(self, batch: Batch) -> None:
-        """Divide the sequences of each shape among the ranks, and keep this rank's indices."""
+        """Divide the sequences of each shape among the ranks, and store this rank's indices."""
         chosen = []
         shapes = []
         start = 0
@@ -137,14 +137,14 @@ class Shards:
     def gather(
         self, matrices: Mapping[str, Float[Tensor, "R P"] | Float[Tensor, ""]]
     ) -> None:
-        """Copy columns of matrices from the ranks that own them, in place; scalars do not change.
+        """Copy the columns of matrices, in place, from the ranks that update them.
 
         All ranks must call this method together, with matrices of the same shapes in
         the same order.
 
         Args:
-            matrices: Parameters or states of the optimizer, ``[R, P]`` each, under any
-                names; names are not compared.
+            matrices: Parameters or states of the optimizer, ``[R, P]`` each, by name.
+                Names are not compared, and scalars do not change.
         """
         for matrix in matrices.values():
             if matrix.dim():
@@ -159,10 +159,11 @@ class Shards:
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
-        """Return a checkpoint for all ranks, whose file only the first rank reads and writes.
+        """Return a checkpoint for all ranks whose file only the first rank reads and writes.
 
         Args:
-            checkpoint: The checkpoint of this process; ``None`` to store nothing.
+            checkpoint: The checkpoint, which has an effect only on the first rank;
+                ``None`` to store nothing.
         """
         return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 
@@ -172,7 +173,7 @@ class Shards:
         All ranks must call this method together.
 
         Args:
-            words: Bytes that the first rank sends; the argument of other ranks is
+            words: Bytes that the first rank sends; on other ranks, the argument is
                 ignored.
         """
         # The others must know how much they get before they can receive it.
@@ -185,7 +186,7 @@ class Shards:
 
 
 class _Where(msgspec.Struct):
-    """Part of a state that the first rank sends in addition to its tensors."""
+    """Part of a state that the first rank sends in addition to the tensors."""
 
     phase: int
     step: int
@@ -194,7 +195,7 @@ class _Where(msgspec.Struct):
 
 
 class _SharedCheckpoint:
-    """A checkpoint of the whole model, from which any number of ranks can continue."""
+    """A checkpoint of the whole model, from which any number of ranks can continue training."""
 
     def __init__(self, shards: Shards, file: Checkpoint | None) -> None:
         self._shards = shards
@@ -209,7 +210,7 @@ class _SharedCheckpoint:
             self._file.write(state)
 
     def read(self, device: torch.device | str) -> ReplicaState | None:
-        """Return the state that the first rank reads; on other ranks, without its tables."""
+        """Return the state that the first rank reads, on other ranks without its tables."""
         state = self._file.read(device) if self._file else None
         tensors: dict[str, Tensor] = {}
         words = b""

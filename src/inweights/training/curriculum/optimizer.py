@@ -25,33 +25,35 @@ class Optimizer(Config):
 
     Attributes:
         kind: ``sgd`` or ``adam``, which add the weight decay to the gradient, or
-            ``adamw``, which shrinks the weights. Alternatively a user's own optimizer:
-            a ``torch.optim`` class, or a function that returns optimizers. It is called
-            with pairs of name and parameter, ``lr``, ``weight_decay`` if that is set,
-            and the arguments bound by ``functools.partial``. An elementwise class
-            updates all replicas as one matrix; any other optimizer is made once per
-            replica.
+            ``adamw``, which shrinks the weights directly. Alternatively a user's own
+            optimizer: a ``torch.optim`` class, or a function that returns optimizers.
+            It is called with pairs of name and parameter, ``lr``, ``weight_decay`` if
+            that is set, and the arguments bound by ``functools.partial``. A class that
+            updates each number by its own gradients only is used for all replicas as
+            one matrix; any other optimizer is created once per replica.
         rate: Peak learning rate, which the :class:`Schedule` multiplies by its factor.
         weight_decay: Coefficient of the weight decay. By default .01 for ``adamw`` and
             0 for ``sgd`` and ``adam``, as in PyTorch; a user's own optimizer keeps its
             own default.
         decayed: Trained parameters to which weight decay applies: ``matrices``, or
-            ``all``. Vectors are gains and biases of norms and biases of layers;
-            decaying the gain of a norm would shrink the logits without limiting the
+            ``all``. The other parameters are vectors: biases, and the gains of norms.
+            Decaying the gain of a norm would shrink the logits without limiting the
             size of the weights.
         momentum: Momentum of ``sgd``, from 0 to below 1.
         betas: Decay rates of the two moments of ``adam`` and ``adamw``.
         epsilon: Constant that ``adam`` and ``adamw`` add to the square root of the
             second moment.
         noise: Standard deviation of normal noise that is added to every entry of the
-            gradient, as a fraction of the root mean square of the replica's gradient.
+            gradient, as a fraction of the root mean square of the replica's gradient; 0
+            for no noise.
 
     Raises:
         ConfigError: ``rate`` or ``epsilon`` is not above 0; ``weight_decay`` or
-            ``noise`` is negative; ``momentum`` or a beta is not from 0 to below 1;
-            ``momentum`` is given for another kind than ``sgd``, or ``betas`` or
-            ``epsilon`` for ``sgd`` or a user's own optimizer; or the user's class or
-            function cannot be stored or loaded.
+            ``noise`` is negative; one of these is above 1e30; ``momentum`` or a beta is
+            not from 0 to below 1; ``momentum`` is given for a kind other than ``sgd``,
+            or ``betas`` or ``epsilon`` for ``sgd`` or a user's own optimizer; or the
+            user's class or function cannot be stored or loaded.
+        DataError: A file on which a user's code depends cannot be read.
 
     Example:
         >>> from inweights.config import identity
@@ -106,7 +108,7 @@ class Optimizer(Config):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of settings that have no effect: ``decayed``, if there is no weight decay."""
+        """Names of settings that have no effect: ``decayed`` if there is no weight decay."""
         return () if self.weight_decay else ("decayed",)
 
 
@@ -114,19 +116,21 @@ class Schedule(Config):
     """Learning rate over the steps of a phase, as a factor of the peak rate.
 
     Attributes:
-        kind: ``constant``, or ``cosine`` or ``linear``, which decrease to ``final``.
-            Alternatively a user's own function, ``function(step, steps)``, which
-            returns the factor at a step; steps count from 0.
+        kind: ``constant``, or ``cosine`` or ``linear``, with which the factor decreases
+            to ``final``. Alternatively a user's own function, ``function(step,
+            steps)``, which returns the factor at a step; steps count from 0.
         warmup: Number of steps over which the rate first rises linearly: at step ``s``
             the factor is ``(s + 1) / (warmup + 1)``.
-        final: Factor at the end of the phase, at least 0.
-        hold: Fraction of the phase's steps, from its start, before the rate begins to
-            decrease.
+        final: Factor at the end of the phase, from 0 to 65,536.
+        hold: Fraction of the phase's steps, counted from its start, during which the
+            rate does not decrease yet.
 
     Raises:
-        ConfigError: ``warmup`` or ``final`` is negative, or ``hold`` is not from 0 to
-            below 1; ``final`` or ``hold`` is given for a constant rate, or one of the
-            three for a user's function; or this function cannot be stored or loaded.
+        ConfigError: ``warmup`` or ``final`` is out of range, or ``hold`` is not from 0
+            to below 1; ``final`` or ``hold`` is given for a constant rate, or one of
+            the three for a user's function; or this function cannot be stored or
+            loaded.
+        DataError: A file on which a user's function depends cannot be read.
 
     Example:
         >>> [round(Schedule(kind="cosine").factor(step, 4), 2) for step in range(4)]
@@ -164,7 +168,7 @@ class Schedule(Config):
             )
 
     def factor(self, step: int, steps: int) -> float:
-        """Return the factor of the peak rate at one step.
+        """Return the factor by which the peak learning rate is multiplied at a step.
 
         Args:
             step: The step, from 0 to ``steps - 1``.
@@ -174,8 +178,10 @@ class Schedule(Config):
             The factor, at least 0.
 
         Raises:
-            ConfigError: A user's function does not return a finite number of at least
-                0, is not in an imported module, or has changed.
+            ConfigError: A user's function returns something other than a finite number
+                of at least 0, is not in an imported module, or has changed. Errors that
+                the function raises are passed on.
+            DataError: A file on which a user's function depends cannot be read.
 
         Example:
             >>> [Schedule(warmup=3).factor(step, 10) for step in (0, 2, 5)]

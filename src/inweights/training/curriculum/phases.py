@@ -1,6 +1,6 @@
-"""A phase of training, and the curriculum, which is a list of phases.
+"""Settings of a phase of training, and of a curriculum, which is a list of phases.
 
-:class:`Phase` describes one stage of training, and :class:`Curriculum` the order of
+A :class:`Phase` describes one stage of training, and a :class:`Curriculum` the order of
 stages. Both are settings and do not import torch; the loop (``loop.py``) runs them.
 """
 
@@ -39,40 +39,43 @@ class Phase(Config):
         roles: Roles of the facts that are trained on, each with its weight in the loss
             (its multiplicity in the training multiset). If empty, all facts are trained
             on, with weight 1.
-        steps: Number of updates; 0 leaves the model unchanged.
-        batch: Number of facts per step, taken from every prompt length in proportion; 0
-            is the full batch. Alternatively the number for each role, as in ``{"path":
-            32}``, where 0 means all of them. Roles joined by ``+``
-            (``edge+reverse_edge``) are drawn together, and all facts of roles that are
-            not named are in every step. A label has the weight of its role.
+        steps: Number of updates, at least 0; with 0, the phase makes no update.
+        batch: Number of facts per step, drawn from the facts of each prompt length in
+            proportion to their number; 0 for all facts (the full batch). Alternatively
+            a number for each role, as in ``{"path": 32}``, where 0 means all facts of
+            the role. Roles joined by ``+`` (``edge+reverse_edge``) are drawn together,
+            and all facts of roles that are not named are in every step. A label has the
+            weight of its role.
         pooled: Whether facts with the same input become one sequence with several
             labels at its last position. Loss and gradient do not change, but tokens and
             logits are computed only once per distinct input. ``batch`` then counts
             distinct inputs.
-        loss: Positions of the cross-entropy: ``last`` (the last position), ``answer``
-            (every token of the answer), ``every`` (every next token, prompt included),
-            or a list of tokens of the answer, counted from 0. Alternatively a user's
-            own function, evaluated at the positions ``at``: ``function(logits,
-            targets)`` of ``[R, n, K]`` and ``[R, n]`` (``R`` replicas, ``n`` positions,
-            ``K`` candidates) returns ``[R]``. If weights of roles differ, the function
-            also has an argument ``weights``, ``[R, n]``, which sum to 1.
-        at: Positions at which a user's loss function is evaluated, as listed at
-            ``loss``.
-        penalty: Function ``function(model, step)`` that returns ``[R]``, which is added
-            to the loss; steps count from 0 in each phase. ``None`` for no penalty.
+        loss: Tokens whose cross-entropy is minimised: ``last`` (the last token of the
+            answer), ``answer`` (all tokens of the answer), ``every`` (all tokens of
+            prompt and answer except the first), or a list of indices of tokens of the
+            answer, counted from 0. Alternatively a user's own loss function for the
+            tokens that ``at`` names: ``function(logits, targets)`` of ``[R, n, K]`` and
+            ``[R, n]`` (``R`` replicas, ``n`` labels, ``K`` candidates) returns ``[R]``.
+            If the weights of roles differ, the function must also take an argument
+            ``weights``, ``[R, n]``, which sum to 1 for each replica.
+        at: Tokens for which a user's loss function is evaluated, with the values listed
+            for ``loss``.
+        penalty: User's function ``function(model, step)`` that returns ``[R]``, which
+            is added to the loss; steps count from 0 in each phase. ``None`` for no
+            penalty.
         moves: Patterns of the names of the parameters that are trained, such as
-            ``blocks.*``; by default all.
-        freezes: Patterns of parameters that are frozen although they match ``moves``,
-            such as ``tokens.*``.
+            ``blocks.*`` (as in ``fnmatch``); by default all parameters are trained.
+        freezes: Patterns of the names of parameters that are not trained although they
+            match ``moves``, such as ``tokens.*``.
         optimizer: An :class:`Optimizer`; a class or function is short for
             ``Optimizer(kind=...)``.
         schedule: A :class:`Schedule` of the learning rate; a function is short for
             ``Schedule(kind=...)``.
         observers: Functions of a :class:`~inweights.training.Step`, or subclasses of
-            :class:`~inweights.training.Observer`, called after each update. They may
-            change parameters in place; therefore their source code is a part of the
-            run's identity.
-        teacherless: Name of a token that the model reads in place of the answer's
+            :class:`~inweights.training.Observer`, that are called after each update.
+            They may change parameters in place; therefore their source code is part of
+            the run's identity.
+        teacherless: Name of a token that the model reads instead of the answer's
             tokens, so that it has to plan the whole answer from the prompt (Geometric
             Memory, App. A). If empty, the model reads the right tokens that precede
             each predicted token (teacher forcing).
@@ -80,24 +83,26 @@ class Phase(Config):
             so that all learned position embeddings are trained.
         precision: ``fp32``, or ``bf16``, which is the mixed precision of
             ``torch.autocast``: parameters, their gradients and the optimizer stay in
-            fp32; each matrix product, forwards and backwards, rounds its inputs and
-            outputs to bfloat16 (and sums in fp32); norms, the residual stream and the
-            loss are computed in fp32. ``bf16-emulated`` does the same rounding around
-            products in fp32 (:mod:`inweights.training.steps.losses.rounding`), except
-            inside of attention. A run then has bitwise equal results alone and together
-            with others, which kernels for bfloat16 on a CPU do not guarantee.
+            fp32; each matrix product of the forward and backward pass rounds its inputs
+            and outputs to bfloat16 (and sums in fp32); norms, the residual stream and
+            the loss are computed in fp32. ``bf16-emulated`` does the same rounding
+            around products in fp32 (:mod:`inweights.training.steps.losses.rounding`),
+            except inside attention. The results of a run are then bitwise identical
+            whether it is trained alone or together with others, which kernels for
+            bfloat16 on a CPU do not guarantee.
         stop: Rule by which a replica is frozen before the phase ends.
-        edit: Edit that gives stored facts other answers in the weights before the first
-            step; observers measure before and after it. The facts that are trained on
-            do not change.
+        edit: Change of the weights before the first step that gives stored facts new
+            answers; ``None`` for no edit. Observers measure before and after it. The
+            facts that are trained on do not change.
 
     Raises:
-        ConfigError: ``steps`` or a size in ``batch`` is negative, ``batch`` names a
-            role twice or one that is not in ``roles``, a weight of a role is not above
-            0 and finite, no position or no parameter is left to train, ``at`` is given
-            without a loss function, or a user's function or class cannot be stored or
-            loaded. (Whether the world has the roles, and the model the parameters, is
-            checked when training starts.)
+        ConfigError: ``steps`` or a size in ``batch`` is negative; ``batch`` names a
+            role twice, or one that is not in a given ``roles``; a weight of a role is
+            not above 0 and finite; no token or no parameter is left to train; ``at`` is
+            given without a loss function; or a user's function or class cannot be
+            stored or loaded. (Whether the world has the roles, and the model the
+            parameters, is checked when training starts.)
+        DataError: A file on which a user's code depends cannot be read.
 
     Example:
         >>> edges = {"edge": 1.0, "reverse_edge": 1.0}
@@ -176,7 +181,7 @@ class Phase(Config):
                 )
 
     def _check_batch(self) -> None:
-        """Check sizes and roles when the phase is made, since its first step may be hours away."""
+        """Check sizes and roles at once, since the first step of the phase may be hours away."""
         sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
         drawn: list[str] = []
         for key, size in sizes.items():
@@ -195,16 +200,16 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Positions of the loss: ``at`` for a user's loss function, otherwise ``loss``."""
+        """Tokens that the loss predicts: ``at`` for a user's loss function, otherwise ``loss``."""
         loss = self.loss
         return self.at if isinstance(loss, Code) else loss
 
     @property
     def own(self) -> str:
-        """Names of the settings that run a user's code at every step, joined by "and", or "".
+        """Names of the settings that run a user's code on tensors at every step, joined by "and".
 
-        They are among ``loss``, ``penalty``, ``optimizer`` and ``observers``; a user's
-        schedule does not count.
+        The names are ``loss``, ``penalty``, ``optimizer`` and ``observers``. A user's
+        schedule does not count. The text is empty if there is no such code.
         """
         found = {
             "loss": isinstance(self.loss, Code),
@@ -242,10 +247,10 @@ class Curriculum(Config):
 
     @property
     def shape(self) -> Curriculum:
-        """The curriculum without learning rates, weight decay and options of users' optimizers.
+        """Copy of the curriculum with fixed learning rates, weight decay and optimizer options.
 
-        Which parameters decay, ``decayed``, is left out, too. Curricula that are
-        trained as one program must have equal shapes.
+        The setting ``decayed`` and the options of users' optimizers are reset, too.
+        Curricula that are trained together as one program must have equal shapes.
         """
         replace = msgspec.structs.replace
 

@@ -1,4 +1,4 @@
-"""Settings of a phase besides its steps: when a replica stops, and which facts are edited first.
+"""Settings of when a replica stops during a phase, and of edits of facts before a phase.
 
 :class:`Stop` and :class:`Edit` are fields of a :class:`~inweights.training.Phase`; they
 do not import torch.
@@ -24,11 +24,12 @@ class Stop(Config):
 
     Attributes:
         loss_below: Stop if the training loss of a step, in nats, is below this value;
-            ``None`` for no limit.
+            ``None`` for no limit. If both limits are given, meeting one of them is
+            enough.
         accuracy: Stop if the accuracy on the phase's facts is at least this value, from
-            0 to 1; ``None`` for no limit. A fact counts as right if the first token of
-            its answer has the largest logit.
-        every: Number of steps between two checks of the rule.
+            0 to 1; ``None`` for no limit. The model's answer to a fact counts as right
+            if its first token has the largest logit.
+        every: Number of steps between two checks of the rule, at least 1.
 
     Raises:
         ConfigError: ``every`` is below 1, ``loss_below`` is negative, or ``accuracy``
@@ -50,14 +51,14 @@ class Stop(Config):
 
     @property
     def never(self) -> bool:
-        """Whether the rule has no limit, so that it never stops a replica."""
+        """Whether the rule has no limits, so that it never stops a replica."""
         return self.loss_below is None and self.accuracy is None
 
     def due(self, step: int) -> bool:
-        """Return whether the rule is checked after ``step`` updates of the phase.
+        """Return whether the rule is checked after a number of updates.
 
-        It is checked after each multiple of ``every`` updates, and never without a
-        limit.
+        It is checked after each multiple of ``every`` updates, and never if the rule
+        has no limits.
 
         Args:
             step: Number of updates made in the phase.
@@ -66,34 +67,35 @@ class Stop(Config):
 
 
 class Edit(Config):
-    """Edit of the weights before a phase, which gives several stored facts new answers at once.
+    """Edit of the weights before a phase that gives several stored facts new answers at once.
 
     The root seed of the world determines a random order of the facts, and the first
-    facts of this order are edited. Each edited fact gets the answer of the next fact
-    with a different answer. :func:`inweights.probes.after_edits` lists the edited
+    facts in this order are edited. Each edited fact gets the answer of the next fact
+    whose answer is wrong for it. :func:`inweights.probes.after_edits` lists the edited
     facts, and measures the statements that follow from them.
 
     Attributes:
         role: Role of the facts that are edited: ``first_hop``, ``second_hop``,
             ``attribution``, ``similarity`` or ``edge``.
-        method: ``rank-one``: a change of the output matrix of an MLP of a GPT that
-            disturbs the keys of other facts least, by their second moment (ROME, Meng
-            et al. 2022). ``training``: Adam on the edited facts only. ``embedding``:
-            Adam on the embeddings of the first tokens of their prompts only.
+        method: ``rank-one``: a change of the output matrix of one MLP of a GPT that,
+            judged by the second moment of the keys, disturbs other facts as little as
+            possible (ROME, Meng et al. 2022). ``training``: Adam on the edited facts
+            only. ``embedding``: Adam on the edited facts that changes only the
+            embeddings of the first tokens of their prompts.
         count: Number of edited facts, at least 1.
         share: Fraction of the role's facts that is edited; if above 0, it replaces
             ``count``.
-        layer: Index of the block of a rank-one edit; by default the last block, whose
-            edit has a closed form. In another block, gradient descent determines what
-            the MLP is to add to the last token.
-        steps: Largest number of updates of gradient descent; a replica is frozen once
-            each new answer has a probability of at least .9.
+        layer: Index of the block of a rank-one edit, counted from 0; by default the
+            last block, whose edit has a closed form. In any other block, gradient
+            descent determines the vector that the MLP has to add at the last token.
+        steps: Largest number of updates of gradient descent. A replica is frozen as
+            soon as each new answer has a probability of at least .9.
         rate: Learning rate of gradient descent.
 
     Raises:
-        ConfigError: ``count`` or ``steps`` is below 1, ``share`` is not from 0 to 1,
-            ``rate`` is not above 0, or both ``share`` and a ``count`` other than 1 are
-            given.
+        ConfigError: ``count`` or ``steps`` is below 1, ``count`` is above 65,536,
+            ``share`` is not from 0 to 1, ``rate`` is not above 0, or both ``share`` and
+            a ``count`` other than 1 are given.
     """
 
     role: EditRole = "second_hop"

@@ -1,4 +1,4 @@
-"""Named learners: for each family of worlds, a :class:`Curriculum` that learns it.
+"""Named learners: for each family of worlds, a :class:`Curriculum` that trains a model on it.
 
 The settings are those of the recipes. If no learner is given, :func:`inweights.train`
 and :func:`inweights.sweep` use the learner that :func:`named_for` returns for the world

@@ -25,16 +25,16 @@ GRAPHS = ("graph", "path-star", "own-path-star")
 
 
 def named_for(world: Any, model: Any) -> Curriculum:
-    """Return the named learner for a family of worlds and an architecture.
+    """Return the curriculum with which an architecture is trained on a family of worlds by default.
 
-    If there is none, such as for a user-defined world, the result is a plain
-    :class:`Curriculum`: all facts, by AdamW at a constant rate, for 280 steps.
+    If there is none, as for a user-defined world, the result is ``Curriculum()``, which
+    trains on all facts with AdamW at a constant rate of .001 for 280 steps.
 
     Args:
-        world: A world, or its config. A config is built with seed 0 where the roles of
-            its facts matter.
-        model: A model, or its config; ``None`` and models without a config have no
-            named learner.
+        world: A world, or its config. A config is built with seed 0 if the choice
+            depends on the roles of its facts; errors of building it are passed on.
+        model: A model, or its config. For ``None`` and models without a config, the
+            choice depends on the world alone.
 
     Example:
         >>> import inweights as iw
@@ -81,10 +81,10 @@ def _roles_of(world: Any) -> Sequence[str]:
 
 
 def family_of(world: Any) -> str:
-    """Return the kind of a world or its config, such as ``two-hop``.
+    """Return the kind of a world or of its config, such as ``two-hop``.
 
-    For an altered world it is the kind of the original. A world that no config built
-    has its name as its kind.
+    For an altered world, it is the kind of the original world. For a world that was not
+    built from a config, it is the world's name.
 
     Args:
         world: A world, or its config.

@@ -1,7 +1,7 @@
-"""Node2Vec, trained by its own gradient descent: the learner :class:`Descent`.
+"""The learner :class:`Descent`: Node2Vec, trained by gradient descent with an explicit gradient.
 
-The updates are computed in ``theory/geometric_memory/node2vec.py``; this file turns
-them into models, which probes can measure during the descent.
+The updates are computed in ``theory/geometric_memory/node2vec.py``. This file turns the
+results into models, which probes can measure during the descent.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 class Descent(Config, tag_field="kind", tag="descent"):
     """Train a Node2Vec by gradient descent with an explicit gradient (Geometric Memory, Lemma 1).
 
-    :func:`inweights.train` minimises the mean over facts. The paper's Node2Vec takes,
-    for each node, the mean over its neighbours, which is a different objective where
+    :func:`inweights.train` minimises the mean loss over facts. The paper's Node2Vec
+    takes the mean over the neighbours of each node, which is a different objective if
     nodes differ in degree. Therefore the updates are those of
     :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's initial
     parameters.
 
     Attributes:
-        rate: Learning rate ``η`` of the sum over nodes.
-        steps: Number of updates.
+        rate: Learning rate ``η`` for the sum of the loss over nodes.
+        steps: Number of updates; 0 leaves the initial vectors.
 
     Raises:
         ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
@@ -63,8 +63,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         Args:
             world: A graph: a world whose facts are edges.
-            model: Config of the Node2Vec. Its model of this seed has the initial
-                vectors.
+            model: Config of the Node2Vec, which determines the initial vectors together
+                with ``seed``.
             seed: Root seed of the initial vectors.
             record: Steps, from 0 (the start) to ``steps``, at which vectors, loss and
                 eigenvalues are recorded; the last step is always recorded.
@@ -75,6 +75,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
             :class:`~inweights.theory.geometric_memory.node2vec.Trajectory`.
 
         Raises:
+            ConfigError: The seed is not an integer of at least 0.
             DataError: The world is not a graph, or a step in ``record`` does not exist.
             SolverError: The vectors became infinite or NaN.
         """
@@ -100,21 +101,21 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def models(
         self, world: World, model: Node2VecConfig, seed: int, every: int = 0
     ) -> Iterator[tuple[int, Node2Vec]]:
-        """Yield pairs ``(step, model)`` at every ``every``-th step, from step 0 on.
+        """Yield the model at step 0, at every ``every``-th step, and at the last step.
 
         Args:
-            world: A graph.
+            world: A graph: a world whose facts are edges.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
-            every: Number of steps between two models; 0 yields only the last model,
-                which is always yielded.
+            every: Number of steps between two models; 0 yields only the last model.
 
-        Returns:
-            An iterator. It always yields the same model object (one replica), which is
-            changed in place between steps.
+        Yields:
+            Pairs of the number of updates and the model, which has one replica. All
+            pairs contain the same model, which is changed in place between steps.
 
         Raises:
-            ConfigError: The model is untied and ``every`` is not 0.
+            ConfigError: The model is untied (has separate output vectors) and ``every``
+                is not 0, or the seed is not an integer of at least 0.
             DataError: The world is not a graph.
             SolverError: The vectors became infinite or NaN.
         """
@@ -137,14 +138,14 @@ class Descent(Config, tag_field="kind", tag="descent"):
             yield step, seen
 
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
-        """Return whether the last model is bitwise the same, whichever steps are yielded before it.
+        """Return whether the last model is bitwise the same whichever steps are measured before.
 
-        This is true for tied models of more than 2000 nodes. For smaller graphs, at
-        each recorded step a basis is computed again and the method of computation is
-        chosen.
+        This is the case for tied models (without separate output vectors) of graphs
+        with more than 2000 nodes. For smaller graphs, the basis is recomputed and the
+        method of computation is chosen again at each measured step.
 
         Args:
-            world: A graph.
+            world: A graph: a world whose facts are edges.
             model: Config of the Node2Vec.
 
         Raises:
@@ -165,26 +166,29 @@ class Descent(Config, tag_field="kind", tag="descent"):
         every: int = 0,
         **options: Any,
     ) -> pl.DataFrame:
-        """Measure the model with a probe at the end, or at every ``every``-th step and at the end.
+        """Measure the model with a probe during and at the end of the descent, or only at the end.
 
         Args:
             probe: Function ``probe(model, world, **options)`` that returns a table with
                 a column ``replica``.
-            world: A graph.
+            world: A graph: a world whose facts are edges.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
-            every: Number of steps between two measurements, from step 0 on; 0 measures
-                only at the end.
+            every: Number of steps between two measurements, of which the first is at
+                step 0; 0 measures only at the end.
             options: Options of the probe.
 
         Returns:
-            The probe's table without ``replica``; if ``every`` is not 0, one such table
-            per measured step, one below the other, with a column ``step``.
+            The probe's table without ``replica``. If ``every`` is not 0, the tables of
+            all measured steps are concatenated, with a column ``step`` (number of
+            updates).
 
         Raises:
-            ConfigError: The model is untied and ``every`` is not 0.
+            ConfigError: The model is untied (it has separate output vectors) and
+                ``every`` is not 0, or the seed is not an integer of at least 0.
             DataError: The world is not a graph.
-            SolverError: The vectors became infinite or NaN.
+            SolverError: The vectors became infinite or NaN. Errors of the probe are
+                passed on.
         """
         import polars as pl
 
@@ -198,11 +202,12 @@ class Descent(Config, tag_field="kind", tag="descent"):
         """Return the trained model, with one replica.
 
         Args:
-            world: A graph.
+            world: A graph: a world whose facts are edges.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
 
         Raises:
+            ConfigError: The seed is not an integer of at least 0.
             DataError: The world is not a graph.
             SolverError: The vectors became infinite or NaN.
         """
@@ -210,11 +215,11 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
 
 def _adjacency(world: World, *, sparse: bool) -> Any:
-    """Return a graph's adjacency matrix, for a large graph as a sparse array if ``sparse``.
+    """Return the adjacency matrix of a graph, for a large graph as a sparse array if ``sparse``.
 
-    Results for a large graph, which are computed in blocks and in single precision,
-    differ by rounding from those of a whole matrix. Therefore small graphs always use a
-    whole matrix.
+    With a sparse array, results are computed in blocks and in single precision, so that
+    they differ by rounding from those with a dense matrix. Therefore small graphs
+    always have a dense matrix.
     """
     from scipy.sparse import csr_array
 

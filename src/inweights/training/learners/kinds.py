@@ -1,9 +1,10 @@
 """Learners: ways to obtain a trained model from a world and a model's config.
 
 A :class:`Curriculum` trains a model by gradient descent, a :class:`Descent` computes
-Node2Vec's descent without autograd, an :class:`Optimum` solves a convex program, and a
-:class:`Fixed` learner leaves the model unchanged. All of them return a model, which
-every probe can measure. :func:`register_learner` adds a user's own learner.
+the gradient descent of a Node2Vec without autograd, an :class:`Optimum` solves a convex
+program, and a :class:`Fixed` learner leaves the model unchanged. The result is always a
+model, which every probe can measure. :func:`register_learner` adds a user's own
+learner.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Curriculum", "Descent", "Fixed", "Learner", "Optimum"]
 class OwnLearner(Protocol):
     """Interface of a user's own learner: a config with a tag, ``steps`` and ``learn``.
 
-    :func:`register_learner` adds it.
+    :func:`register_learner` adds such a class to the known learners.
     """
 
     @property
@@ -36,12 +37,12 @@ class OwnLearner(Protocol):
         ...
 
     def learn(self, world: World, model: Any, seed: int) -> Model:
-        """Return a trained model with one replica; a learner implements it.
+        """Return a trained model with one replica; the user's class implements this method.
 
         Args:
-            world: World whose facts are learnt.
+            world: World whose facts the model learns.
             model: Config of the architecture; ``None`` if a sweep has no model.
-            seed: Root seed of all random numbers.
+            seed: Root seed of all random numbers, an integer of at least 0.
         """
 
 
@@ -55,15 +56,14 @@ _KINDS = Kinds(
 
 
 def learner_kind(name: str) -> Any:
-    """Return the config class of a kind of learner.
+    """Return the config class of a learner, given its tag.
 
     Args:
         name: Tag of the kind: ``curriculum``, ``descent``, ``optimum``, ``fixed``, or
             the tag of a registered learner.
 
     Raises:
-        ConfigError: There is no learner of this kind; the message names the nearest
-            kind.
+        ConfigError: No learner has this tag; the message names the nearest tag.
 
     Example:
         >>> learner_kind("descent").__name__
@@ -73,16 +73,17 @@ def learner_kind(name: str) -> Any:
 
 
 def register_learner(kind: type[Any]) -> type[Any]:
-    """Register a config class as a kind of learner, under its tag.
+    """Register a config class as a learner under its tag, so that files of settings can name it.
 
-    Files of settings can then refer to it by this tag. The function can be used as a
-    decorator.
+    The function can be used as a decorator.
 
     Args:
-        kind: A config class with a tag and the members of :class:`OwnLearner`.
+        kind: A subclass of :class:`inweights.config.Config` with a tag, a property
+            ``steps`` (estimated cost as a number of updates), and a method
+            ``learn(world, model, seed)`` that returns a trained model with one replica.
 
     Returns:
-        The class itself.
+        The class itself, unchanged.
 
     Raises:
         ConfigError: The class has no tag, no ``learn`` or no ``steps``, or another

@@ -1,4 +1,4 @@
-"""Curricula by name: each returns the settings with which a recipe trains a family of worlds.
+"""Functions that return the curricula with which recipes train models on families of worlds.
 
 ``chosen.py`` chooses one of them for a world and a model.
 """
@@ -23,10 +23,10 @@ def two_hop(
     roles: Mapping[str, float] | None = None,
     random_offset: bool = True,
 ) -> Curriculum:
-    """Return the curriculum by which a GPT learns to compose facts (Identity Bridge, Figure 2).
+    """Return the curriculum with which a GPT learns to compose facts (Identity Bridge, Figure 2).
 
-    The curriculum is one phase of AdamW, with a peak rate of 0.064 / width that
-    decreases as a cosine.
+    The curriculum is one phase of AdamW, whose learning rate decreases from 0.064 /
+    width to 0 along a cosine.
 
     Args:
         width: Width of the GPT, from which the rate is computed; at least 1.
@@ -36,8 +36,8 @@ def two_hop(
             general, the names in ``world.facts.role_names``. By default all facts, with
             weight 1.
         random_offset: Whether each sequence starts at a random position in every step,
-            so that all learned position embeddings are trained. For models without
-            them, training raises a ``ConfigError``.
+            so that all learned position embeddings are trained. If true, training a
+            model without position embeddings raises a ``ConfigError``.
 
     Raises:
         ConfigError: ``width`` is below 1, ``steps`` is negative, or a weight is not
@@ -61,14 +61,14 @@ def two_hop(
 def two_hop_mlp(
     rate: float = 2.0, *, steps: int = 5000, weight_decay: float = 0.0
 ) -> Curriculum:
-    """Return the curriculum by which an Emb-MLP learns facts: full-batch gradient descent.
+    """Return the curriculum with which an Emb-MLP learns facts: full-batch gradient descent.
 
     The settings are those of Identity Bridge, §4.
 
     Args:
         rate: Learning rate.
-        steps: Number of updates; after 5000, the direction of the weights hardly
-            changes.
+        steps: Number of updates. After 5000 updates, the direction of the weights
+            hardly changes any more.
         weight_decay: Coefficient of the weight decay, which adds this multiple of the
             weights to the gradient.
 
@@ -91,15 +91,15 @@ def analogy(
     rate: float = 1e-3,
     steps: int = 1500,
 ) -> Curriculum:
-    """Return the curriculum by which a GPT learns analogies (Feature Resemblance, Table 1).
+    """Return the curriculum with which a GPT learns analogies (Feature Resemblance, Table 1).
 
     Args:
         parts: For each phase (one or two), the roles that are trained on, with their
-            weights; by default one phase with all premises, ``category`` and
-            ``similarity`` with weight 3 and ``attribution`` with weight 1.
-        losses: For each phase, the training loss, in nats, below which it stops. If
-            there are fewer of these than of ``parts``, or the other way round, the rest
-            is ignored.
+            weights. By default there is one phase with all premises: ``category`` and
+            ``similarity`` with weight 3, and ``attribution`` with weight 1.
+        losses: For each phase, the training loss in nats below which the phase stops.
+            If ``parts`` and ``losses`` have different lengths, the rest of the longer
+            one is ignored, and so is everything after the second item.
         rate: Learning rate of AdamW.
         steps: Largest number of updates of a phase.
 
@@ -126,15 +126,15 @@ def analogy(
 
 
 def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curriculum:
-    """Return the curriculum by which edges are learnt: full-batch AdamW (Geometric Memory, B.5).
+    """Return the curriculum with which a model learns edges (Geometric Memory, B.5).
 
-    There is no weight decay.
+    It is full-batch AdamW without weight decay.
 
     Args:
         rate: Peak learning rate.
         steps: Number of updates.
-        falls: Whether the rate decreases as a cosine, as for the paper's TinyGPT;
-            otherwise it is constant.
+        falls: Whether the rate decreases to 0 along a cosine, as for the paper's
+            TinyGPT; otherwise it is constant.
 
     Raises:
         ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
@@ -156,17 +156,17 @@ def path_star(
     paths: int = 32,
     roles: Sequence[str] = ("edge", "reverse_edge"),
 ) -> Curriculum:
-    """Return the curriculum by which a path-star is learnt (Geometric Memory, Figure 3).
+    """Return the curriculum with which a model learns a path-star (Geometric Memory, Figure 3).
 
-    Edges and paths are trained together by AdamW. Its rate decreases linearly over the
-    last fifth of the steps.
+    Edges and paths are trained together with AdamW, whose rate decreases linearly over
+    the last fifth of the steps.
 
     Args:
         rate: Peak learning rate.
         steps: Number of updates.
         paths: Number of paths in each step; 0 for all.
-        roles: Roles of the edges, at least one; every step contains all edges. The role
-            of the paths is ``path``.
+        roles: Roles of the edges that are trained on, at least one. Every step contains
+            all edges of these roles. The role of the paths is ``path``.
 
     Raises:
         ConfigError: ``rate`` is not above 0, or ``steps`` or ``paths`` is negative.
@@ -193,11 +193,11 @@ def in_context_star(
 ) -> Curriculum:
     """Return the curriculum for path-stars given in prompts (Geometric Memory, Figure 13).
 
-    The paper does not state these settings; they are ours. The model reads the right
-    tokens of a path before each token that it predicts. With this teacher forcing it
-    learns every token of a path except the first. More than about a dozen labels need
-    more steps and a lower rate. The rate decreases linearly over the last fifth of the
-    steps.
+    The paper does not state these settings; we chose them. The model reads the right
+    tokens of a path before each token that it predicts (teacher forcing), and learns to
+    predict every token of a path except the first. With more than about a dozen node
+    labels, more steps and a lower rate are needed. The rate decreases linearly over the
+    last fifth of the steps.
 
     Args:
         rate: Peak learning rate of AdamW.

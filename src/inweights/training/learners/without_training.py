@@ -1,6 +1,6 @@
 """Learners that do not train: :class:`Optimum` solves a program, :class:`Fixed` changes nothing.
 
-Both are configs with a method ``learn``, as every learner is.
+Like other learners, both are configs with a method ``learn``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Optimum(Config, tag_field="kind", tag="optimum"):
-    """Solve program (2) of Identity Bridge (§4.3) for the world's facts.
+    """Solve program (2) of Identity Bridge (§4.3) for the facts of a world.
 
-    The program asks for the matrix of logits of least nuclear norm with which each fact
+    The program minimises the nuclear norm of the matrix of logits such that each fact
     has a margin of at least 1.
 
     Attributes:
@@ -50,8 +50,8 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
         Args:
             world: World whose facts are the constraints on margins.
-            _model: Not used, since the solution determines the width.
-            _seed: Not used, since the optimum is unique.
+            _model: Not used, since the solution determines the width of the model.
+            _seed: Not used, since no random numbers are drawn.
 
         Raises:
             SolverError: No matrix satisfies all constraints (the message names facts
@@ -66,7 +66,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
 
 class Fixed(Config, tag_field="kind", tag="fixed"):
-    """Leave a model as it is built: trained modules with their weights, other models untrained.
+    """Leave a model as its config builds it: a wrapped module with its weights, others untrained.
 
     :func:`inweights.sweep` uses it by default for a trained model from
     :func:`inweights.wrap`.
@@ -87,10 +87,11 @@ class Fixed(Config, tag_field="kind", tag="fixed"):
         """Return the model as its config builds it, with one replica.
 
         Args:
-            world: World whose number of tokens the model gets.
+            world: World that determines the number of tokens and the candidates of the
+                model.
             model: Config of the model.
-            seed: Root seed of the initial values; if the config contains several
-                trained modules, the index of the module.
+            seed: Root seed of the initial values, an integer of at least 0; if the
+                config contains several trained modules, the index of the module.
 
         Raises:
             ConfigError: The config cannot build a model for this world or seed; see

@@ -1,9 +1,9 @@
 """Logits and ranks of a model's answers, computed for a limited number of statements at a time.
 
 :func:`answer_blocks` computes the logits on which all functions of this package are
-based; :func:`answer_logits`, :func:`answer_ranks` and :func:`answer_columns` are for
-probes. Shapes: ``R`` replicas, ``M`` statements, ``m`` statements of a block, ``A``
-tokens of an answer, ``K`` candidates.
+based. Probes use :func:`answer_logits`, :func:`answer_ranks` and
+:func:`answer_columns`. Shapes: ``R`` replicas, ``M`` statements, ``m`` statements of a
+block, ``A`` tokens of an answer, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ def answer_logits(
     part: Part = "facts",
     indices: Int[Ids, " M"] | None = None,
 ) -> Float[Tensor, "R M K"]:
-    """Compute the logits of the first answer token of every statement.
+    """Compute the model's logits for the first answer token of every statement.
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one for each replica.
+        worlds: One world for all replicas, or one per replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements in ``part``; by default all, in order.
+        indices: Indices of ``M`` statements in ``part``, as a NumPy array; by default
+            all statements, in order.
 
     Returns:
-        Logits over the ``K`` candidates, ``[R, M, K]``, on the model's device.
+        Logits over the ``K`` candidates (the tokens of the model's head), ``[R, M,
+        K]``, on the model's device. Row ``i`` belongs to statement ``indices[i]``.
 
     Raises:
-        ConfigError: The model has no replica axis, or a prompt is longer than its
-            limit.
+        ConfigError: The model has no replica axis, or a prompt is longer than the
+            model's context.
         DataError: The worlds do not fit the model.
 
     Example:
@@ -72,24 +74,25 @@ def answer_logits(
 def answer_blocks(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Iterator[tuple[Int[Tensor, " m"], Float[Tensor, "R m K"]]]:
-    """Yield the logits of :func:`answer_logits` for a limited number of statements at a time.
+    """Yield the logits for the first answer token of statements, block by block.
 
-    The logits of 10^5 statements over 10^5 candidates would fill the memory. A small
-    number of statements forms one block.
+    The logits of 10^5 statements over 10^5 candidates would fill the memory. A block
+    has at most :data:`MAX_LOGITS` logits per replica.
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one for each replica.
+        worlds: One world for all replicas, or one per replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements in ``part``; by default all.
+        indices: Indices of ``M`` statements in ``part``, as a NumPy array; by default
+            all.
 
     Yields:
         The positions of ``m`` statements among the ``M``, and their logits ``[R, m,
-        K]``.
+        K]``. Blocks are ordered by the lengths of prompts and answers.
 
     Raises:
-        ConfigError: The model has no replica axis, or a prompt is longer than its
-            limit.
+        ConfigError: The model has no replica axis, or a prompt is longer than the
+            model's context.
         DataError: The worlds do not fit the model.
     """
     groups = shape_groups(as_worlds(worlds, model), part, indices)
@@ -126,31 +129,32 @@ def answer_ranks(
     *,
     teacherless: str = "",
 ) -> Int[Tensor, "R M A"]:
-    """Return the number of candidates with a larger logit than the right token of each answer.
+    """Return, for each token of each answer, the number of candidates with a larger logit.
 
-    The preceding tokens of the answer are given (teacher forcing). Therefore an answer
-    whose ranks are all 0 is also the result of greedy decoding. Logits are computed for
-    a limited number of statements at a time, so that 10^5 candidates do not fill the
-    memory.
+    By default the model reads the preceding tokens of the answer (teacher forcing).
+    Therefore an answer whose ranks are all 0 is also the result of greedy decoding.
+    Logits are computed for a limited number of statements at a time, so that 10^5
+    candidates do not fill the memory.
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one for each replica.
+        worlds: One world for all replicas, or one per replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements in ``part`` with prompts of one length and
-            answers of one length; by default all.
-        teacherless: Name of a token that the model reads in place of the answer's
+        indices: Indices of ``M`` statements in ``part``, as a NumPy array. Their
+            prompts must have one length and their answers must have one length; by
+            default all.
+        teacherless: Name of a token that the model reads instead of the answer's
             tokens, as in :class:`~inweights.training.Phase`; by default empty, for
             teacher forcing.
 
     Returns:
-        Ranks ``[R, M, A]`` for ``M`` statements and ``A`` answer tokens, 0 for the
-        largest logit.
+        Ranks ``[R, M, A]`` for ``M`` statements and ``A`` answer tokens; the rank is 0
+        for the largest logit.
 
     Raises:
         ConfigError: The model has no replica axis, a prompt with its answer is longer
-            than its limit, or the model returns logits only for the last position and
-            answers have several tokens.
+            than the model's context, or the model returns logits only for the last
+            position and answers have several tokens.
         DataError: The worlds do not fit the model, statements differ in length, a token
             of an answer is not among the model's candidates, or the world has no token
             of the name ``teacherless``.
@@ -199,18 +203,19 @@ def answer_ranks(
 def answer_columns(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Int[Tensor, "R M"]:
-    """Return the logit column of every statement's first answer token, ``[R, M]``.
+    """Return the column of each statement's first answer token among the logits, ``[R, M]``.
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one for each replica.
+        worlds: One world for all replicas, or one per replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements in ``part``; by default all, in order.
+        indices: Indices of ``M`` statements in ``part``, as a NumPy array; by default
+            all statements, in order.
 
     Raises:
         ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model, or an answer is not among its
-            candidates.
+        DataError: The worlds do not fit the model, or an answer is not among the
+            model's candidates.
     """
     columns = []
     for world in as_worlds(worlds, model):

@@ -1,8 +1,9 @@
-"""Whether answers of a model are right, where a prompt may have several right answers.
+"""Score a model's answers when a prompt may have several right answers.
 
 :func:`answer_scores` computes accuracy, loss and margins in one pass over the logits of
-``answers.py``. Shapes: ``R`` replicas, ``M`` statements, ``m`` of them, ``K``
-candidates, ``k`` chosen candidates, ``P`` pairs of a statement and a right answer.
+``answers.py``. Shapes: ``R`` replicas, ``M`` statements, ``m`` statements of a block,
+``K`` candidates, ``k`` selected candidates, ``P`` pairs of a statement and a right
+answer.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ class Scores:
     If a prompt has several right answers, any of them counts as right.
 
     Attributes:
-        predicted: Column of the largest logit; the first in case of ties.
-        right: Whether this logit belongs to a right answer.
+        predicted: Column of the largest logit; the first such column in case of ties.
+        right: Whether the largest logit belongs to a right answer.
         right_among: Whether the largest logit among the allowed candidates (see
             :func:`answer_scores`) belongs to a right answer.
-        loss: Cross-entropy over all candidates in nats: for a fact, of the answer that
-            it states; for a query, of all its right answers together.
+        loss: Cross-entropy over all candidates, in nats: for a fact, of the answer that
+            it states; for a query with several right answers, of all of them together.
         margin: Largest logit of a right answer minus the largest logit of a wrong one;
-            positive if the answer is right.
-        margin_among: The same margin among the allowed candidates.
+            positive if the model's answer is right.
+        margin_among: The margin among the allowed candidates.
     """
 
     predicted: Int[Tensor, "R M"]
@@ -55,21 +56,27 @@ def answer_scores(
     indices: Int[Ids, " M"],
     allowed: Bool[Tensor, "R K"],
 ) -> Scores:
-    """Compute all :class:`Scores` in one pass over the logits of the first answer tokens.
+    """Compute accuracy, loss and margins of a model's answers in one pass over the logits.
+
+    Only the first token of each answer is scored.
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one for each replica.
+        worlds: One world for all replicas, or one per replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements in ``part``.
+        indices: Indices of ``M`` statements in ``part``, as a NumPy array.
         allowed: Which candidates are allowed for ``right_among`` and ``margin_among``,
-            ``[R, K]``; the answer of each statement must be among them.
+            ``[R, K]``. The answer of each statement must be among them, which is not
+            checked.
+
+    Returns:
+        The scores, each ``[R, M]``; see :class:`Scores`.
 
     Raises:
-        ConfigError: The model has no replica axis, or a prompt is longer than its
-            limit.
-        DataError: The worlds do not fit the model, or an answer is not among its
-            candidates.
+        ConfigError: The model has no replica axis, or a prompt is longer than the
+            model's context.
+        DataError: The worlds do not fit the model, or an answer is not among the
+            model's candidates.
     """
     each = as_worlds(worlds, model)
     answers = answer_columns(model, each, part, indices)
@@ -110,14 +117,15 @@ def answer_scores(
 
 @dataclass(frozen=True)
 class RightPlaces:
-    """All ``P`` right answers of ``M`` statements; a statement may have several.
+    """All ``P`` right answers of ``M`` statements, each of which may have several.
 
     Attributes:
         world: Index of the world to which each right answer belongs, ``[P]``.
-        row: Index of its statement among the ``M``, ``[P]``.
-        column: Its logit column, ``[P]``.
+        row: Index of the statement among the ``M`` to which it belongs, ``[P]``.
+        column: Logit column of the right answer, ``[P]``.
         worlds: Number of worlds.
-        is_set: Whether a statement itself has several answers, as a query may, ``[M]``.
+        is_set: Whether each statement itself states several answers, as a query may,
+            ``[M]``.
     """
 
     world: Int[Tensor, " P"]
@@ -129,15 +137,15 @@ class RightPlaces:
     def among(
         self, rows: Int[Tensor, " m"], logits: Float[Tensor, "R m K"]
     ) -> Bool[Tensor, "R m K"]:
-        """Return which candidates are right answers to some of the statements.
+        """Return which candidates are right answers to selected statements.
 
         Args:
             rows: Indices of ``m`` statements among the ``M``.
-            logits: Logits of these statements, ``[R, m, K]``, of which only shape and
+            logits: Logits of these statements, ``[R, m, K]``. Only their shape and
                 device are used.
 
         Returns:
-            Boolean tensor ``[R, m, K]``.
+            Boolean tensor ``[R, m, K]``, true for each right answer.
         """
         place = torch.full_like(self.is_set, -1, dtype=torch.int64)
         place[rows] = torch.arange(len(rows), device=rows.device)
@@ -156,17 +164,17 @@ class RightPlaces:
 def right_places(
     model: Model, worlds: Sequence[World], part: Part, indices: Int[Ids, " M"]
 ) -> RightPlaces | None:
-    """Return the right answers of some statements of each world.
+    """Return the right answers of selected statements of each world.
 
     Args:
         model: The model; answers without a logit column are left out.
-        worlds: One world for all replicas, or one for each replica.
+        worlds: A sequence of one world for all replicas, or of one per replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of the ``M`` statements in ``part``.
+        indices: Indices of ``M`` statements in ``part``, as a NumPy array.
 
     Returns:
-        All pairs of a statement and a right answer (:class:`RightPlaces`); ``None`` if
-        every statement has exactly one right answer.
+        All pairs of a statement and a right answer (:class:`RightPlaces`), or ``None``
+        if every statement has exactly one right answer.
     """
     each: list[Statements] = [getattr(world, part) for world in worlds]
     if all((statements.right_counts[indices] == 1).all() for statements in each):
@@ -195,13 +203,14 @@ def are_right(
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,
 ) -> Bool[Tensor, "R m"]:
-    """Return whether chosen candidates are right answers, ``[R, m]``.
+    """Return whether one selected candidate per statement is a right answer, ``[R, m]``.
 
     Args:
-        columns: Logit column of the chosen candidate of each statement, ``[R, m]``.
-        own: Column of the answer that each statement states, ``[R, m, 1]``.
+        columns: Logit column of the selected candidate of each statement, ``[R, m]``.
+        own: Logit column of the answer that each statement states, ``[R, m, 1]``; used
+            if ``accepted`` is ``None``.
         accepted: Which candidates are right answers, ``[R, m, K]``; ``None`` if each
-            statement has exactly one.
+            statement has exactly one right answer.
     """
     if accepted is None:
         return columns == own.squeeze(-1)
@@ -209,7 +218,7 @@ def are_right(
 
 
 def _quick_in_numpy(logits: Tensor) -> bool:
-    """Return whether NumPy can compute it; for many columns it takes a tenth of PyTorch's time."""
+    """Return whether NumPy can process the logits, which is ten times faster for many columns."""
     return logits.device.type == "cpu" and logits.dtype in (
         torch.float32,
         torch.float64,
@@ -217,7 +226,7 @@ def _quick_in_numpy(logits: Tensor) -> bool:
 
 
 def _largest(logits: Float[Tensor, "R m K"]) -> Int[Tensor, "R m"]:
-    """Return the column of the largest logit, the first of them in case of ties."""
+    """Return the column of the largest logit, the first one in case of ties."""
     if _quick_in_numpy(logits):
         return torch.from_numpy(logits.numpy().argmax(-1))
     return logits.argmax(-1)
@@ -226,7 +235,7 @@ def _largest(logits: Float[Tensor, "R m K"]) -> Int[Tensor, "R m"]:
 def _columns(
     logits: Float[Tensor, "R m K"], columns: Int[Tensor, " k"]
 ) -> Float[Tensor, "R m k"]:
-    """Return the logits of chosen candidates."""
+    """Return the logits of selected candidates."""
     if _quick_in_numpy(logits):
         return torch.from_numpy(logits.numpy().take(columns.numpy(), axis=-1))
     return logits.index_select(-1, columns)
@@ -237,7 +246,7 @@ def _lead(
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,
 ) -> Float[Tensor, "R m"]:
-    """Return the largest logit of a right answer minus the largest of a wrong one."""
+    """Return the largest logit of a right answer minus the largest logit of a wrong one."""
     if accepted is not None:
         best = logits.masked_fill(~accepted, -torch.inf).amax(-1)
         return best - logits.masked_fill(accepted, -torch.inf).amax(-1)
