@@ -65,7 +65,7 @@ class Model(ReadableStates):
     def __init__(
         self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None
     ) -> None:
-        """Store the number of replicas ``R``, of tokens, and the candidates (by default all tokens).
+        """Store the number of replicas, of tokens, and the candidates (by default all tokens).
 
         Raises:
             ConfigError: The number of replicas or tokens is below 1, or a candidate is

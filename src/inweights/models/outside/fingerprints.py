@@ -1,6 +1,6 @@
-"""Describe a module as text: its numbers, the settings of each part, and its classes' source.
+"""Identify a module by its numbers, the settings of each part, and the source of its classes.
 
-Two modules with equal weights may differ in a number of heads or an activation
+Two modules with equal weights may differ in their number of heads or activation
 function, so that both numbers and settings matter. :func:`content_hash` identifies a
 trained module in keys of runs, and :func:`settings_of` finds modules that cannot be
 replicas of one model.
@@ -40,7 +40,7 @@ _NO_SETTINGS = ("training", "name_or_path", "warnings_issued", "transformers_ver
 
 
 def content_hash(module: nn.Module) -> str:
-    """Return the hash of a module's numbers, settings and source, as 20 hexadecimal digits.
+    """Return a hash of a module's parameters, buffers, settings and source, 20 hexadecimal digits.
 
     Args:
         module: Any module; its device (CPU or GPU) has no effect.
@@ -63,11 +63,13 @@ def content_hash(module: nn.Module) -> str:
 
 
 def settings_of(module: nn.Module) -> dict[str, str]:
-    """Return every setting of a module's parts as text, by its path, such as ``attn.n_head``.
+    """Return all settings of a module's parts as text, by their paths, such as ``attn.n_head``.
 
-    Settings are the public attributes of the module and of each submodule except
-    ``training``, submodules, parameters and buffers. The class of each part is under its
-    path with a colon, such as ``attn:``.
+    Settings are the public attributes of the module and of each submodule, except for
+    ``training``, attributes of transformers that state where a model was read,
+    submodules, parameters and buffers. The name of the class of each part has the
+    part's path with a colon as its key, such as ``attn:``; the key of the module itself
+    is ``:``.
 
     Args:
         module: Any module.
@@ -86,7 +88,7 @@ def settings_of(module: nn.Module) -> dict[str, str]:
 
 
 def _class_name(kind: type) -> str:
-    """Return the qualified name of a class, by the first name of its module if that was moved."""
+    """Return the qualified name of a class, with the former name of its module if it was moved."""
     home = _FORMER_HOMES.get(kind.__module__, kind.__module__)
     return f"{home}.{kind.__qualname__}"
 

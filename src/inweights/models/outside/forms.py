@@ -1,8 +1,8 @@
 """Find out how a module maps token ids to logits, by calling it once: :class:`Form`.
 
 :func:`form_of` calls a module with a small batch and records its states, its head and
-its dropout. The other functions read and replace what a module or a part of it
-returned. Shapes: ``B`` sequences, ``T`` positions, ``D`` width, ``V`` tokens.
+its dropout. The other functions read and replace values in the output of a module or
+submodule. Shapes: ``B`` sequences, ``T`` positions, ``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Form:
     """How a module maps token ids to logits.
 
     Attributes:
-        states: Names of the submodules whose output is a state ``[B, T, D]``, in the
-            order in which their calls end.
+        states: Names of the submodules whose output contains a state ``[B, T, D]``, in
+            the order in which their calls end.
         last_only: Whether the module returns logits only for the last position.
-        dropout: The largest rate of its dropout layers.
+        dropout: The largest dropout rate of the module; 0 without dropout.
         table: Name of the weight of the embedding that reads the token ids, such as
             ``emb.weight``; empty if there is none.
         head: Name of the linear layer that computes the logits; empty if there is none.
@@ -56,11 +56,12 @@ def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
     Args:
         output: Output of the module. Without ``read``: a tensor, an object with
             ``.logits``, or a tuple that begins with one of them.
-        read: Function that returns the logits of the output; by default ``None``, and
-            they are looked for as described.
+        read: Function of the output that returns the logits; by default the logits are
+            looked up as described.
 
     Returns:
-        The logits; the output itself if it is nothing of this kind.
+        The logits, or the result of ``read``. An output of any other kind is returned
+        unchanged.
     """
     if read is not None:
         return read(output)
@@ -83,7 +84,7 @@ def state_of_output(output: Any) -> Any:
 
 
 def exactly(state: Tensor) -> Tensor:
-    """Return a state in half precision as fp32, which probes can read; others unchanged.
+    """Return a state in half precision as float32; other states are returned unchanged.
 
     Args:
         state: Any tensor.
@@ -122,8 +123,8 @@ def form_of(
         label: Name of the module in messages.
 
     Returns:
-        The form, with the attributes that were found. Without a linear layer that
-        computes the logits, ``head``, ``norm``, ``lens`` and ``deepest`` are empty.
+        The form, with all attributes set. If no linear layer computes the logits,
+        ``head``, ``norm``, ``lens`` and ``deepest`` are empty.
 
     Raises:
         ConfigError: The call fails, draws random numbers other than dropout, or does
@@ -205,7 +206,7 @@ class _Calls:
 def _tried(
     module: nn.Module, calls: _Calls, noise: Noise, vocabulary: int, label: str
 ) -> Any:
-    """Call a module in training mode, with hooks that record its submodules; return its output."""
+    """Return the output of a module in training mode, with hooks that record its submodules."""
     hooks = []
     for name, part in module.named_modules():
         if name:
@@ -234,7 +235,7 @@ def _tried(
 
 
 def _check_logits(logits: Any, vocabulary: int, label: str) -> bool:
-    """Check that logits cover all tokens; return whether they are only of the last position."""
+    """Check the logits of a module, and return whether they are only those of the last position."""
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         raise ConfigError(
             f"'{label}' must return logits, got {type(logits).__name__}; return a tensor "
@@ -259,5 +260,5 @@ def _check_logits(logits: Any, vocabulary: int, label: str) -> bool:
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors share memory and numbers, one perhaps as a slice of the other."""
+    """Return whether two tensors have the same memory and shape."""
     return (one.data_ptr(), one.shape) == (other.data_ptr(), other.shape)

@@ -1,8 +1,8 @@
-"""Other people's trained modules as models: they are copied, and stored in this process.
+"""Copy other people's trained modules, and store the copies in this process.
 
-:func:`keep` stores copies of modules under the hash of their content, and
-:func:`modules_of` finds the modules of a config again, so that a sweep can build the
-model whenever it needs it.
+:func:`keep` stores copies of modules
+under the hash of their content, and :func:`modules_of` finds the modules of a config
+again, so that a sweep can build the model whenever it needs it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ def keep(
     """Store copies of modules in this process, in evaluation mode and on the CPU.
 
     Args:
-        modules: One module, or several of one architecture, at least one.
-        label: Name of the modules in messages; by default that of their class.
+        modules: One module, or one or more modules of the same architecture.
+        label: Name of the modules in messages; by default (empty) the name of their
+            class.
 
     Returns:
-        The hash of each module's content (20 hexadecimal digits), under which it is
-        stored, and the label.
+        The hashes of the modules' contents (20 hexadecimal digits each), under which
+        the copies are stored, and the label.
 
     Raises:
         ConfigError: The modules differ in more than the values of parameters and
@@ -59,11 +60,11 @@ def keep(
 def from_folder(folder: str) -> nn.Module:
     """Return the causal language model in a folder.
 
-    It is in evaluation mode, on the CPU.
+    The model is in evaluation mode, on the CPU.
 
     Args:
         folder: Folder with ``config.json`` and safetensors, as ``save_pretrained``
-            writes them. No code in it is run, and nothing is downloaded.
+            writes them. Code in the folder is not run, and nothing is downloaded.
 
     Raises:
         DataError: There is no such folder, or it contains no model that can be read.
@@ -95,15 +96,17 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
 
     Args:
         config: Config of wrapped trained modules.
-        places: Indices of the modules in ``config.weights``, from 0.
+        places: Indices of the modules in ``config.weights``, from 0, which are not
+            checked.
 
     Returns:
-        One module for each index: the stored one, not a copy.
+        One module for each index. The modules are the stored ones, not copies.
 
     Raises:
         ConfigError: The modules were not wrapped in this process, the file now contains
             other weights, or the factory fails.
-        DataError: The file of weights cannot be read, or does not fit the module.
+        DataError: The file of weights cannot be read, or its names or shapes are not
+            those of the module.
     """
     lacking = [name for name in config.weights if name not in _KEPT]
     if lacking and config.source is not None:
@@ -171,11 +174,12 @@ def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> in
     Args:
         name: Hash of the module, under which this process stores it.
         logits: Function that returns the logits of the module's output; ``None`` if
-            they can be found without it.
+            :func:`~.forms.logits_of` can find them.
         label: Name of the module in messages.
 
     Raises:
-        ConfigError: The module does not read token ids, or does not return logits.
+        ConfigError: The module does not read token ids, or does not return logits, or
+            ``logits`` fails.
     """
     try:
         found = logits_of(_KEPT[name](torch.zeros(1, 2, dtype=torch.long)), logits)

@@ -1,9 +1,8 @@
 """Configs of other people's modules: a factory that makes them, or trained modules.
 
-:func:`~inweights.wrap` makes a :class:`WrapConfig` of a factory. From trained modules,
-:func:`as_model` makes a model, whose :class:`TrainedConfig` identifies the weights by
-their hash; the modules are stored in this process (``instances.py``). Nothing here
-imports torch.
+:func:`~inweights.wrap` makes a :class:`WrapConfig` of a factory. :func:`as_model` makes
+a model of trained modules, whose :class:`TrainedConfig` identifies the weights by their
+hash; ``instances.py`` stores the modules. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 
 
 class WrapConfig(Config, tag_field="kind", tag="wrap"):
-    """A factory of modules as an architecture; :func:`wrap` makes it.
+    """Config of a user's factory of modules; :func:`wrap` makes it.
 
     Attributes:
-        factory: Function ``factory(vocabulary, **options)`` that returns a new module.
+        factory: Identity of a function ``factory(vocabulary, **options)`` of a module.
         options: Keyword arguments of the factory.
-        logits: Function ``logits(output)`` that returns the logits; needed only if the
-            module's output is neither logits nor an object with ``.logits``.
+        logits: Identity of a function ``logits(output)`` that returns the logits;
+            ``None`` if the module's output is logits, or an object with ``.logits``.
     """
 
     factory: Code
@@ -49,14 +48,17 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         """Build the model, one replica per seed, each a new module of the factory.
 
         The module draws its own initial values: torch, NumPy and ``random`` are seeded
-        during the call of the factory, and restored. The arguments are those of
-        :meth:`~inweights.models.ModelConfig.build`; ``inits`` and ``candidates`` have
-        no effect, and there are logits for all tokens.
+        during the call of the factory, and their states are restored. Arguments are
+        ``vocabulary`` (number of tokens) and ``seeds`` (root seeds, or their number);
+        ``inits`` and ``candidates`` have no effect. All tokens have logits. A
+        UserWarning says if replicas cannot be called in a batch.
 
         Raises:
-            ConfigError: There are no seeds, ``vocabulary`` is below 1, the factory
-                fails or returns one module twice, the module does not map token ids
-                ``[B, T]`` to logits, or its replicas cannot be trained apart.
+            ConfigError: There are no seeds, or one is out of range; ``vocabulary`` is
+                below 1; the factory fails, or returns the same module twice; the module
+                does not map token ids ``[B, T]`` to finite logits, draws random numbers
+                other than dropout, or stores batch statistics. Errors of the function
+                ``logits`` are passed on.
         """
         from inweights.models.outside.wrapped import Wrapped
 
@@ -74,22 +76,24 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     ) -> Trained:
         """Return the factory's module with the weights of a file, as a model.
 
+        A name of several token ids causes a CautionWarning.
+
         Args:
-            path: A safetensors file: the module's ``state_dict`` under its own names,
-                or a file that :func:`~inweights.save_model` wrote, with all of its
-                replicas.
-            tokens: Token ids of each name of the world, as in :func:`wrap`.
-            vocabulary: The world's vocabulary, or its number of tokens, as in
-                :func:`wrap`. Without ``tokens`` it is also the number of tokens that
-                the factory receives; by default, this is the only number for which the
-                shapes match those of the file.
-            answers: ``first`` or ``sum``, as in :func:`wrap`.
+            path: A safetensors file: the module's ``state_dict``, or a file of
+                :func:`~inweights.save_model`, whose replicas the model has.
+            tokens: The module's token ids by name, ``{"ann": 17, "bob": [4, 2]}``, or
+                in the world's order; by default the world's ids are its ids.
+            vocabulary: The world's vocabulary, or its number of tokens. Without
+                ``tokens``, it is also the factory's number of tokens, by default the
+                only one for which the shapes match the file.
+            answers: Score of a name of several ids as an answer: ``first`` (that of the
+                first id) or ``sum`` (the sum of the log-probabilities of all ids).
 
         Raises:
-            DataError: The file cannot be read, or its names or shapes are not those of
-                the module; or ``tokens`` do not fit, as in :func:`wrap`.
-            ConfigError: No, or more than one, number of tokens fits, or the factory
-                fails.
+            DataError: The file cannot be read, its names or shapes are not those of the
+                module, or ``tokens`` do not fit the world or the module.
+            ConfigError: No number of tokens fits the file, or several do; the factory
+                fails; or ``answers`` is a different word.
 
         Example:
             >>> import tempfile
@@ -123,7 +127,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of each file that an option names, by path; DataError if one cannot be read."""
+        """Hash of each file that an option names, by path; a DataError if one is unreadable."""
         return files_of(self.options)
 
     @property
@@ -143,28 +147,24 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
 
 class TrainedConfig(Config, tag_field="kind", tag="trained"):
-    """Trained modules as an architecture, whose initial values are their weights.
+    """Config of trained modules, whose weights are the initial values of the model.
 
-    :func:`inweights.wrap` and :meth:`WrapConfig.load` make it; it is not written by
-    hand.
+    :func:`inweights.wrap` and :meth:`WrapConfig.load` make it; nobody writes it by hand.
 
     Attributes:
         label: Name of the modules' class.
         weights: Hash of the content of each module (its numbers, settings and source),
             one for each replica.
-        vocabulary: Number of tokens of the worlds that it reads.
+        vocabulary: Number of tokens of the worlds that the model reads.
         outputs: Number of tokens for which the module itself returns logits.
-        tokens: The module's token ids of each token of the world; empty if both are the
-            same.
-        names: Names of the world's tokens, if they were given; a world with other names
-            is an error.
-        answers: Score of names of several ids as answers: ``first`` or ``sum``, as in
-            :func:`inweights.wrap`.
-        logits: Function ``logits(output)`` that returns the logits; ``None`` if they
-            can be found without it.
-        source: The factory (:class:`WrapConfig`) of modules whose weights were read
-            from a file; ``None`` for modules that were given directly.
-        path: File of the weights; empty for modules that were given directly.
+        tokens: The module's ids for each token of the world; empty for the world's ids.
+        names: Names of the world's tokens, which a world must have; empty if unknown.
+        answers: Score of a name of several ids as an answer: ``first`` (that of the
+            first id) or ``sum`` (the sum of the log-probabilities of all ids).
+        logits: Identity of a function ``logits(output)`` that returns the logits;
+            ``None`` if they can be found without it.
+        source: Factory of modules with weights of a file; ``None`` for given modules.
+        path: File of the weights; empty for given modules.
     """
 
     later = {"answers": "first"}
@@ -187,12 +187,12 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the file of weights, if there is one, by its path; DataError if unreadable."""
+        """Hash of the file of weights, if any, by its path; a DataError if it is unreadable."""
         return {self.path: fingerprint(self.path)} if self.path else {}
 
     @property
     def only_here(self) -> bool:
-        """Whether only this process can build the modules, since they were given as instances."""
+        """Whether only this process can build the modules, as they were not read from a file."""
         return self.source is None
 
     def build(
@@ -211,14 +211,13 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
                 ``n - 1``. If there is one module, each seed gets a copy of it. If there
                 are several, a seed is the index of a module, counted from 0.
             inits: Unused, since the initial values are the weights.
-            candidates: Unused, since there are logits for all tokens of the world.
+            candidates: Unused, since all tokens of the world have logits.
 
         Raises:
-            ConfigError: The module reads another number of tokens, a seed is not the
+            ConfigError: The number of tokens is not the config's, a seed is not the
                 index of a module, there are no seeds, or the modules exist neither in
                 this process nor in their file.
-            DataError: The file of the weights cannot be read, or does not fit the
-                module.
+            DataError: The file of the weights cannot be read, or does not fit.
         """
         del inits, candidates
         from inweights.models.outside.instances import modules_of
@@ -233,10 +232,10 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         """Return the index of the module for each seed; always 0 if there is one module.
 
         Args:
-            seeds: Root seeds; of several modules, each is the index of one, from 0.
+            seeds: Root seeds, which are indices of modules, from 0, if there are several.
 
         Raises:
-            ConfigError: A seed is not the index of a module.
+            ConfigError: There are several modules, and a seed is not the index of one.
         """
         count = len(self.weights)
         if count == 1:
@@ -260,22 +259,23 @@ def as_model(
     source: WrapConfig | None = None,
     path: str = "",
 ) -> Trained:
-    """Return trained modules as a model, one replica each; see :func:`inweights.wrap`.
+    """Return a model with one replica for each trained module; see :func:`inweights.wrap`.
 
     Args:
-        modules: One module, or several of one architecture.
-        logits: Function of a module's output, as in :func:`inweights.wrap`.
-        tokens: The module's token ids of the world's names.
-        vocabulary: The world's vocabulary, or its number of tokens.
-        answers: ``first`` or ``sum``, as in :func:`inweights.wrap`.
-        source: The factory of modules whose weights were read from a file.
-        path: Path of this file; empty without one.
+        modules: One or more modules of one architecture.
+        logits: Function of a module's output that returns the logits, if needed.
+        tokens: The module's ids by name, or in order; ``None`` for those of the world.
+        vocabulary: The world's vocabulary, or its number of tokens; by default the
+            number of ``tokens``, or that of the module.
+        answers: Score of a name of several ids as an answer: ``first`` (that of the
+            first id) or ``sum`` (the sum of the log-probabilities of all ids).
+        source: Factory of modules with weights of a file; ``None`` for given modules.
+        path: File of the weights; empty for given modules.
 
     Raises:
         ConfigError: The modules are not of one architecture, cannot be replicas, or do
-            not read token ids; or ``answers`` is another word.
-        DataError: ``tokens`` or ``vocabulary`` do not fit each other or the module, as
-            in :func:`inweights.wrap`.
+            not map token ids to finite logits; or ``answers`` is a different word.
+        DataError: ``tokens`` or ``vocabulary`` do not fit each other or the module.
     """
     from inweights.models.outside.instances import keep, modules_of, outputs_of
     from inweights.models.outside.trained_model import Trained

@@ -1,4 +1,4 @@
-"""Modules of a factory: make one from a seed, and check that it can be a replica.
+"""Make the modules of a factory from seeds, and check that they can be replicas.
 
 :func:`made` calls a factory, :func:`checked` raises errors for modules that cannot be
 replicas, and :func:`check_new` for a factory that returns the same module at every
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
-    """Return a new module of a factory, whose initial values follow from a seed.
+    """Return a new module of a factory, whose initial values are determined by a seed.
 
     Args:
         config: The factory and its options, :class:`WrapConfig`.
         vocabulary: Number of tokens.
-        seed: Root seed. torch, NumPy and ``random`` are seeded during the call, and
-            their states are restored.
+        seed: Root seed, from 0 to ``2**63 - 1``. torch, NumPy and ``random`` are seeded
+            with a seed derived from it during the call, and their states are restored.
 
     Raises:
-        ConfigError: The factory fails, does not return a module, or returns one that
-            cannot be a replica; see :func:`checked`.
+        ConfigError: The factory fails, does not return a module, or returns a module
+            that cannot be a replica (see :func:`checked`); or the seed is out of range.
     """
     label = config.label
     # Modules of others draw from global generators, whatever the seed that is wanted.
@@ -89,7 +89,7 @@ def checked(module: nn.Module, label: str) -> nn.Module:
 
 
 def _hides(values: Sequence[Any], known: set[int]) -> bool:
-    """Return whether values contain a module or parameter that is not among the known ones."""
+    """Return whether values contain a module or parameter whose id is not known."""
     for value in values:
         if isinstance(value, nn.Module | nn.Parameter) and id(value) not in known:
             return True
@@ -98,7 +98,7 @@ def _hides(values: Sequence[Any], known: set[int]) -> bool:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seed all generators that a module may use within the ``with`` block; restore them after."""
+    """Seed the generators that a module may use within the ``with`` block, then restore them."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # noqa: TID251  # a module draws from nothing else
@@ -121,7 +121,7 @@ def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None
         label: Name of the factory in messages.
 
     Raises:
-        ConfigError: A module shares parameters with ``base``.
+        ConfigError: A module shares a parameter with ``base``.
     """
     known = set(map(id, base.parameters()))
     for module in modules:

@@ -1,7 +1,7 @@
-"""Messages about names of a world that are not single tokens of a trained module.
+"""Messages about a world's names that consist of several tokens of a trained module.
 
 :class:`~inweights.models.outside.trained_model.Trained` calls :func:`say_several` when
-it is made; :func:`tokens_differ` is the text of an error.
+it is created; :func:`tokens_differ` returns the text of an error.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
-    """Warn about names of several tokens, and about names that are the same answer.
+    """Warn about names of several tokens, and about names that cannot be told apart as answers.
 
     Args:
         config: Config of the trained module.
-        ids: Token ids of each name of the world, in its order; at least one name has
-            several.
+        ids: Token ids of each name of the world, in the world's order. At least one
+            name must have several, which is not checked.
 
     Warns:
         CautionWarning: Always; the message states how prompts, states and scores treat
@@ -70,7 +70,7 @@ def _said_of_beginnings(names: Sequence[str], ids: Sequence[Sequence[int]]) -> s
 
 
 def tokens_differ(config: TrainedConfig, tokens: int) -> str:
-    """Return advice for a world whose number of tokens differs from that of a trained module.
+    """Return the text of an error: a world and a trained module have different numbers of tokens.
 
     Args:
         config: Config of the trained module.

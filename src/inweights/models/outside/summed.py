@@ -1,7 +1,7 @@
-"""Score names of several token ids by the sum of the log-probabilities of all their ids.
+"""Score names of several token ids by the sum of the log-probabilities of their ids.
 
-:class:`Trained` uses it where ``answers="sum"``. Shapes: ``R`` replicas, ``n`` prompts,
-``V`` names, ``K`` token ids of the module.
+:class:`Trained` uses it if ``answers="sum"`` is set. Shapes: ``R`` replicas, ``n``
+prompts, ``V`` names, ``K`` token ids of the module.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ def summed_scores(
 ) -> Float[Tensor, "R n V"]:
     """Return the log-probability that each name follows each prompt, ``[R, n, V]``.
 
-    A name of ids ``a b`` has ``log p(a | prompt) + log p(b | prompt a)``. Ids with
-    which several names begin are read only once.
+    The score of a name with the ids ``a b`` is ``log p(a | prompt) + log p(b | prompt
+    a)``. Ids with which several names begin are read only once.
 
     Args:
         logits_of: Function of ids ``[n, T]`` that returns the module's logits ``[R, n,
             K]`` after the last id of each of ``n`` prompts of one length.
-        prompts: Ids of each of the ``n`` prompts, which may differ in length.
-        names: Ids of each of the ``V`` names, one or more.
+        prompts: Ids of each of the ``n`` prompts, which may differ in length; at least
+            one prompt, with at least one id each.
+        names: Ids of each of the ``V`` names; at least one name, with at least one id
+            each.
 
     Example:
         >>> def bigram(ids):  # after id i comes i + 1, with probability near 1
@@ -62,7 +64,7 @@ def summed_scores(
 def _last_logs(
     logits_of: Callable[[Tensor], Tensor], rows: Sequence[Ids]
 ) -> Float[Tensor, "R n K"]:
-    """Return the log-probabilities after sequences of any lengths, in their order."""
+    """Return the log-probabilities after the last id of each sequence, in their order."""
     by_length: dict[int, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         by_length[len(row)].append(place)

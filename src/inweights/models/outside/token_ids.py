@@ -1,7 +1,7 @@
 """Map a world's names to token ids of a trained module: :func:`token_ids`.
 
-The wrapper's arguments ``tokens`` and ``vocabulary`` determine them; nothing is
-guessed.
+The arguments ``tokens`` and ``vocabulary`` of :func:`inweights.wrap` determine the ids;
+nothing is guessed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,23 +17,25 @@ Tokens = Mapping[str, int | Sequence[int]] | Sequence[int | Sequence[int]]
 def token_ids(
     tokens: Tokens | None, vocabulary: Vocabulary | int | None, size: int, label: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """Return the names of the world's tokens, if known, and the module's ids of each.
+    """Return the names of the world's tokens, if known, and the module's ids for each name.
 
     Args:
-        tokens: Ids by name, or in the world's order; ``None`` if the world's ids are
-            the module's.
-        vocabulary: The world's vocabulary, or its number of tokens.
+        tokens: Ids by name, or in the world's order; ``None`` if the module's ids are
+            those of the world.
+        vocabulary: The world's vocabulary, or its number of tokens; ``None`` if
+            ``tokens`` or the module determines the number.
         size: Number of tokens of the module.
         label: Name of the module in messages.
 
     Returns:
-        The names, empty if they are not known, and the ids of each name, empty if the
-        world's ids are the module's.
+        Two tuples: the names, empty if they are not known, and the ids of each name,
+        empty if the module's ids are those of the world.
 
     Raises:
         DataError: A name has no id, an id does not exist in the module, two names have
-            the same ids, ``tokens`` has another number of entries than the vocabulary,
-            or, without ``tokens``, the vocabulary has more tokens than the module.
+            the same ids, the number of entries of ``tokens`` is not that of the
+            vocabulary, or, without ``tokens``, the vocabulary has more tokens than the
+            module.
 
     Example:
         >>> token_ids({"ann": 7, "bob": [2, 5]}, None, 9, "GPT")
@@ -89,8 +91,8 @@ def number_of(vocabulary: Vocabulary | int | None, usual: int = 0) -> int:
     """Return the number of tokens of a vocabulary.
 
     Args:
-        vocabulary: A vocabulary, or the number itself.
-        usual: Number that is returned if there is no vocabulary.
+        vocabulary: A vocabulary, the number itself, or ``None``.
+        usual: Number that is returned if ``vocabulary`` is ``None``.
     """
     if vocabulary is None:
         return usual

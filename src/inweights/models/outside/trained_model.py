@@ -1,9 +1,9 @@
 """Trained modules as a model with a replica axis, which reads a world's tokens.
 
-:func:`inweights.wrap` returns a :class:`Trained` for an instance. It calls each module
-in the same way as its owner, so that logits are bitwise equal on a CPU, and translates
-the token ids of a world to those of the module. Shapes: ``R`` replicas, ``B`` sequences
-of ``T`` positions, ``S`` packed tokens, ``V`` tokens of the world, ``D`` width.
+A :class:`Trained` calls each module as usual, not under ``vmap``, so that logits on a
+CPU are bitwise equal to those of the original. It translates a world's token ids to
+those of the module. Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions, ``S``
+packed tokens, ``V`` tokens of the world, ``D`` width.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _NOT_REPLACED = (
 
 
 class Trained(Wrapped):
-    """``R`` trained modules of one architecture, with their own names of states and parameters.
+    """Model of ``R`` trained modules of one architecture, with their names of states.
 
     Args:
-        config: Identity of the modules, and the module's token ids of the world's
+        config: Identity of the modules, and the module's token ids for the world's
             names; :func:`inweights.wrap` makes it.
-        modules: The module of each replica; their parameters are copied and not
-            changed.
+        modules: The module of each replica, at least one. Their parameters are copied,
+            and not changed.
 
     Raises:
         ConfigError: A module does not read token ids and return finite logits, or the
@@ -56,6 +56,12 @@ class Trained(Wrapped):
 
     @guarded
     def __init__(self, config: TrainedConfig, modules: Sequence[nn.Module]) -> None:
+        """Copy the parameters of modules, one per replica; find out how a module makes logits.
+
+        Raises:
+            ConfigError: A module does not read token ids and return finite logits, or
+                the modules differ in the shape of a parameter.
+        """
         super(Wrapped, self).__init__(len(modules), config.vocabulary)
         read = None if config.logits is None else config.logits.load("output")
         base = modules[0]
@@ -80,23 +86,24 @@ class Trained(Wrapped):
         """Build copies of the modules, one replica per seed, as :meth:`TrainedConfig.build` does.
 
         Args:
-            start: Arguments of :meth:`TrainedConfig.build`: ``vocabulary`` and
-                ``seeds``.
+            start: ``vocabulary``, the world's number of tokens, and ``seeds``, which
+                are indices of the modules if there are several.
 
         Raises:
-            ConfigError: The number of tokens differs, there are no seeds, or a seed is
-                not the index of a module.
+            ConfigError: The number of tokens differs from that of the model, there are
+                no seeds, or a seed is not the index of a module.
+            DataError: The file of the weights cannot be read, or does not fit.
         """
         return self.config.build(**start)
 
     def check_world(self, world: World) -> None:
-        """Raise an error unless a world has the tokens that were given with the module.
+        """Raise an error unless a world has the tokens for which the module was wrapped.
 
         Args:
             world: World that the model is to read.
 
         Raises:
-            DataError: The number of tokens differs, or, if names were given, a name.
+            DataError: The number of tokens, or the name of a token, differs.
         """
         names = world.vocabulary.names
         if len(names) != self.vocabulary:
@@ -112,15 +119,15 @@ class Trained(Wrapped):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """The embeddings of the world's tokens, ``[R, V, D]``; ``None`` if there is no such table.
+        """Embeddings of the world's tokens, ``[R, V, D]``; ``None`` if there is no embedding table.
 
-        That of a name of several token ids is the embedding of the first.
+        A name of several token ids has the embedding of the first.
         """
         table = self.input_table
         return None if table is None else table[:, self._first_ids]
 
     def _columns(self, logits: Tensor) -> Tensor:
-        """Return the logits of the world's tokens; names of several ids have that of the first."""
+        """Return the logits of the world's tokens; a name of several ids has that of the first."""
         if self._all_logits:
             return logits
         return logits.index_select(-1, self._first_ids.to(logits.device))
@@ -128,20 +135,20 @@ class Trained(Wrapped):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the logits at some positions; they are the state that :meth:`unembed` reads.
+        """Compute the logits at some positions, which are the deepest state of a wrapped module.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in all.
-            at: Indices of the ``n`` packed tokens that are wanted; by default all.
+            batch: Packed sequences, ``S`` tokens in total.
+            at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:
-            Logits of the world's tokens, ``[R, n, V]``, or ``[R, S, V]``; scores of
-            whole names with ``answers="sum"``.
+            Logits of the world's tokens, ``[R, n, V]`` or ``[R, S, V]``; scores of
+            whole names, log-probabilities, if some have several ids and
+            ``answers="sum"``.
 
         Raises:
-            ConfigError: Hooks are set, and a name of the world is several token ids, or
-                the module returns logits only for the last position and others are
-                requested; or the positions of the batch have an offset.
+            ConfigError: Hooks are set, and a name is several token ids, or logits exist
+                only at last positions; or positions have an offset.
             DataError: A token id is out of range.
         """
         if self._summed:
@@ -165,16 +172,16 @@ class Trained(Wrapped):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
 
-        The state of a name of several token ids is that at its last id. The state
-        ``logits`` is NaN at all but the last position if the module returns logits only
-        for the last one and ``answers`` is not ``sum``.
+        The state of a name of several token ids is that at its last id. If the module
+        returns logits only for the last position, the state ``logits`` is NaN
+        elsewhere, unless names of several ids are scored with ``answers="sum"``.
 
         Args:
             batch: Packed sequences, ``S`` tokens in total.
 
         Raises:
-            ConfigError: Hooks are set and a name of the world is several token ids, or
-                the positions of the batch have an offset.
+            ConfigError: Hooks are set and a name of the world consists of several token
+                ids, or the positions of the batch have an offset.
             DataError: A token id is out of range.
         """
         found = super().states(batch)
@@ -183,7 +190,7 @@ class Trained(Wrapped):
     def _summed_at(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R n V"]:
-        """Return scores of whole names at some packed positions, using all of their ids."""
+        """Return the scores of whole names, by all of their ids, at some packed positions."""
         whole = torch.arange(batch.size) if at is None else at.cpu()
         prefixes = self._prefixes(batch)
         rows = []
@@ -196,7 +203,7 @@ class Trained(Wrapped):
         return torch.stack([scores[r] for r, scores in enumerate(rows)])
 
     def _prefixes(self, batch: Packed) -> list[list[tuple[int, ...]]]:
-        """Return the module's ids up to each packed position, once or for each replica."""
+        """Return the module's ids up to each packed position: one list, or one for each replica."""
         found: list[list[tuple[int, ...]]] = []
         for group in batch.groups():
             self._check_ids(group)
@@ -258,11 +265,7 @@ class Trained(Wrapped):
     def _grouped(
         self, tokens: Int[Tensor, "B T"]
     ) -> list[tuple[list[int], Tensor, Tensor]]:
-        """Group sequences by their number of ids.
-
-        Each group has the indices of its sequences, their ids, and the index of the
-        last id of every name.
-        """
+        """Group sequences by number of ids; return indices, ids, and last indices of names."""
         groups: dict[int, list[tuple[int, list[int], list[int]]]] = defaultdict(list)
         for place, row in enumerate(tokens.tolist()):
             ids: list[int] = []
@@ -281,7 +284,7 @@ class Trained(Wrapped):
 
     @contextmanager
     def _quiet(self, *, watched: bool = False) -> Iterator[None]:
-        """Call the module as its owner does, unless dropout masks are drawn."""
+        """Set evaluation mode and call the module as usual, unless dropout masks are drawn."""
         if self._dropout.generators is not None:
             with super()._quiet(watched=watched):
                 yield

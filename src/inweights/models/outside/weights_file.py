@@ -1,4 +1,4 @@
-"""Load weights of a file into modules of a factory, from a ``state_dict`` or a saved model.
+"""Load the weights in a file (a ``state_dict`` or a saved model) into modules of a factory.
 
 :func:`modules_from_file` implements :meth:`inweights.models.WrapConfig.load`. The file
 is a safetensors file. Its names are those of the module's ``state_dict``, with or
@@ -29,15 +29,15 @@ _PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
 def modules_from_file(
     source: WrapConfig, path: str, vocabulary: int | None
 ) -> list[nn.Module]:
-    """Return modules of a factory with the weights of a file, one for each replica.
+    """Return modules of a factory with the weights in a file, one for each replica.
 
     Args:
         source: The factory.
         path: A safetensors file with the names of the module's ``state_dict``, or a
             file that :func:`inweights.save_model` wrote for the same factory, with a
             replica axis.
-        vocabulary: Number of tokens passed to the factory; ``None`` for the only number
-            for which the shapes match the file.
+        vocabulary: Number of tokens that is passed to the factory; ``None`` for the
+            only number for which the shapes match those in the file.
 
     Raises:
         DataError: The file cannot be read, or its names or shapes do not match the
@@ -67,11 +67,12 @@ def read_state(path: str) -> tuple[dict[str, Tensor], int]:
         path: The file.
 
     Returns:
-        The tensors by name, and the number of replicas, which is 0 for a plain
-        ``state_dict``.
+        The tensors by name, and the number of replicas (the first axis of every
+        tensor), which is 0 for a plain ``state_dict`` without a replica axis.
 
     Raises:
-        DataError: The file is missing, a pickle, or not a safetensors file.
+        DataError: The file is missing, cannot be read, has the suffix of a pickle, or
+            is not a safetensors file.
     """
     file = Path(path)
     if file.suffix in _PICKLES:
@@ -96,12 +97,13 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
 
     Args:
         module: The module, changed in place.
-        state: Tensors by the names of its ``state_dict``; one name of a tied parameter
-            is enough.
+        state: Tensors by the names of the module's ``state_dict``. For a tied
+            parameter, one of its names is enough.
         path: Name of the source in messages.
 
     Raises:
-        DataError: A name is unknown or missing, or a shape differs.
+        DataError: A name is unknown or missing, or a shape differs. The module is then
+            unchanged.
 
     Example:
         >>> layer = nn.Linear(2, 1, bias=False)

@@ -1,4 +1,4 @@
-"""An ordinary module as a model with a replica axis: stacked parameters, one call under ``vmap``.
+"""Ordinary modules as a model with a replica axis: stacked parameters, one call under ``vmap``.
 
 Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions, ``S`` packed tokens, ``V``
 tokens, ``K`` candidates, ``D`` width.
@@ -47,14 +47,25 @@ class Wrapped(ModuleCaller):
             initial values.
 
     Raises:
-        ConfigError: The factory does not make modules that can be replicas; see
-            :meth:`WrapConfig.build`.
+        ConfigError: The factory fails, or does not make modules that can be replicas;
+            see :meth:`WrapConfig.build`.
     """
 
     @guarded
     def __init__(
         self, config: WrapConfig, *, vocabulary: int, seeds: Sequence[int]
     ) -> None:
+        """Make a module for each seed, and stack their parameters.
+
+        Args:
+            config: The factory and its options.
+            vocabulary: Number of tokens ``V``.
+            seeds: Root seed of each replica.
+
+        Raises:
+            ConfigError: The factory fails, or does not make modules that can be
+                replicas; see :meth:`WrapConfig.build`.
+        """
         super().__init__(len(seeds), vocabulary)
         base = made(config, vocabulary, _BASE)
         modules = [made(config, vocabulary, seed) for seed in seeds]
@@ -74,14 +85,15 @@ class Wrapped(ModuleCaller):
 
         Args:
             state: Tensors without a replica axis, by the module's own names, with or
-                without the prefix of ``torch.compile`` or ``DataParallel``. One name of
-                a tied parameter is enough.
-            replica: Index of the replica, from 0.
+                without the prefix of ``torch.compile`` or ``DataParallel``. For a tied
+                parameter, one of its names is enough.
+            replica: Index of the replica, from 0 to ``R - 1``.
 
         Raises:
             ConfigError: The replica does not exist.
             DataError: A name is unknown, a parameter is missing, a shape differs, or a
-                buffer that all replicas share has another value.
+                buffer that all replicas share has a different value. The model is then
+                unchanged.
 
         Example:
             >>> import inweights as iw
@@ -102,7 +114,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states: the submodules that return one, and ``logits``.
+        """Names of the hidden states: the submodules that return a state, followed by ``logits``.
 
         The order is that in which the calls of the submodules end.
         """
@@ -110,7 +122,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """The embeddings of the world's tokens, ``[R, V, D]``; ``None`` if there is no table."""
+        """Embeddings of the world's tokens, ``[R, V, D]``; ``None`` without an embedding table."""
         table = self.input_table
         return None if table is None else table[:, : self.vocabulary]
 
@@ -118,8 +130,8 @@ class Wrapped(ModuleCaller):
     def input_table(self) -> Float[Tensor, "R _ D"] | None:
         """Weight of the embedding that reads the token ids; ``None`` if the module has none.
 
-        It has a row for each token of the module, which may have more tokens than the
-        world.
+        The weight has a row for each token of the module, which may have more tokens
+        than the world.
         """
         table = self._form.table
         if table in self._shared:
@@ -150,8 +162,8 @@ class Wrapped(ModuleCaller):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
 
-        The state ``logits`` is NaN at all but the last position if the module returns
-        logits only for the last one.
+        If the module returns logits only for the last position of a sequence, the state
+        ``logits`` is NaN at all other positions.
 
         Args:
             batch: Packed sequences, ``S`` tokens in total.
@@ -172,7 +184,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def decodable(self) -> tuple[str, ...]:
-        """Names of the layers whose states :meth:`decode` can read; the last is ``logits``."""
+        """Names of the layers whose states :meth:`decode` accepts; the last is ``logits``."""
         return (*self._form.lens, LOGITS)
 
     def decode(
@@ -182,14 +194,14 @@ class Wrapped(ModuleCaller):
 
         Args:
             name: Name of the layer, one of :attr:`decodable`.
-            state: The layer's state, ``[R, *n, D]``.
+            state: The layer's state, ``[R, ..., D]``.
 
         Returns:
-            Logits of the world's tokens, ``[R, *n, K]``.
+            Logits of the world's tokens, ``[R, ..., K]``.
 
         Raises:
-            ConfigError: The module has no linear head, or the head cannot read states
-                of this layer.
+            ConfigError: The module has no linear head, the head cannot read states of
+                this layer, or there is no such layer.
         """
         form = self._form
         if name == LOGITS:
@@ -216,18 +228,19 @@ class Wrapped(ModuleCaller):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the logits at some positions; they are the state that :meth:`unembed` reads.
+        """Compute the logits at some positions, which are the deepest state of a wrapped module.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in all.
-            at: Indices of the ``n`` packed tokens that are wanted; by default all.
+            batch: Packed sequences, ``S`` tokens in total.
+            at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:
             Logits ``[R, n, K]``, or ``[R, S, K]``.
 
         Raises:
-            ConfigError: The module returns logits only for the last position and others
-                are requested, or the positions of the batch have an offset.
+            ConfigError: The module returns logits only for the last position of a
+                sequence and other positions are requested, or the positions of the
+                batch have an offset.
             DataError: A token id is out of range.
         """
         positions = at
@@ -241,7 +254,7 @@ class Wrapped(ModuleCaller):
         return self._select(self._states(batch, ())[LOGITS], at)
 
     def _states(self, batch: Packed, names: Sequence[str]) -> dict[str, Tensor]:
-        """Return some states, and the logits, at all packed tokens."""
+        """Return the named states, and the logits, at all packed tokens."""
         ramps = []
         for count, length in batch.shapes:
             ramp = torch.arange(length, device=batch.tokens.device)

@@ -1,8 +1,8 @@
 """Use any ``torch.nn.Module`` as a model: :func:`wrap` of a factory, a module or a folder.
 
-A factory becomes an architecture (:class:`WrapConfig`), a trained module a model with
-its weights (:class:`~inweights.models.outside.trained_model.Trained`). For a factory,
-torch is not imported.
+A factory becomes an architecture (:class:`WrapConfig`). A trained module becomes a
+model with its weights (:class:`~inweights.models.outside.trained_model.Trained`).
+Wrapping a factory does not import torch.
 """
 
 from __future__ import annotations
@@ -51,15 +51,16 @@ def wrap(
 ) -> Any:
     """Return a ``torch.nn.Module`` wrapped as a model of this library.
 
-    A **factory** creates a new module for each seed: it becomes an architecture that
-    can be used in :func:`~inweights.sweep` and everywhere else. Its replicas are one
-    tensor program: parameters are stacked, and the module is called under
-    ``torch.func.vmap``. If an operation cannot be batched, the replicas are called one
-    after another.
+    A **factory** creates a new module for each seed. It becomes an architecture that
+    can be used wherever the library takes a model's config, such as in
+    :func:`~inweights.sweep`. Its replicas are one tensor program: parameters are
+    stacked, and the module is called under ``torch.func.vmap``. If an operation cannot
+    be batched, the replicas are called one after another.
 
     An existing **module**, a list of modules or the folder of a Hugging Face model
     becomes a model with a copy of its weights, with one replica per module. The module
-    is called as its owner calls it, so that its logits are bitwise equal on a CPU.
+    is called as usual, not under ``vmap``, so that its logits on a CPU are bitwise
+    equal to those of the original module.
 
     Args:
         factory: A function ``factory(vocabulary, **options)`` that returns a new
@@ -69,7 +70,7 @@ def wrap(
             causal language model is built; a trained module; a list of trained modules
             of one architecture; or a folder with ``config.json`` and safetensors.
         logits: Function of the module's output that returns the logits; needed only if
-            they are elsewhere in the output.
+            the output is none of the kinds above.
         options: Further arguments of a factory, which a sweep can vary as
             ``model.options.NAME``: numbers, strings, dates, arrays, and lists and
             dictionaries of these. They are passed unchanged. A string or path that
@@ -77,15 +78,16 @@ def wrap(
             by the content of the file.
 
             For trained modules, the options are ``tokens``, ``vocabulary`` and
-            ``answers``. ``tokens`` are the ids that the module reads for each name of
-            the world, ``{"ann": 17}`` or a list in the world's order; a name may be
-            several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is that of the world, or
-            its number of tokens. Without ``tokens`` the world's ids are the module's
-            own; without both, the world must have the same number of tokens as the
-            module. The score of a name of several ids as an answer is that of its first
-            id (``answers="first"``, the default), or the sum of the log-probabilities
-            of all of them (``answers="sum"``), which reads a prompt once more for each
-            further id.
+                ``answers``. ``tokens`` are the token ids that the module reads for each
+                name of the world: ``{"ann": 17}``, or a list in the world's order. A
+                name may consist of several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is
+                the world's vocabulary, or its number of tokens. Without ``tokens``, the
+                world's ids are passed to the module unchanged. Without both, the world
+                must have the same number of tokens as the module. If the name of an
+                answer consists of several ids, its score is that of the first id
+                (``answers="first"``, the default), or the sum of the log-probabilities
+                of all ids (``answers="sum"``). For ``sum``, the module reads a prompt
+                once more for each further id.
 
     Returns:
         For a factory, a :class:`WrapConfig` whose ``build`` makes models; for trained
@@ -93,18 +95,18 @@ def wrap(
 
     Raises:
         ConfigError: The argument is neither a factory, a module, a list of modules nor
-            a folder; the factory has no such option, or uses a module that exists
-            already; the modules differ in architecture, or cannot be replicas (see
+            a folder; the factory has no such option, or uses an existing module; the
+            modules differ in architecture, or cannot be replicas (see
             :meth:`WrapConfig.build`); an option cannot be stored exactly (the message
-            states what to write instead); or ``transformers`` is needed and not
-            installed.
+            states what to write instead); ``answers`` is not one of its two values; or
+            ``transformers`` is needed and not installed.
         DataError: A name of the world has no token id, two names have the same ids, an
             id does not exist in the module, the world has more tokens than the module,
-            or the folder contains no model.
+            or there is no such folder or no model in it.
 
     Warns:
-        CautionWarning: A name is several token ids; the message states what its score
-            as an answer is.
+        CautionWarning: A name consists of several token ids; the message states how
+            such a name is scored as an answer.
 
     Example:
         >>> import torch
@@ -148,7 +150,7 @@ def wrap(
 
 
 def _is_trained(given: Any) -> bool:
-    """Return whether the argument is a module, several, or a folder; torch is not imported."""
+    """Return whether the argument is a module, several modules or a path; torch is not imported."""
     if isinstance(given, str | Path):
         return True
     if isinstance(given, list | tuple):
@@ -192,7 +194,7 @@ def _trained(
 def _with_defaults(
     factory: Callable[..., Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return options and the plain defaults of the others, which a sweep can vary as well."""
+    """Return the given options and plain defaults of the others, which a sweep can vary as well."""
     _, *others = inspect.signature(factory).parameters.values()
     if not any(one.kind == inspect.Parameter.VAR_KEYWORD for one in others):
         check_names("option of the factory", options, [one.name for one in others])
@@ -202,17 +204,19 @@ def _with_defaults(
 
 
 def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
-    """Return the config that a table in a file describes, ``{wrap = "mine:make", width = 64}``.
+    """Return the config that a TOML table describes, such as ``{wrap = "mine:make", width = 8}``.
 
     Args:
-        about: The table: ``wrap``, which is required, the factory as
-            ``module:function``; ``logits``, a function in the same form, if needed; and
-            the options of the factory.
+        about: The table, with the keys ``wrap`` (required; the factory, as
+            ``module:function``), ``logits`` (if needed; a function in the same form)
+            and the names of the factory's options.
 
     Raises:
-        ConfigError: The factory or the function is not in an imported module, or takes
-            another first argument than ``vocabulary`` or ``output``; the factory has no
-            such option; or an option cannot be stored exactly.
+        ConfigError: The factory or the function is not in an imported module; the first
+            argument of the factory is not ``vocabulary``, or that of the function is
+            not ``output``; the factory has no such option; or an option cannot be
+            stored exactly.
+        KeyError: The table has no ``wrap``.
     """
     options = dict(about)
     factory = str(options.pop("wrap"))
@@ -225,20 +229,21 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
 
 def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
-    """Return an untrained causal language model of ``transformers``.
+    """Return a new, untrained causal language model of ``transformers``.
 
     Args:
-        vocabulary: Number of tokens; ids of special tokens that are not below it are
-            left out.
+        vocabulary: Number of tokens. Special tokens whose ids are not below this number
+            are left out.
         model_type: Kind of the model, as ``transformers`` names it, such as ``llama``.
-        **settings: Further settings of its config.
+        **settings: Further settings of the model's config.
 
     Returns:
-        A ``PreTrainedModel``, with initial values from the global generator of torch.
+        A ``PreTrainedModel``, whose initial values are drawn from torch's global
+        generator.
 
     Raises:
-        ConfigError: ``transformers`` is not installed or has no such kind, or the
-            settings do not fit.
+        ConfigError: ``transformers`` is not installed, has no such kind of model, or
+            does not accept the settings.
     """
     transformers = optional("hf", "a config of transformers")
     # Special tokens of the published vocabulary lie outside a small one.

@@ -1,1 +1,1 @@
-"""Several modules as one model: stacked parameters, and one module called with each replica's."""
+"""Several modules as one model: parameters are stacked, and one module is called with them."""

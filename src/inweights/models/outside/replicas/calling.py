@@ -40,8 +40,8 @@ LOGITS = "logits"
 class ModuleCaller(Model):
     """A model that computes states and logits by calling one module for each replica.
 
-    :class:`~inweights.models.outside.wrapped.Wrapped` is its subclass, and the class of
-    wrapped modules.
+    :class:`~inweights.models.outside.wrapped.Wrapped`, the class of wrapped modules, is
+    its subclass.
     """
 
     def _adopt(
@@ -52,7 +52,7 @@ class ModuleCaller(Model):
         form: Form,
         read: Callable[[Any], Any] | None,
     ) -> None:
-        """Store what calls need: the module that is called, and the names of all parameters."""
+        """Store what calls need: the module that is called, names of parameters, and its form."""
         self.config = config
         self._base = [base]  # in a list: its numbers are none of the model's
         self._names = names
@@ -64,7 +64,7 @@ class ModuleCaller(Model):
         self._mapped = True
 
     def _columns(self, logits: Tensor) -> Tensor:
-        """Return the logits of the model's tokens, out of all that the module returns."""
+        """Return the logits of the model's tokens, which are the first that the module returns."""
         return logits[..., : self.vocabulary]
 
     def _each(
@@ -148,7 +148,7 @@ class ModuleCaller(Model):
         names: Sequence[str],
         row: int | Tensor,
     ) -> dict[str, Tensor]:
-        """Call the module for one replica; under ``vmap``, for the one that represents all."""
+        """Call the module for one replica which, under ``vmap``, represents all replicas."""
         base = self._base[0]
         rows = Rows(row, self.replicas)
         found: dict[str, Tensor] = {}

@@ -1,4 +1,4 @@
-"""Functions of all replicas at once within a call that ``torch.func.vmap`` makes for each.
+"""Apply functions to all replicas at once within a call under ``torch.func.vmap``.
 
 Hooks replace the states of all replicas together, and each replica has its own
 generator of dropout masks. Within ``vmap`` a module sees one replica; :class:`Rows`
@@ -23,7 +23,7 @@ Rowwise = Callable[[Tensor], Tensor]
 
 
 class Rows:
-    """The replica for which a module is called: one of them, or all under ``vmap``.
+    """The replica for which a module is called; under ``vmap``, it represents all replicas.
 
     Args:
         row: Index of the replica; under ``vmap`` a tensor, which represents all
@@ -32,15 +32,22 @@ class Rows:
     """
 
     def __init__(self, row: int | Tensor, replicas: int) -> None:
+        """Store the index and the number of replicas.
+
+        Args:
+            row: Index of the replica; under ``vmap`` a tensor, which represents all
+                replicas.
+            replicas: Number of replicas.
+        """
         self._row = row
         self._replicas = replicas
 
     def apply(self, function: Rowwise, x: Tensor) -> Tensor:
-        """Return this replica's row of a function of the stacked tensors of all replicas.
+        """Apply a function to the stacked tensors of all replicas, and return this replica's row.
 
         Args:
-            function: Function of ``[R, ...]`` to the same shape; no row of its result
-                may depend on other rows.
+            function: Function that maps a tensor ``[R, ...]`` to the same shape. A row
+                of its result must depend only on the same row of its argument.
             x: Tensor of one replica, without the replica axis.
 
         Returns:
@@ -52,9 +59,9 @@ class Rows:
         return function(x.expand(self._replicas, *x.shape))[self._row]
 
     def _of_replicas(self, function: Rowwise) -> Rowwise:
-        """Return the function, applied only to actual replicas.
+        """Return a function that applies the given one only to the actual replicas.
 
-        A single replica is called with a second row beside it; see
+        A model of one replica is called with a second row that is a copy; see
         :class:`ModuleCaller`.
         """
         count = self._replicas
@@ -69,12 +76,12 @@ class Rows:
     def masked(
         self, x: Tensor, rate: float, generators: Sequence[torch.Generator]
     ) -> Tensor:
-        """Drop entries of a tensor, with a separate generator for each replica.
+        """Apply dropout to a tensor, with a separate generator for each replica.
 
         Args:
             x: Tensor of one replica.
-            rate: Probability of dropping an entry, below 1; the others are divided by
-                ``1 - rate``.
+            rate: Probability of dropping an entry, below 1; the remaining entries are
+                divided by ``1 - rate``.
             generators: One generator per replica.
 
         Returns:
@@ -116,30 +123,37 @@ class _Batched(torch.autograd.Function):
 
 
 class Noise:
-    """Draw the masks of dropout within modules.
+    """Dropout within modules, with a separate generator for each replica.
 
     Args:
         rows: The replica for which the module is called.
-        generators: One generator per replica; with ``None``, nothing is dropped and
+        generators: One generator per replica. With ``None``, nothing is dropped, and
             only the rate is recorded.
 
     Attributes:
-        rate: The largest rate of dropout of a call so far; 0 before the first call.
+        rate: The largest dropout rate so far; 0 before the first call.
     """
 
     def __init__(
         self, rows: Rows, generators: Sequence[torch.Generator] | None
     ) -> None:
+        """Store the replica and the generators.
+
+        Args:
+            rows: The replica for which the module is called.
+            generators: One generator per replica; ``None`` to drop nothing and only
+                record the rate.
+        """
         self._rows = rows
         self._generators = generators
         self.rate = 0.0
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Replace torch's two functions that drop entries by :meth:`dropout` and :meth:`attention`.
+        """Replace torch's dropout and attention by the methods of this object within a block.
 
-        They are those of ``torch.nn.functional``, and are restored after the ``with``
-        block.
+        The functions ``dropout`` and ``scaled_dot_product_attention`` of
+        ``torch.nn.functional`` are restored after the ``with`` block.
 
         Returns:
             A context manager; its ``with`` statement binds no value.
@@ -161,7 +175,7 @@ class Noise:
         Args:
             input: The tensor.
             p: Probability of dropping an entry.
-            training: Whether entries are dropped; if not, the rate is not recorded
+            training: Whether entries are dropped. If not, the rate is not recorded
                 either.
             inplace: Has no effect; a new tensor is returned.
 
@@ -192,10 +206,12 @@ class Noise:
             query: Queries, ``[..., T, E]``.
             key: Keys, ``[..., S, E]``.
             value: Values, ``[..., S, D]``.
-            attn_mask: ``[T, S]``: booleans, true where attention is allowed, or numbers
-                that are added to the scores.
+            attn_mask: ``[T, S]``, or any shape that broadcasts to that of the scores:
+                booleans, true where attention is allowed, or numbers that are added to
+                the scores.
             dropout_p: Probability of dropping an attention weight.
-            is_causal: Whether a position attends only to itself and earlier ones.
+            is_causal: Whether a position attends only to itself and to earlier
+                positions.
             **options: ``scale``, the factor of the scores (by default ``1/√E``), and
                 ``enable_gqa``, whether several heads of queries share a head of keys
                 and values.
@@ -224,10 +240,10 @@ class Noise:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason why a call could not be batched, from torch's error message.
+    """Return the reason why a call could not be batched, based on torch's error message.
 
-    It is the name of an operation without a batching rule, or the first sentence of the
-    message.
+    The reason names an operation without a batching rule, or is the first sentence of
+    the message.
 
     Args:
         error: The error that the call under ``torch.func.vmap`` raised.

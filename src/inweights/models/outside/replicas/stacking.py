@@ -1,7 +1,7 @@
-"""Parameters and buffers of several modules, stacked in one model, and their names in it.
+"""Stack the parameters and buffers of several modules in one model.
 
 :func:`stack` copies them into a model with a replica axis, and :func:`load_replica`
-replaces the parameters of one replica by a plain ``state_dict``. Shapes: ``R``
+replaces the parameters of one replica by those of a plain ``state_dict``. Shapes: ``R``
 replicas.
 """
 
@@ -24,9 +24,9 @@ class Names:
     """Map names of a module's parameters and buffers to their names in a model.
 
     Attributes:
-        own: For each tensor with a replica axis, its name in the module and the name in
-            the model. The names of a tied parameter are all mapped to one.
-        shared: The same for tensors that all replicas share.
+        own: Maps the name in the module of each tensor with a replica axis to its name
+            in the model. All names of a tied parameter are mapped to the same name.
+        shared: The same mapping for tensors that all replicas share.
     """
 
     own: Mapping[str, str]
@@ -43,12 +43,13 @@ def stack(
     """Copy parameters and buffers of several modules into one model, stacked by replica.
 
     A parameter that needs no gradient becomes a buffer. A buffer that is equal in all
-    modules is shared by the replicas, and not stored.
+    modules is shared by the replicas, and is not part of the model's ``state_dict``.
 
     Args:
-        model: Model that gets parameters and buffers under the modules' own names.
-        base: A module of the same architecture.
-        modules: One module per replica.
+        model: Model that receives the parameters and buffers, under the modules' own
+            names; changed in place.
+        base: A module of the same architecture, which defines the names and shapes.
+        modules: One module per replica; they are not changed.
         each_stored: Whether everything in a ``state_dict`` gets a replica axis,
             including buffers that are equal in all modules.
 
@@ -56,8 +57,8 @@ def stack(
         The names of these parameters and buffers in the model.
 
     Raises:
-        ConfigError: The modules differ in the shape of a parameter or buffer, or the
-            library uses the name of a buffer itself.
+        ConfigError: A parameter or buffer is missing in a module or has a different
+            shape there, or its name is reserved by the library.
     """
     every = numbers(base)
     learnt = {name for name, p in base.named_parameters() if p.requires_grad}
@@ -101,11 +102,12 @@ def load_replica(
         names: Names of the module's tensors in the model.
         state: Tensors without a replica axis, by the module's own names, with or
             without the prefix of ``torch.compile`` or ``DataParallel``.
-        replica: Index of the replica, from 0.
+        replica: Index of the replica, from 0 to ``R - 1``, which is not checked.
 
     Raises:
         DataError: A name is unknown, a parameter is missing, a shape differs, or a
-            buffer that all replicas share has another value.
+            buffer that all replicas share has a different value. The model is then
+            unchanged.
     """
     known = {**names.own, **names.shared}
     state = without_prefix(state, known)
@@ -137,14 +139,15 @@ def load_replica(
 def without_prefix(
     state: Mapping[str, Tensor], known: Container[str]
 ) -> Mapping[str, Tensor]:
-    """Return weights without the prefix of a wrapper, if the module has the names without it.
+    """Return weights without a wrapper's prefix, if the module has the shorter names.
 
     Args:
         state: Weights by name.
         known: Names that exist in the module.
 
     Returns:
-        The same tensors by their names without the prefix, or ``state`` itself.
+        The same tensors by their names without the prefix, or ``state`` itself if the
+        names have no common prefix or the shorter names do not all exist.
     """
     for prefix in _PREFIXES:
         if state and all(name.startswith(prefix) for name in state):
@@ -177,9 +180,11 @@ def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
 
     Args:
         root: The module.
-        name: Dotted name, such as ``mix.weight``; missing modules on the path are made.
+        name: Dotted name, such as ``mix.weight``; missing modules on the path are
+            created.
         value: A parameter, or a tensor that becomes a buffer.
-        stored: Whether a buffer is part of the ``state_dict``.
+        stored: Whether a buffer is part of the ``state_dict``; has no effect on a
+            parameter.
 
     Raises:
         ConfigError: A buffer of the module already has the name.
