@@ -156,7 +156,7 @@ def entered(
         name: Name of the model in the table; by default the ``label`` of its config, or
             its kind.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        overrides: Changed settings of the recipe.
+        overrides: Changed settings of the recipe; by default none.
         **execution: Further arguments of :func:`inweights.run`.
 
     Returns:

@@ -193,8 +193,10 @@ def stated(recipe: Recipe, scale: str) -> Recipe:
             unchanged.
 
     Returns:
-        The recipe. Its first seed is that of the newest block on which the ledger
-        states one of its claims.
+        The recipe, with the first seed of the newest block (a range of 1,000,000 root
+        seeds) on which the ledger states one of its claims, and with the versions of
+        the claims that the ledger states in the same form. Without a ledger, the recipe
+        is unchanged.
 
     Raises:
         ConfigError: An option of a measure cannot be stored exactly.

@@ -72,7 +72,8 @@ def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.Dat
 
     Args:
         scores: A table of scores, as :func:`read_scores` returns it.
-        rows: Further rows, as mappings from the columns of :data:`SCHEMA` to values.
+        rows: Further rows, as mappings from the names of the same columns to values. A
+            column that is missing is null.
 
     Returns:
         The table with the new rows at its end. A row whose claim, scale, version, case
@@ -87,7 +88,7 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
     Args:
         results: Folder of the results.
-        rows: Scores, as mappings from the columns of :data:`SCHEMA` to values.
+        rows: Scores, as mappings from the columns of :func:`read_scores` to values.
 
     Returns:
         Number of new scores.
@@ -164,9 +165,10 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
         stated: The line that states the claim.
 
     Returns:
-        Numbers by case and seed. There are none, and ``why`` gives the reason, if a row
-        of this version contains a reason instead of a number, or if there are no rows
-        (``no scores yet``). The seeds of an exact score need not be consecutive.
+        Numbers by case and seed. There are none, and ``why`` is the reason, if a row of
+        this version contains a reason instead of a number, or if no row counts (``no
+        scores yet``). The seeds of an exact score, which does not depend on them, need
+        not be consecutive.
     """
     rows = scores.filter(
         pl.col("claim") == stated.claim.id,

@@ -64,12 +64,14 @@ def forecast(
     Args:
         recipe: Name of a recipe, or a user's own recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds, or a list of root seeds, as for :func:`run`.
-        overrides: Changed settings, as for :func:`run`.
-        runs: Folder of all runs, as for :func:`run`.
+        seeds: Number of seeds, or a list of root seeds; by default as for :func:`run`.
+        overrides: Changed settings, such as ``["n=10"]`` or ``{"n": 10}``; by default
+            none.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
         progress: Function that is called with the number of timed parts that are done,
             their total number, and a description; ``None`` shows nothing.
-        **execution: As for :func:`run`; ``fresh`` ignores stored estimates.
+        **execution: Further arguments of :func:`run`, such as ``jobs`` or ``device``.
+            With ``fresh``, stored estimates are ignored.
 
     Returns:
         The estimate: numbers of runs and of stored runs, steps, minutes and memory.

@@ -151,6 +151,8 @@ class Planned:
     def status(self) -> Status:
         """Return the progress of the plan, determined from the names of stored results.
 
+        Files are only read.
+
         Raises:
             FolderError: The index or the record of a failure is damaged, or a link is
                 in the plan or the store.
@@ -185,7 +187,7 @@ class Planned:
         )
 
     def index(self) -> list[Entry]:
-        """Return the index of the plan, with one entry per task, in order of the tasks.
+        """Read the index of the plan: key, title and tables of each task, in order of the tasks.
 
         Raises:
             FolderError: The index is missing or damaged.
@@ -194,10 +196,13 @@ class Planned:
         return self._read(INDEX, list[Entry])
 
     def tasks(self, part: int) -> Iterator[Task]:
-        """Read the tasks of one file.
+        """Yield the tasks of one file of the plan, in order.
 
         Args:
             part: Number of the file, from 0 to ``about.parts - 1``.
+
+        Yields:
+            The tasks, up to 200.
 
         Raises:
             FolderError: The file is missing or damaged.
@@ -225,7 +230,7 @@ class Planned:
         return {owner: self._read(f"failed/{owner}.json", Failed) for owner in owners}
 
     def failed(self) -> set[str]:
-        """Return the keys of the runs and computations that have failed.
+        """Return the keys of the runs and computations with a record of a failure.
 
         Raises:
             FolderError: A link is in the folder of failures.

@@ -28,7 +28,8 @@ class TrainingSettings(Config):
         facts: File of facts, or ``@people`` or ``@chemistry`` for facts of the library.
         model: A folder, a GGUF file, the name of a Hugging Face model in the local
             cache, or ``@smollm2``.
-        wording: TOML file with wordings of the relations; empty for the built-in ones.
+        wording: TOML file with wordings of the relations; by default (empty) the
+            built-in ones.
         ways: Names of the compared ways, by default all: ``untrained`` (the model as it
             is), ``retrieval`` (not trained; facts that BM25 finds precede a question),
             ``facts`` (fine-tuning on the facts alone), ``entities`` (the facts,
@@ -37,27 +38,29 @@ class TrainingSettings(Config):
         strategy: Names of the strategies of ``inweights augment`` by which the way
             ``mixture`` adds texts to the facts; by default ``auto``, those that
             ``augment`` recommends.
-        hold_out: Share of the bridge entities whose two-hop chains are not stated by
-            any way, so that they can be tested.
-        floor: Smallest share of the tokens of a pass that state single facts.
-        tokens: Number of tokens of one pass, the same for every way; 0 for one pass
-            over the mixture.
-        questions: Largest number of questions of each kind.
+        hold_out: Share of the bridge entities (the middle entities of two-hop chains)
+            whose chains are not stated by any way, so that they can be tested; by
+            default .2.
+        floor: Smallest share of the tokens of a pass that state single facts; by
+            default .25.
+        tokens: Number of tokens of one pass, the same for every way; with 0 (by
+            default) those of one pass over the mixture.
+        questions: Largest number of questions of each kind; by default 40.
         retrieved: Largest number of facts that precede a question, for the way
-            ``retrieval``.
+            ``retrieval``; by default 8.
         tuning: Settings of the fine-tuning; by default those of ``inweights finetune``,
             but without stopping early, and padded as stored runs were.
-        device: Torch device of the model, such as ``cpu`` or ``cuda``.
-        dtype: Data type of the model's weights: ``float32``, ``bfloat16`` or
-            ``float16``.
-        chat: Whether the model's chat template is used.
-        header: Whether the first row of the facts is a header: ``yes``, ``no``, or
-            empty to decide from the rows.
+        device: Torch device of the model, ``cpu`` (by default) or ``cuda``.
+        dtype: Data type of the model's weights: ``float32`` (by default), ``bfloat16``
+            or ``float16``.
+        chat: Whether the model's chat template is used; by default not.
+        header: Whether the first row of the facts is a header: ``yes`` or ``no``. By
+            default (empty) this is decided from the rows.
         columns: Columns of subject, relation and object, by name or number; if empty,
             they are found from the header or the values.
         wide: Whether each column except the first is a relation.
-        labels: File that maps ids to labels, which replace the ids in the facts; empty
-            for none.
+        labels: File that maps ids to labels, which replace the ids in the facts; by
+            default (empty) there is none.
 
     Raises:
         ConfigError: A way is unknown, ``tokens`` is not between 0 and 100,000,000,
@@ -128,8 +131,10 @@ class TrainingSettings(Config):
             The model with its tokenizer, on the device of the settings.
 
         Raises:
-            ConfigError: The model does not exist, or does not fit the options.
-            DataError: The model cannot be read or downloaded.
+            ConfigError: ``transformers`` is not installed, ``dtype`` is unknown, this
+                machine does not have the device, or ``chat`` is set and the tokenizer
+                has no template.
+            DataError: There is no such model, or it cannot be read or downloaded.
         """
         from inweights.lm import load_model
 

@@ -48,6 +48,8 @@ class Prepared(NamedTuple):
     def asked(self, way: str, most: int) -> list[language.Question]:
         """Return the questions for a way; for ``retrieval`` each is preceded by relevant facts.
 
+        Relevant facts are those that BM25 finds for the words of a question.
+
         Args:
             way: Name of the way, which is not checked.
             most: Largest number of facts that precede a question, with ``retrieval``.

@@ -80,7 +80,7 @@ def read_unanswerable(
         chat: Whether prompts are worded as a user's turn in a chat, if the data set
             contains them in this form; by default not.
         most: Largest number of questions of each kind, at least 1; by default 50.
-        seed: Root seed of the random choice of questions.
+        seed: Root seed of the random choice of questions; by default 0.
 
     Returns:
         Questions without an answer in the facts, followed by the same number of

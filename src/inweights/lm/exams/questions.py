@@ -108,7 +108,7 @@ def exam(
         most: Largest number of candidates of a first hop, at least 1; by default 50.
             Many names of several tokens are costly to score.
         seed: Root seed of the random choice of candidates, if there are more than
-            ``most``.
+            ``most``; by default 0.
 
     Returns:
         Questions in the order of the table, whose ids are the numbers of the rows, from

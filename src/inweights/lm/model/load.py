@@ -135,9 +135,11 @@ def load_model(
         download: Whether the model may be downloaded from the Hugging Face hub; by
             default only local files are read.
         device: Torch device of the weights; by default ``cpu``.
-        dtype: Data type of the weights: ``float32``, ``bfloat16`` or ``float16``.
-        chat: Whether prompts are a user's turn in the model's chat template.
-        seed: Root seed of ``@tiny``; without effect on other models.
+        dtype: Data type of the weights: ``float32`` (by default), ``bfloat16`` or
+            ``float16``.
+        chat: Whether prompts are formatted as a user's turn by the model's chat
+            template; by default not.
+        seed: Root seed of ``@tiny``, by default 0; it has no effect on other models.
 
     Returns:
         The model, in evaluation mode, with its tokenizer.

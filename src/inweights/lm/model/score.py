@@ -124,7 +124,8 @@ def generate(
         tokens: Largest number of tokens of a continuation; by default 12.
         stop: Characters at which the text is cut; by default a full stop or a line
             end. If empty, only the end-of-text token or ``tokens`` ends it.
-        names: Names in which a stop does not end the text, such as ``Dr. Lee``.
+        names: Names in which a stop does not end the text, such as ``Dr. Lee``; by
+            default none.
         generator: CPU generator with which each token is drawn at temperature 1;
             ``None`` (by default) takes the most likely token.
         progress: Called with the number of prompts done and their total number;

@@ -34,6 +34,9 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
     Args:
         tensors: Tensors of any shapes, at least one.
 
+    Returns:
+        A new vector with the numbers of all tensors, in their order.
+
     Example:
         >>> flat([torch.ones(2, 1), torch.zeros(1)]).tolist()
         [1.0, 1.0, 0.0]

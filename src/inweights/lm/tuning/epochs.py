@@ -76,8 +76,9 @@ def keeping(
 
     Returns:
         A function of the number of the epoch, the number of epochs and the trained
-        model, to be passed to :func:`inweights.lm.finetune` as ``passed``. It raises a
-        DataError if it cannot write.
+        model, to be passed to :func:`inweights.lm.finetune` as ``passed``. It does
+        nothing if the epoch is already stored, and raises a DataError if the epoch
+        cannot be written.
 
     Raises:
         DataError: The folder of the epochs cannot be written.
@@ -123,7 +124,7 @@ def score_epochs(
             :func:`inweights.lm.read_exam` reads.
         every: Seconds between two checks for new epochs of a running training; by
             default 2.
-        device: Torch device of the model.
+        device: Torch device of the model; by default ``cpu``.
         dtype: Data type of the weights; by default (empty) that of the training.
         download: Whether a model may be downloaded from the Hugging Face hub; by
             default not.

@@ -15,49 +15,54 @@ class FineTune(Config):
     """Settings of fine-tuning with AdamW, without dropout, since facts are to be memorised.
 
     Attributes:
-        method: ``lora`` trains low-rank adapters (Hu et al. 2021), which are merged
-            into the weights at the end; ``full`` trains all weights.
-        rate: Peak learning rate; 1e-3 suits ``lora``, 5e-5 suits ``full``.
-        weight_decay: Weight decay of AdamW; by default none.
-        epochs: Largest number of passes over the examples of each stage.
+        method: ``lora`` (by default) trains low-rank adapters (Hu et al. 2021,
+            arXiv:2106.09685), which are merged into the weights at the end; ``full``
+            trains all weights.
+        rate: Peak learning rate; by default 1e-3, which suits ``lora``; 5e-5 suits
+            ``full``.
+        weight_decay: Weight decay of AdamW; by default 0.
+        epochs: Largest number of passes over the examples of each stage; by default 10.
         until: Share of known examples, from 0 to 1, at which a stage ends before its
             last pass. An example is known if in the latest pass the model found each
             token of its completion the most likely one, just before the update that
             trains on it. Texts of ``replay`` are not counted. By default 0: every stage
             makes all its passes.
-        batch_tokens: Largest number of tokens in a batch, padding included.
+        batch_tokens: Largest number of tokens in a batch, padding included; by default
+            256. A longer example is a batch by itself.
         warmup: Share of a stage's updates over which the rate rises linearly to
-            ``rate``.
-        schedule: Learning rate after the warmup: ``constant``, or a ``linear`` or
-            ``cosine`` decay to zero.
-        clip: Largest norm of the gradient; larger ones are scaled down. 0 does not
-            clip.
-        rank: Rank of the adapters, for the method ``lora``.
-        alpha: Scale of the adapters, which are multiplied by ``alpha / rank``.
-        variant: Kind of adapter: ``lora``; ``rslora``, which multiplies by ``alpha /
-            √rank`` (Kalajdzievski 2023, arXiv:2312.03732); or ``dora``, which trains
-            the magnitudes of the weights separately from their directions (Liu et al.
-            2024, arXiv:2402.09353).
+            ``rate``; by default .1.
+        schedule: Learning rate after the warmup: ``constant``, or a ``linear`` (by
+            default) or ``cosine`` decay to zero.
+        clip: Largest norm of the gradient; by default 1. Larger gradients are scaled
+            down. With 0, gradients are not clipped.
+        rank: Rank of the adapters, for the method ``lora``; by default 16.
+        alpha: Scale of the adapters, which are multiplied by ``alpha / rank``; by
+            default 32.
+        variant: Kind of adapter: ``lora`` (by default); ``rslora``, which multiplies by
+            ``alpha / √rank`` (Kalajdzievski 2023, arXiv:2312.03732); or ``dora``, which
+            trains the magnitudes of the weights separately from their directions (Liu
+            et al. 2024, arXiv:2402.09353).
         end: Whether the end-of-text token is trained after each completion, so that the
-            model stops after an answer.
+            model stops after an answer; by default it is.
         replay: Number of tokens of the model's own texts per token of the examples,
             from 0 to 4; by default 0, none. The model writes these texts before its
             training. Every update also minimises the KL divergence from its former
             predictions on them, so that it forgets less (Li & Hoiem 2016, Learning
             without Forgetting, arXiv:1606.09282).
-        precision: ``fp32``; or ``bf16``, which computes only matrix products in
-            bfloat16 (autocast).
-        layout: How a batch is computed: ``padded``, with each example padded to the
-            longest; or ``packed``, with the examples concatenated. In a packed batch, a
-            beginning that several examples share is computed only once, and a linear
-            layer and its adapter are one operation. The loss is the same up to
-            rounding. If a model cannot treat packed examples separately, they are
+        precision: ``fp32`` (by default); or ``bf16``, which computes only matrix
+            products in bfloat16 (autocast).
+        layout: How a batch is computed: ``padded`` (by default), with each example
+            padded to the longest; or ``packed``, with the examples concatenated. In a
+            packed batch, a beginning that several examples share is computed only once,
+            and a linear layer and its adapter are one operation. The loss is the same
+            up to rounding. If a model cannot treat packed examples separately, they are
             padded, with a warning.
 
     Raises:
         ConfigError: A setting is out of its range: ``rate``, ``epochs``,
-            ``batch_tokens``, ``rank`` and ``alpha`` must be above 0, ``warmup`` from 0
-            to below 1, ``clip`` and ``weight_decay`` at least 0.
+            ``batch_tokens``, ``rank`` and ``alpha`` must be above 0 and at most 1e9,
+            ``clip`` and ``weight_decay`` from 0 to 1e9, ``warmup`` from 0 to below 1,
+            ``until`` from 0 to 1, and ``replay`` from 0 to 4.
     """
 
     later = {"replay": 0.0, "until": 0.0, "variant": "lora", "layout": "padded"}

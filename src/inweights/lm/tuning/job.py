@@ -71,11 +71,11 @@ def finetune_to(
         part: ``train`` (by default) or ``control``, for a folder that ``inweights
             augment`` wrote.
         seed: Root seed of the order, the adapters, the model's own texts, and the
-            weights of ``@tiny``.
+            weights of ``@tiny``; by default 0.
         download: Whether a model may be downloaded from the Hugging Face hub; by
             default not.
-        device: Torch device of the model; if accelerate has started several processes,
-            it chooses the devices.
+        device: Torch device of the model, by default ``cpu``. If accelerate has started
+            several processes, it chooses the devices.
         dtype: Data type of the weights: ``float32``, ``bfloat16`` or ``float16``.
         chat: Whether to train with the chat template of an instruct model.
         observers: Observers of the training, such as a

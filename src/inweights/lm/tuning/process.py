@@ -16,6 +16,8 @@ __all__ = ["accelerator_of_processes", "stop_signals"]
 def stop_signals(wanted: bool) -> Iterator[threading.Event]:
     """Provide an event that is set by a signal to stop; a second signal interrupts at once.
 
+    After the block, the former signal handlers are restored.
+
     Args:
         wanted: Whether SIGINT, SIGTERM and SIGHUP (unless it is ignored) set the event.
             Outside of the main thread they never do.

@@ -32,12 +32,12 @@ class LossTable:
     """
 
     def __init__(self, tables: Iterable[pl.DataFrame] = ()) -> None:
-        """Begin with the updates of ``tables``, such as those of a checkpoint."""
+        """Begin with the updates of ``tables``, such as those of a checkpoint; nothing is copied."""
         self.tables = list(tables)
         self._rows: list[dict[str, float]] = []
 
     def add(self, row: dict[str, float]) -> None:
-        """Add the numbers of one update.
+        """Add the numbers of one update, in memory.
 
         Args:
             row: Numbers by column: ``stage``; ``step``, the number of the update over
@@ -48,7 +48,7 @@ class LossTable:
         self._rows.append(row)
 
     def close(self) -> None:
-        """Make a table of the rows since the last one, if there are any."""
+        """Move the rows that were added since the last table to a new table, if there are any."""
         if self._rows:
             self.tables.append(pl.DataFrame(self._rows))
             self._rows = []
@@ -113,7 +113,10 @@ class PaddingCount:
 
     @property
     def share(self) -> float:
-        """Share of the positions that were padding, from 0 to 1."""
+        """Share of the counted positions that were padding, from 0 to 1.
+
+        Unless examples are packed, at least one update must have been counted.
+        """
         return 0.0 if self.packed else 1 - self.tokens / self.positions
 
 

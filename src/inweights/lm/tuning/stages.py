@@ -75,7 +75,7 @@ class Stage:
 
 
 def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
-    """Divide examples into their stages, sorted by the number of the stage.
+    """Divide examples into stages, sorted by the number of the stage.
 
     Args:
         encoded: Examples to train on, and texts to replay (``old``), each with its
@@ -84,7 +84,8 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
             used.
 
     Returns:
-        One :class:`Stage` per stage, with its number of updates.
+        One :class:`Stage` per stage, with its examples, texts to replay, and numbers of
+        updates.
 
     Example:
         >>> rows = [Encoded((0,) * 6, 1), Encoded((0,) * 6, 1, stage=2)]

@@ -90,13 +90,15 @@ def finetune(
 
     If there is a checkpoint file, SIGINT, SIGTERM and SIGHUP end the training after the
     present update, write the file and raise ``KeyboardInterrupt``. A second signal
-    stops the process at once.
+    stops the process at once. If ``config.replay`` is above 0 and no example is
+    ``old``, the model first writes the texts that are replayed.
 
     Args:
         lm: The model.
         examples: Examples to train on.
         config: Settings of the fine-tuning; by default ``FineTune()``.
-        seed: Root seed of the order and of the adapters.
+        seed: Root seed of the order, of the adapters and of texts that the model
+            writes; by default 0.
         checkpoint: File from which an interrupted call with the same arguments
             continues, and which is removed at the end. It contains the trained weights
             and the optimizer's state, three times the size of the trained weights. With

@@ -49,8 +49,9 @@ def own_text(
         lm: The model before training.
         tokens: Largest number of tokens of all texts together. The first text that is
             not empty is returned even if it is longer.
-        seed: Root seed of the random draws.
-        stage: Number of the stage of the examples; each stage has different texts.
+        seed: Root seed of the random draws; by default 0.
+        stage: Number of the stage of the examples, by default 0; each stage has
+            different texts.
         questions: Whether the model continues short questions of many kinds with a few
             words; by default it writes prose.
         begun: File in which texts are stored as they are written, so that an

@@ -67,10 +67,10 @@ def adapted_linear(
     Args:
         x: Inputs, ``[..., I]``.
         weight: Frozen weight ``W`` of the layer, ``[O, I]``.
-        bias: Frozen bias of the layer, ``[O]``; ``None`` for none.
+        bias: Frozen bias of the layer, ``[O]``; ``None`` if the layer has no bias.
         down: Matrix ``A`` of the adapter, ``[rank, I]``.
         up: Matrix ``B`` of the adapter, ``[O, rank]``.
-        scale: Scale of the adapter.
+        scale: Factor of the adapter's product, a number.
 
     Returns:
         Outputs, ``[..., O]``.

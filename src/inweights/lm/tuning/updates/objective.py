@@ -33,7 +33,7 @@ def update(
     accelerator: Any,
     read: Reader = read_padded,
 ) -> tuple[float, dict[str, float]]:
-    """Make one update on all processes, and return its loss.
+    """Make one update of the weights on all processes, and return its loss.
 
     Args:
         lm: The model, with its tokenizer.
@@ -45,9 +45,10 @@ def update(
         read: Function that runs the model on examples; by default they are padded.
 
     Returns:
-        Two values: the mean loss over the trained tokens of all processes, in nats;
-        and, if ``config.until`` is set, the number of examples (``new``) and how many
-        of them were ``known`` (see :attr:`FineTune.until`), by name.
+        Two values: the mean loss over the trained tokens of the examples on all
+        processes, in nats, without replayed texts; and a dictionary with the number of
+        examples (``new``) and the number of those that were ``known`` before the update
+        (see :attr:`FineTune.until`), which is empty if ``config.until`` is 0.
     """
     trained = optimizer.param_groups[0]["params"]
     device = trained[0].device

@@ -117,7 +117,7 @@ def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedR
 
     Args:
         rows: The examples, at least one.
-        device: Torch device of the tensors.
+        device: Torch device of the tensors; by default ``cpu``.
 
     Returns:
         The examples as one sequence, without the last token of each.
@@ -173,18 +173,21 @@ def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedR
 
 
 class PackedReader:
-    """Function that runs a model on packed examples, like :func:`~.reading.read_padded`."""
+    """Function that runs a model on packed examples; it replaces :func:`~.reading.read_padded`."""
 
     def __call__(
         self, lm: LanguageModel, net: Any, rows: Sequence[Encoded], device: torch.device
     ) -> Predicted:
-        """Return the model's predictions of the trained tokens.
+        """Run a model on packed examples, and return its predictions of the trained tokens.
 
         Args:
             lm: The model, with its tokenizer.
             net: The model to call, with adapters and accelerate's wrapper, if any.
-            rows: The examples.
+            rows: The examples, at least one.
             device: Torch device of the model.
+
+        Returns:
+            Logits, token ids and examples of all trained tokens, example by example.
         """
         packed = pack(rows, device)
         read: dict[str, Any] = {"input_ids": packed.ids, "position_ids": packed.places}

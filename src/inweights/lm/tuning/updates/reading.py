@@ -43,11 +43,11 @@ Reader = Callable[[LanguageModel, Any, Sequence[Encoded], torch.device], Predict
 
 
 def accepts(model: Any, option: str) -> bool:
-    """Return whether the ``forward`` of a model takes an option.
+    """Return whether the ``forward`` method of a model has a parameter of a given name.
 
     Args:
         model: A model of ``transformers``.
-        option: Name of the option.
+        option: Name of the parameter, such as ``logits_to_keep``.
     """
     return option in inspect.signature(model.forward).parameters
 
@@ -64,7 +64,7 @@ def read_padded(
         device: Torch device of the model.
 
     Returns:
-        The predictions of the trained tokens.
+        Logits, token ids and examples of all trained tokens, example by example.
     """
     table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
     ids = torch.from_numpy(table).to(device)
