@@ -1,1 +1,1 @@
-"""Recipes of our own, which go beyond the papers."""
+"""Recipes of our own experiments, which go beyond the papers."""

@@ -31,14 +31,14 @@ class Settings(iw.Config):
     Attributes:
         drawn: Config of a world of random facts; each family of worlds changes some of
             these settings.
-        n: Number ``N`` of subjects of the two-hop worlds of permuted maps.
-        complexity: Complexity ``C`` of the two-hop worlds of permuted maps whose
-            complexity is above 1.
-        families: Number of families that are used, the first of :meth:`worlds`; 0 for
-            all.
+        n: Number ``N`` of subjects of the two-hop worlds of permuted maps, at least 2.
+        complexity: Complexity ``C`` (number of objects per subject) of the family
+            ``complex``, from 1 to ``n``.
+        families: Number of families that are used, the first ones of :meth:`worlds`; 0
+            for all 16.
         replicas: Number of replicas of each model that are trained on each world.
         share: Factor by which the numbers of updates of ``predict --by training`` are
-            multiplied.
+            multiplied, above 0; by default 1.
     """
 
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
@@ -57,7 +57,8 @@ class Settings(iw.Config):
             two-hop worlds of complexity 1 and ``complexity``.
 
         Raises:
-            ConfigError: The numbers do not define a world.
+            ConfigError: ``n`` or ``complexity`` is out of range, or a change of
+                ``drawn`` does not define a world.
         """
         of = partial(msgspec.structs.replace, self.drawn)
         drawn = self.drawn
@@ -112,7 +113,9 @@ def plan(settings: Settings) -> experiments.Plan:
         :meth:`Settings.worlds`.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``n`` or ``complexity`` is out of range, or a change of ``drawn``
+            does not define a world. The numbers of replicas and updates are checked
+            when a computation is run.
     """
     computations = []
     for family, world in settings.worlds().items():

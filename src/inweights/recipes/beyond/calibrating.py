@@ -1,4 +1,4 @@
-"""Derive tables that compare predicted probabilities with trained models.
+"""Compute tables that compare predicted probabilities with trained models.
 
 :mod:`~.calibrated_predictions` uses them. Its claims are about the fit ``pilot``, which
 was made on worlds of other seeds before the claims were judged. The fit that comes with
@@ -37,7 +37,7 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 
     Args:
         world: Config of the world.
-        seed: Root seed with which it is built.
+        seed: Root seed of the world; by default 0.
 
     Returns:
         A row per query that chains facts: ``prompt``, ``answer``, ``expected``
@@ -49,7 +49,7 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 
     Raises:
         DataError: An answer has several tokens, or facts contradict each other.
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``world`` does not define a world, or ``seed`` is negative.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -71,12 +71,12 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the scores of every predictor on each world, with fits that left out its family.
+    """Return scores of every predictor on each world, from fits that left out the world's family.
 
     The predictors are ``calibrated`` (the fitted probabilities), ``base rate`` (mean
     share of correct answers in all other families), ``identity exists`` (1 if the
     query's bridge has an identity, otherwise 0), ``all compose`` (always 1) and
-    ``program (2)`` (the accuracy that it expects, Identity Bridge §4.3).
+    ``program (2)`` (the accuracy that the program of Identity Bridge §4.3 predicts).
 
     Args:
         tables: The tables that :func:`~.calibrated_predictions.plan` makes, by name:
@@ -84,35 +84,33 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.audit.prediction.by_training.trained_queries`: ``model,
             predicted, share, lower, upper``), ``features`` (:func:`world_features`:
             ``expected, verdict, margin, identity, identities, common, reached, rivals,
-            complexity, steps, world_facts, …``). All have the columns ``family, seed,
+            complexity, steps, world_facts, …``). Both have the columns ``family, seed,
             prompt, answer``.
 
     Returns:
         - ``scores``: a row per world (family and seed), ``model`` (Emb-MLP or GPT) and
-          ``predictor``: number of ``queries``; ``brier`` and ``log_loss`` of its
-          probabilities, for the answer of one replica; ``floor`` (the Brier score of
-          the true shares), ``auc`` (area under the ROC curve; null if all or no queries
-          are answered), the mean probability (``said``) and the mean outcome
-          (``share``). Columns: ``seed, model, family, predictor, queries, brier, floor,
-          log_loss, said, share, auc``.
+          ``predictor``: number of ``queries``; ``brier`` and ``log_loss`` (nats) of its
+          probabilities, for one replica; ``floor`` (the Brier score of the true
+          shares), ``auc`` (area under the ROC curve; null if all or none are answered),
+          and the means of probability (``said``) and outcome (``share``). Columns:
+          ``seed, model, family, predictor, queries, brier, floor, log_loss, said,
+          share, auc``.
         - ``overall``: means of these scores over the families, by seed, model and
           predictor. Columns: ``seed, model, predictor, brier, floor, log_loss, auc``.
-        - ``gain``: a row per seed, model and ``other`` predictor: its Brier score minus
+        - ``gain``: a row per seed, model and ``other`` predictor: Brier score minus
           that of ``calibrated``. Columns: ``seed, model, other, gain``.
         - ``reliability``: a row per seed, model and fifth of the probability (``bin``),
           as :func:`in_fifths` returns it. Columns: ``seed, model, bin, probability,
           share, queries``.
         - ``errors``: a row per world and model: the absolute ``error`` of its mean
           probability, the error that the fit states for the family (``printed``), and
-          ``within``, 1.0 if the first is not larger, otherwise 0.0. Columns: ``seed,
+          ``within``, whether the first is not larger (1.0 or 0.0). Columns: ``seed,
           model, family, error, printed, within``.
-        - ``within``: a row per seed and model: the share of the worlds whose error is
-          within the printed one. Columns: ``seed, model, within``.
+        - ``within``: its mean by seed and model. Columns: ``seed, model, within``.
         - ``queries``: a row per query and model: ``share`` of replicas that answered
-          it, its calibrated ``probability``, and the features and properties of the
-          world from which this is computed. Columns: ``family, seed, prompt, answer,
-          model, share, probability, expected, margin, identity, identities, common,
-          reached, rivals, complexity, steps, world_facts, world_identities,
+          it, calibrated ``probability``, and features. Columns: ``family, seed, prompt,
+          answer, model, share, probability, expected, margin, identity, identities,
+          common, reached, rivals, complexity, steps, world_facts, world_identities,
           world_evenness, world_shared, world_symmetric, world_several, world_steps``.
     """
     known = calibration("pilot")
@@ -158,12 +156,12 @@ def judged(
             (:func:`~inweights.theory.prediction.calibration.fitted.calibration`). The
             fit without the family of a query predicts it; for an unknown family, the
             fit to all.
-        queries: A row per query and trained model, from :func:`joined_queries`.
+        queries: A row per query and model, from :func:`joined_queries`.
 
     Returns:
-        The queries with the columns ``probability`` (of the row's model) and ``by
-        Emb-MLP`` and ``by GPT``; and the scores, a row per world, model and predictor,
-        as in :func:`derive`.
+        The rows of ``queries`` with ``probability`` (predicted for the model of the
+        row), ``by Emb-MLP`` and ``by GPT``; and the scores, a row per world, model and
+        predictor, with the columns of ``scores`` in :func:`derive`.
     """
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):
@@ -188,24 +186,27 @@ def judged(
 
 
 def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the features of each query and the share of replicas of each model that answered it.
+    """Return the features of each query, and the share of replicas of each model that answer it.
 
     Args:
-        tables: ``answered`` and ``features``, as :func:`~.calibrated_predictions.plan`
-            makes them.
+        tables: The tables ``answered`` and ``features``, as the plan of
+            :mod:`~.calibrated_predictions` computes them.
 
     Returns:
         A row per query and model: the columns ``family``, ``seed``, ``prompt``,
-        ``answer``, ``model`` and ``share`` (of the trained replicas that answered the
-        query rightly), and those of :func:`world_features`; queries without features
-        have nulls there.
+        ``answer``, ``model`` and ``share`` (of the trained replicas that answer
+        correctly), and those of :func:`world_features`, which are null for queries
+        without features.
+
+    Raises:
+        KeyError: A table is missing.
     """
     shares = tables["answered"].select(*_QUERY, "model", "share")
     return shares.join(tables["features"], on=_QUERY, maintain_order="left")
 
 
 def _base_rates(queries: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean share over worlds of all other families, by family and model."""
+    """Return the mean share of correct answers over the worlds of all other families."""
     by_world = queries.group_by(*_RUN, maintain_order=True).agg(pl.col("share").mean())
     families = by_world["family"].unique(maintain_order=True)
     return pl.concat(
@@ -235,10 +236,10 @@ def _said(queries: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _scores(said: pl.DataFrame) -> pl.DataFrame:
-    """Return of every predictor on each world its scores: Brier, log loss, area, and both means.
+    """Return the scores of every predictor on each world: Brier score, log loss, area and means.
 
-    The outcome is that of one replica, so that a share of a half costs a quarter at
-    best.
+    The outcome is the answer of one replica, so that a share of a half costs at least a
+    quarter.
     """
     share = pl.col("share")
     p = pl.col("said").clip(_EPSILON, 1 - _EPSILON)
@@ -259,16 +260,16 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean probability and the share of correct answers in fifths of the probability.
+    """Return the mean probability and the share of correct answers, by fifths of the probability.
 
     Args:
         queries: A row per query, with ``seed``, ``model``, ``probability`` and
             ``share``.
 
     Returns:
-        A row for each seed, model and non-empty ``bin`` (0 to 4, in which the
-        probability is at least ``bin / 5``), sorted by these: mean ``probability``,
-        mean ``share``, and the number of ``queries``.
+        A row for each seed, model and non-empty ``bin``, sorted by these: mean
+        ``probability``, mean ``share``, and number of ``queries``. Bin ``b`` (0 to 4)
+        begins at the probability ``b / 5``; the last one includes 1.
     """
     bins = (pl.col("probability") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     return (
@@ -280,7 +281,7 @@ def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _errors(queries: pl.DataFrame, known: Calibration) -> pl.DataFrame:
-    """Return the error of each world's mean probability, with the printed one."""
+    """Return the error of each world's mean probability, and the error that the fit states."""
     printed = []
     for name, family in known.families.items():
         printed += [(name, model, error) for model, error in family.error.items()]

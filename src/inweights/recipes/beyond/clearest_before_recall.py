@@ -22,10 +22,13 @@ class Settings(iw.Config):
     Values for other scales are in ``clearest_before_recall.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        architectures: Names of architectures: ``TinyGPT``, ``TinySSM``, ``TinyNN``.
-        most: Largest number of steps of a training.
-        every: Number of steps between two measurements.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
+        architectures: Names of architectures, some of ``TinyGPT``, ``TinySSM`` and
+            ``TinyNN``.
+        most: Largest number of updates of a training, at least 0; 0 means the paper's
+            number.
+        every: Number of steps between two measurements, at least 1.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -46,13 +49,13 @@ def plan(settings: Settings) -> Plan:
         ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN), ``condition`` (the code's:
         the settings of the paper's code); the measures ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training) and
-        ``recall`` (:func:`inweights.probes.graph_recall`; during training). Values of
-        labels are those of the default settings. Both are measured every ``every``
-        steps.
+        ``recall`` (:func:`inweights.probes.graph_recall`; during training). The label
+        values listed here are those of the default settings. Both are measured every
+        ``every`` steps.
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: A name in ``architectures`` is unknown, or ``most`` or ``every`` is
+            negative.
     """
     made = gm.trials(
         settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,)
@@ -72,7 +75,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the steps of the clearest geometry and of full recall, and the order at the end.
+    """Return the steps of the clearest geometry and of full recall, and the geometry at the end.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``correlation``
@@ -85,16 +88,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             paper's code).
 
     Returns:
-        - ``times``: a row per run: the lowest Spearman's ρ (``best``), its step
-          (``when``), the ``recall`` at that step, the ``first`` step of full recall
-          (one more than the last if there is none), the ``last`` ρ, ``ahead`` (when
-          minus first) and ``faded`` (last ρ minus best). Columns: ``graph,
-          architecture, seed, best, when, recall, first, last, ahead, faded``.
+        - ``times``: a row per run: the lowest Spearman's ρ of cosine and hops
+          (``best``), its step (``when``), the ``recall`` at that step, the ``first``
+          step of full recall (one more than the last step if there is none), the
+          ``last`` ρ, ``ahead`` (``when`` minus ``first``) and ``faded`` (``last`` minus
+          ``best``). Columns: ``graph, architecture, seed, best, when, recall, first,
+          last, ahead, faded``.
         - ``steps``: a row per run and ``what`` (``clearest geometry`` or ``full
-          recall``), with its ``step`` and the decimal logarithm ``log``. Columns:
-          ``graph, architecture, seed, what, step, log``.
-        - ``course``: a row per run and step but 0: ρ and recall; ``panel`` is
-          architecture and graph. Columns: ``graph, architecture, seed, spearman,
+          recall``), with its ``step`` and the step's decimal logarithm, ``log``.
+          Columns: ``graph, architecture, seed, what, step, log``.
+        - ``course``: a row per run and step, except step 0: ρ and recall; ``panel``
+          names architecture and graph. Columns: ``graph, architecture, seed, spearman,
           null_mean, null_low, null_high, p, step, recall, panel``.
     """
     tables = judged(tables)

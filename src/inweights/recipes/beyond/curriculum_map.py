@@ -25,7 +25,8 @@ class Settings(iw.Config):
             every other fact has the weight 1. With 0 the order is AS (attribution
             before similarity); with 1 all facts are trained in phase 1.
         one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT, which stops at the losses given for AS.
+        gpt: Training of the GPT, which stops at the losses that it has for the course
+            AS.
     """
 
     n: int = 50
@@ -38,12 +39,13 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
     """Return the roles that each of the two phases trains, with their weights.
 
     Args:
-        told: Weight of the similarity facts in the first phase; at 0 (or below) they
-            are not trained there.
+        told: Weight of the similarity facts in the first phase. If it is not above 0,
+            they are not trained in this phase.
         rehearsed: Whether the attribution is also trained in the second phase.
 
     Returns:
-        The weight of each trained role, by role, of the first and of the second phase.
+        Two mappings, for the first and the second phase: the weight of each trained
+        role, by the name of the role.
 
     Example:
         >>> parts(0.1, rehearsed=True)
@@ -72,11 +74,12 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`); the computation ``foretold``
         (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity that
-        theory predicts for the one-layer transformer, without training. Values of
-        labels are those of the default settings.
+        theory predicts for the one-layer transformer, without training. The label
+        values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A number is out of range for the world or the models.
+        ConfigError: ``n`` is below 2, ``gpt.losses`` does not contain ``AS``, or a
+            number is out of range for a model or its training.
     """
     one = settings.one_layer
     gpt = settings.gpt
@@ -139,8 +142,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
-        - ``shown``: a row per run and ``column`` (``success``, ``similarity``,
-          which is ``cosine``, ``attribution``), with its ``value``; ``panel`` is model and
+        - ``shown``: a row per run and ``column`` (``success``, ``similarity``, which is
+          ``cosine``, ``attribution``), with its ``value``; ``panel`` names model and
           column. Columns: ``model, share, rehearsed, seed, phase_2, column, value,
           panel``.
     """

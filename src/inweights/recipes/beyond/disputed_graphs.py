@@ -37,11 +37,12 @@ NAMED = (
 
 
 def graph_of(name: str) -> Graph:
-    """Return the graph of a name; random graphs are drawn when they are requested.
+    """Return the config of a graph, given its name.
 
     Args:
-        name: A key of :data:`GRAPHS`. The random regular graphs are drawn with a fixed
-            seed, so that they are always the same.
+        name: A key of :data:`GRAPHS`, such as ``chain`` or ``karate club``. The random
+            regular graphs are drawn with a fixed seed, so that they are always the
+            same.
 
     Returns:
         The config of the graph.
@@ -58,19 +59,17 @@ def graph_of(name: str) -> Graph:
 
 
 def with_marks(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with columns that say what kind of graph each row is about.
-
-    The columns are ``bipartite``, ``named`` (in the abstract) and ``star``; with
-    ``spearman`` and its null distribution also ``beyond_chance``.
+    """Return a table with additional columns that state the kind of the graph of each row.
 
     Args:
-        table: Table with the column ``graph``, a key of :data:`GRAPHS`.
+        table: Table with the column ``graph``, which contains keys of :data:`GRAPHS`.
 
     Returns:
-        The rows with three more columns of booleans: ``bipartite`` (chain, even cycle,
-        grid, tree), ``named`` (in the abstract of the paper that finds no geometry) and
-        ``star``. If the table has ``spearman`` and ``null_low``, also
-        ``beyond_chance``, the first minus the second.
+        The rows with three additional Boolean columns: ``bipartite`` (chain, even
+        cycle, grid or tree), ``named`` (whether the graph is named in the abstract of
+        the paper that finds no geometry) and ``star``. If the table has ``spearman``
+        and ``null_low``, there is also ``beyond_chance``, ``spearman`` minus
+        ``null_low``.
     """
     marked = table.with_columns(
         bipartite=pl.col("graph").is_in(BIPARTITE),

@@ -23,20 +23,21 @@ MODELS = (
 
 
 def trained(steps: int, rate: float, training: str) -> Curriculum:
-    """Return the curriculum of a training: usual, low rate (three times as long), or with decay.
+    """Return the curriculum of a training: the usual one, with a low rate, or with weight decay.
 
     Args:
-        steps: Number of updates of the usual training.
-        rate: Peak learning rate of the usual training, which falls as a cosine to 0.
+        steps: Number of updates of the usual training, at least 0.
+        rate: Peak learning rate of the usual training, which falls to 0 as a cosine;
+            above 0.
         training: ``usual`` (no weight decay), ``low rate`` (a third of the rate, three
-            times as many updates) or ``decay`` (weight decay 0.1). Any other name is as
-            ``usual``.
+            times as many updates) or ``decay`` (weight decay 0.1). Any other name has
+            the same effect as ``usual``.
 
     Returns:
-        One phase of full-batch AdamW.
+        A curriculum with one phase of full-batch AdamW.
 
     Raises:
-        ConfigError: ``steps`` is negative, or ``rate`` is not above 0.
+        ConfigError: ``steps`` is negative, or ``rate`` is not above 0 and finite.
     """
     peak = rate / 3 if training == "low rate" else rate
     decay = 0.1 if training == "decay" else 0.0
@@ -50,16 +51,17 @@ def trained(steps: int, rate: float, training: str) -> Curriculum:
 
 
 def model_of(name: str, width: int, *, tied: bool) -> ModelConfig:
-    """Return the config of a model, given its name in the figures.
+    """Return the config of a model, given the name that it has in the figures.
 
     Args:
         name: ``GPT``, ``GPT, 3 layers``, ``GPT, no residual``, ``Mamba`` or ``TinyNN``;
             any other name gives the config of ``GPT``.
-        width: Width of the model.
-        tied: Whether its head is its embedding; no effect on TinyNN.
+        width: Width of the model, from 1 to 65,536.
+        tied: Whether the head shares the weights of the embedding. It has no effect on
+            TinyNN.
 
     Returns:
-        The config; all but ``GPT, 3 layers`` have one layer.
+        The config. ``GPT, 3 layers`` has three layers, all other models have one.
 
     Raises:
         ConfigError: ``width`` is out of range.

@@ -39,7 +39,7 @@ class Settings(InventedSettings):
         conditions: Names of the conditions, keys of ``MIXES``; by default all.
 
     Raises:
-        ConfigError: A name in ``conditions`` is unknown.
+        ConfigError: A name in ``conditions`` is unknown, or a value has the wrong type.
     """
 
     conditions: tuple[str, ...] = tuple(MIXES)
@@ -49,11 +49,11 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan a fine-tuning for each condition.
+    """Plan the evaluation of a pretrained model, and a fine-tuning for each condition.
 
     Args:
-        settings: The recipe's settings, such as ``conditions``; :class:`Settings`
-            describes each.
+        settings: The recipe's settings, such as ``model``, ``world`` and
+            ``conditions``; :class:`Settings` describes each.
 
     Returns:
         The computations ``before`` (the model before training) and ``after`` (the model
@@ -62,12 +62,12 @@ def plan(settings: Settings) -> Plan:
         are ``second`` (the countries of the towns: ``invented``, and trained; or
         ``known`` to the model, and not trained) and, only in ``after``, ``condition``,
         what is trained besides the facts: ``control`` (nothing), ``identity``,
-        ``reverse`` (each fact in reverse), ``both`` (of these) or ``paraphrase`` (a
-        second wording); with ``known`` only control and identity. Values of labels are
-        those of the default settings.
+        ``reverse`` (each fact in reverse), ``both`` (identities and reversed facts) or
+        ``paraphrase`` (a second wording); with ``known`` only control and identity. The
+        label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: ``world`` has more towns than there are known cities.
+        ConfigError: ``world`` has more towns (16) than there are known cities.
     """
     known = structs.replace(settings.world, second="known")
     tell = partial(
@@ -95,20 +95,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
             ``after``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
-            ``condition, steps, trained, loss``). All have the columns ``second, seed,
+            ``condition, steps, trained, loss``). Both have the columns ``second, seed,
             id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
             probability, share, others, kind, thought, told, layer, cosine, other,
-            contrast``.
+            contrast``. The labels are ``second`` (the countries of the towns:
+            ``invented`` or ``known``) and ``condition`` (``control``, ``identity``,
+            ``reverse``, ``both``, ``paraphrase``).
 
     Returns:
-        - ``accuracy``: a row per run and kind of question, as
-          :func:`~inweights.recipes.shared.language.tables.accuracies` returns it.
-          Columns: ``second, condition, seed, what, distribution, accuracy, before,
-          chance, excess``.
-        - ``shown``: the same, in the words of the figure. Columns: as in ``accuracy``.
-        - ``rises``: a row per run, over all compositions, as
-          :func:`~inweights.recipes.shared.language.tables.rises` returns it. Columns:
-          ``second, condition, seed, set, decades, own, rise, share_rise``.
+        - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
+          as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
+          ``accuracy`` after training, accuracy ``before`` it, ``chance`` and ``excess``
+          (accuracy minus chance). Columns: ``second, condition, seed, what,
+          distribution, accuracy, before, chance, excess``.
+        - ``shown``: the same, with the names that the figure shows. Columns: as in
+          ``accuracy``.
+        - ``rises``: a row per run, with means over all compositions (``set`` is
+          ``all``), as :func:`~inweights.recipes.shared.language.tables.rises` returns
+          them: rises of the answer's probability in powers of ten (``decades``), the
+          same minus that of wrong candidates (``own``), and differences of its
+          probability (``rise``) and of its share among the candidates (``share_rise``).
+          Columns: ``second, condition, seed, set, decades, own, rise, share_rise``.
         - ``layers``: a row per run and layer, with ``contrast`` after training: the
           mean cosine of the states of paired prompts minus that of unpaired ones.
           Columns: ``second, condition, seed, layer, contrast``.

@@ -1,4 +1,4 @@
-"""Our experiment: which answers change if one hop is edited by a rank-one update or by training?"""
+"""Our experiment: which answers change if one hop is edited, by rank-one updates or training?"""
 
 from itertools import product
 
@@ -25,10 +25,10 @@ class Settings(iw.Config):
     Values for other scales are in ``edits.toml``.
 
     Attributes:
-        n: Number of chains of the two-hop world.
+        n: Number of chains of the two-hop world, at least 2.
         model: Config of the GPT.
         steps: Number of updates of each training.
-        most: Number of facts that are edited, each by itself.
+        most: Largest number of facts that are edited, each one separately.
     """
 
     n: int = 20
@@ -38,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan a training of every arm, and every edit of the trained models.
+    """Plan the training of a model for every mix of facts, and every edit of the trained models.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``steps``;
@@ -52,7 +52,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.edits` with this method, of facts of this role).
 
     Raises:
-        ConfigError: A number is out of range for the world or the model.
+        ConfigError: ``n`` is below 2, or ``steps`` is negative.
     """
     trials = [
         Trial(
@@ -93,17 +93,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``edits``: a row per run, ``method`` (``rank-one`` or ``training``) and
           ``role`` of the edited fact, with the columns of
-          :func:`inweights.probes.edits`, such as the share of dependent answers that
-          the edit changes as it should (``reached``). Columns: ``arm, seed, holds,
+          :func:`inweights.probes.edits`, for instance ``reached``, the share of
+          dependent answers that change as they should. Columns: ``arm, seed, holds,
           reached, unmoved, facts, others, overlap, apart, method, role``.
-        - ``known``: a row per run: accuracy on the facts of its least known role,
-          before any edit. Columns: ``arm, seed, accuracy``.
+        - ``known``: a row per run: accuracy on the facts of the role that it recalls
+          worst, before any edit. Columns: ``arm, seed, accuracy``.
         - ``predicted``: a row per seed: the ``correlation`` (Pearson's) of the overlap
           of keys with ``reached``, over the rank-one edits of all arms and roles.
           Columns: ``seed, correlation``.
         - ``drawn``: a row per run, method, role and ``what`` (``reached``, ``facts``,
-          ``others``), with its ``share``; ``panel`` is method and role. Columns: ``arm,
-          role, method, seed, what, share, panel``.
+          ``others``), with its ``share``; ``panel`` names method and role. Columns:
+          ``arm, role, method, seed, what, share, panel``.
     """
     parts = []
     for name, table in tables.items():

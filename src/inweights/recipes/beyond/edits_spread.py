@@ -35,8 +35,8 @@ class Settings(iw.Config):
     Values for other scales are in ``edits_spread.toml``.
 
     Attributes:
-        n: Number of chains, of pairs of entities, or of pairs that are trained in the
-            forward direction, depending on the world.
+        n: Number of chains, of pairs of entities, or of pairs trained in the forward
+            direction, depending on the world; at least 5.
         model: Config of the GPT that learns hops, classes and reversals.
         node: Config of the GPT that learns the cycle, with a tied head.
         most: Number of facts that are edited, one at a time or all together.
@@ -64,11 +64,12 @@ def plan(settings: Settings) -> Plan:
         edit and role of the edited fact, such as ``rank-one; first_hop``
         (:func:`inweights.probes.edits`). Kinds are ``rank-one``, ``training``,
         ``embedding``, ``rank-one, at once`` (``most`` facts together) and ``rank-one,
-        first block``; the last two only in the world ``hops``. Values of labels are
-        those of the default settings.
+        first block``; the last two only in the world ``hops``. The label values listed
+        here are those of the default settings.
 
     Raises:
-        ConfigError: A number is out of range for a world or a model.
+        ConfigError: ``n`` is below 5 (the number of classes), or a number is out of
+            range for a model.
     """
     n = settings.n
     model = settings.model
@@ -132,12 +133,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``rank-one;
             first_hop`` (:func:`inweights.probes.edits`: ``holds, reached, unmoved,
-            facts, others, overlap, apart``) and 18 more tables with the columns of the
-            second. All have the columns ``world, seed``. The label is ``world``
-            (``hops``: two hops with identities; ``hops, no identities``; ``hops,
-            memory``: without identities, by a GPT with 128 memory slots; ``classes``:
-            an analogy; ``reversals``; ``cycle, tied`` and ``cycle, untied``: a cycle of
-            16 nodes, by a GPT with this head).
+            facts, others, overlap, apart``) and 18 more tables of this kind, with the
+            same columns, named by method and role. All have the columns ``world,
+            seed``. The label is ``world`` (``hops``: two hops with identities; ``hops,
+            no identities``; ``hops, memory``: without identities, by a GPT with 128
+            memory slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and
+            ``cycle, untied``: a cycle of 16 nodes, by a GPT with this head).
 
     Returns:
         - ``edits``: a row per run, ``method`` and ``role``, with the columns of

@@ -1,4 +1,4 @@
-"""Derive tables that compare four predictors of queries with trained models.
+"""Compute tables that compare four predictors of queries with trained models.
 
 :mod:`~.predicted_composition` uses them.
 """
@@ -21,11 +21,12 @@ RUN = ["seed", "model", "world", "identity", "kind"]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the errors of four predictors by world, and how well each ranks the queries.
+    """Return the errors of four predictors by world, and how well each one ranks the queries.
 
-    The predictors (``forecaster``) are ``program (2)`` (Identity Bridge §4.3), ``soft
-    program`` (with weight decay), ``bridge has an identity`` and ``short training``
-    (the share of replicas of a short training that answer the query).
+    The predictors (``forecaster``) are ``program (2)`` (Identity Bridge §4.3: least
+    nuclear norm with margins of at least 1), ``soft program`` (the same problem with
+    weight decay), ``bridge has an identity`` and ``short training`` (the share of
+    replicas of a short training that answer the query).
 
     Args:
         tables: The tables that :func:`~.predicted_composition.plan` makes, by name:
@@ -34,26 +35,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.theory.predicted_queries`), ``softly`` (the same with
             weight decay, with ``model``) and ``tried``
             (:func:`~inweights.audit.prediction.by_training.trained_queries`, with
-            ``model``). All have the columns ``world, identity, seed``.
+            ``model``). All have the columns ``world, identity, seed``. ``world`` names
+            the family of worlds, ``identity`` is the fraction of bridges with an
+            identity (0, 0.5, 1), and ``model`` is ``Emb-MLP`` or ``GPT``.
 
     Returns:
         - ``complexity_one``: a row per run on permuted two-hop worlds of complexity
           one: the share of the predictions of program (2) that came true (``agrees``);
-          ``identities`` is ``all or none`` or ``some``. Columns: ``seed, model, world,
-          identity, kind, agrees, identities``.
+          ``identities`` is ``all or none``, or ``some`` if half of the bridges have
+          identities. Columns: ``seed, model, world, identity, kind, agrees,
+          identities``.
         - ``by_world``: a row per run and ``forecaster``: the mean predicted accuracy
-          (``expected``), the mean of the right answers (``hit``), and their absolute
-          difference, ``error``. ``kind`` is ``even`` if the answers of the world are
+          (``expected``), the share of right answers (``hit``), and their absolute
+          difference (``error``). ``kind`` is ``even`` if the answers of the world are
           about equally frequent, otherwise ``uneven``. Columns: ``seed, model, world,
           identity, kind, forecaster, hit, expected, error``.
         - ``auc``: a row per run and forecaster that has both right and wrong answers:
           area under the ROC curve
           (:func:`~inweights.recipes.shared.calibration.roc_auc`). Columns: ``seed,
           model, world, identity, kind, forecaster, auc, place``.
-        - ``above``: a row per run and ``pair`` of predictors: the area of the first
-          minus that of the second (``gain``), and the error of the second minus that of
-          the first (``spared``). Columns: ``seed, model, world, identity, kind, pair,
-          gain, spared``.
+        - ``above``: a row per run and ``pair`` of predictors: the area under the ROC
+          curve of the first minus that of the second (``gain``), and the error of the
+          second minus that of the first (``spared``). Columns: ``seed, model, world,
+          identity, kind, pair, gain, spared``.
         - ``reliability``: a row per seed, model, kind and bin of the margin that
           program (2) predicts
           (:func:`~inweights.recipes.shared.calibration.reliability`). Columns: ``seed,
@@ -62,10 +66,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           none), ``above_chance`` (the area minus .5), and ``cell`` and ``by``, labels
           of the figure. Columns: ``seed, model, world, identity, kind, forecaster, hit,
           expected, error, auc, cell, by, above_chance``.
-        - ``memorised``: a row per run: accuracy on the facts of its least known role;
-          ``fair`` is false for families whose facts give a prompt several answers,
-          which no model can memorise by its largest logit. Columns: ``model, world,
-          identity, seed, accuracy, fair``.
+        - ``memorised``: a row per run: accuracy on the facts of the role that it
+          recalls worst; ``fair`` is false for families whose facts give a prompt
+          several answers, which no model can memorise by its largest logit. Columns:
+          ``model, world, identity, seed, accuracy, fair``.
     """
     keys = ["world", "identity", "seed", "prompt", "answer"]
     predicted = tables["predicted"].select(
@@ -117,7 +121,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _said(
     queries: pl.DataFrame, softly: pl.DataFrame, tried: pl.DataFrame, keys: list[str]
 ) -> pl.DataFrame:
-    """Return a row per query and predictor: its score and expected accuracy."""
+    """Return a row per query and predictor: its score and the accuracy that it expects."""
     kept = [*RUN, "hit"]
     soft = softly.select(*keys, "model", softly="expected", score="margin")
     shares = tried.select(*keys, "model", "share")
@@ -134,7 +138,7 @@ def _said(
 
 
 def _above(judged: pl.DataFrame) -> pl.DataFrame:
-    """Return the difference of two predictors on the same world, in area and in error."""
+    """Return differences in area and in error between two predictors on the same world."""
     of = {
         name: judged.filter(pl.col("forecaster") == name).select(*RUN, "auc", "error")
         for name in (PROGRAM, TRIVIAL, SOFT, TRAINING)

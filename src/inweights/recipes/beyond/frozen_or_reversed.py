@@ -25,8 +25,8 @@ class Settings(iw.Config):
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         width: Width of the model.
         hidden: Number ``m`` of neurons of the MLP for each label.
-        sigmas: Initial scales ``σ0``: standard deviations of all matrices.
-        rate: Learning rate.
+        sigmas: Initial scales ``σ0`` (standard deviations of all matrices), above 0.
+        rate: Learning rate, above 0.
         loss: Training loss at which a phase stops.
         steps: Largest number of updates of a phase.
     """
@@ -52,14 +52,15 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``course`` (AS: attribution before similarity; SA:
         similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
-        scale: 0.001, 0.003, 0.01), ``value`` (whether the value matrix ``moves``, is
-        trained, or is ``frozen`` in phase 2); the measures ``accuracy``
+        scale: 0.001, 0.003, 0.01), ``value`` (whether the value matrix ``moves``, that
+        is, is trained, or is ``frozen`` in phase 2); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). Values of labels are those of the
-        default settings.
+        (:func:`inweights.probes.resemblance`). The label values listed here are those
+        of the default settings.
 
     Raises:
-        ConfigError: A number is out of range for the world or the model.
+        ConfigError: ``n`` is below 2, or a number is out of range for the model or its
+            training.
     """
     trials = []
     for (mlp, kind), sigma in product(MLPS.items(), settings.sigmas):
@@ -104,7 +105,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed``. The labels are ``course`` (AS: attribution before similarity; SA:
             similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
             scale: 0.001, 0.003, 0.01), ``value`` (whether the value matrix ``moves``,
-            is trained, or is ``frozen`` in phase 2).
+            that is, is trained, or is ``frozen`` in phase 2).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
@@ -112,7 +113,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           conclusion); ``panel`` and ``line`` are labels of the figure. Columns:
           ``course, mlp, sigma, value, seed, cosine, other, success, panel, line``.
         - ``taught``: a row per run: accuracy on the facts that the second phase trains
-          (of AS the similarity, of SA the attribution). Columns: those of ``accuracy``.
+          (for AS the similarity, for SA the attribution). Columns: those of
+          ``accuracy``.
     """
     late = (
         pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))

@@ -56,11 +56,11 @@ class Settings(iw.Config):
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
         steps: Number of updates of each training; three times as many at the low rate.
-        rate: Peak learning rate, which falls as a cosine to 0.
-        draws: Number of random embeddings in each null distribution.
+        rate: Peak learning rate, above 0, which falls to 0 as a cosine.
+        draws: Number of random embeddings for each null distribution.
 
     Raises:
-        ConfigError: A name in ``graphs`` is unknown.
+        ConfigError: A name in ``graphs`` is unknown, or a value has the wrong type.
     """
 
     graphs: tuple[str, ...] = tuple(GRAPHS)
@@ -88,9 +88,9 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.hop_correlation` over these pairs), ``recall``
         (:func:`inweights.probes.graph_recall`), ``named``
         (:func:`inweights.probes.named_geometry`), ``cosines``
-        (:func:`inweights.probes.cosines`; usual training) and ``course`` (as ``even``,
-        during the usual training of the GPT on bipartite graphs); the computation
-        ``predicted``, by graph and head: ρ that the graph's spectrum alone predicts.
+        (:func:`inweights.probes.cosines`) and ``course`` (``even`` during training of
+        the GPT on bipartite graphs), both of the usual training; and the computation
+        ``predicted`` by ``graph`` and ``head``, the ρ that the spectrum predicts.
 
     Raises:
         ConfigError: A number is out of range for a model or its training.
@@ -146,7 +146,7 @@ def _trial(
 
 
 def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
-    """Return the order that the spectrum alone predicts among all, even and odd pairs."""
+    """Return the geometry that the spectrum alone predicts, for all, even and odd pairs."""
     built = world.build()
     vectors = grown_vectors(adjacency(built), tied=tied)
     model = iw.probes.Embedding(built.vocabulary.names, vectors).on(built)
@@ -160,43 +160,39 @@ def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return orders and neighbours of runs that store every edge, head effects, and the theory.
+    """Return geometry and neighbours of runs that store every edge, effects of heads, and theory.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``all``, ``even``, ``odd``
             and ``course`` (:func:`inweights.probes.hop_correlation`; ``course`` with
             ``step``), ``recall`` (:func:`inweights.probes.graph_recall`), ``named``
             (:func:`inweights.probes.named_geometry`) and ``cosines``
-            (:func:`inweights.probes.cosines`), all with ``graph, model, head, training,
-            seed``; and ``predicted`` (``graph, head, seed, spearman, pairs``). The
-            labels are ``graph`` (keys of :data:`~.disputed_graphs.GRAPHS`), ``model``
-            (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head`` (tied,
-            untied), ``training`` (usual, low rate, decay;
-            :func:`~.disputed_models.trained`).
+            (:func:`inweights.probes.cosines`), all with the labels ``graph, model,
+            head, training`` and ``seed``; and ``predicted`` (``graph, head, seed,
+            spearman, pairs``). ``head`` is ``tied`` or ``untied``.
 
     Returns:
         - ``order``: a row per run that stores every edge and ``pairs`` (all, even or
-          odd distances): Spearman's ρ of cosine and hops, with the marks of
+          odd distances): Spearman's ρ of cosine and hops, with
           :func:`~.disputed_graphs.with_marks`. Columns: those of ``all``, and ``pairs,
           bipartite, named, star, beyond_chance``.
         - ``recall``, ``predicted`` and ``course``: as measured.
-        - ``excluded``: whether a run is left out because it does not store every edge
-          (recall 1). Columns: ``graph, model, head, training, seed, excluded``.
-        - ``neighbours``: a row per run that stores every edge: the share of neighbours
-          among a node's nearest nodes (``value``), ``beyond`` that of shuffled names.
-          Columns: those of ``named``, and ``beyond, bipartite, named, star``.
+        - ``excluded``: whether a run does not store every edge. Columns: ``graph,
+          model, head, training, seed, excluded``.
+        - ``neighbours``: a row per run that stores every edge: share of neighbours
+          among nearest nodes (``value``), and that minus chance (``beyond``). Columns:
+          those of ``named``, and ``beyond, bipartite, named, star``.
         - ``heads``: a row per model, head and seed: mean ρ over all graphs but the star
-          (usual training), and its ``share`` of that of the same model with a tied head
-          (``tied``). Columns: ``model, head, seed, spearman, tied, share``.
-        - ``theory``: a row per seed: correlation of predicted and measured ρ of the
-          GPT, over graphs, heads and pairs. Columns: ``seed, correlation``.
+          (usual training), with a tied head (``tied``), and their ratio ``share``.
+          Columns: ``model, head, seed, spearman, tied, share``.
+        - ``theory``: a row per seed: correlation of the GPT's predicted and measured ρ,
+          over graphs, heads and pairs. Columns: ``seed, correlation``.
         - ``by_hops``: a row per run and distance, with the mean cosine. Columns:
           ``graph, model, head, training, seed, hops, cosine, bipartite, named, star``.
-        - ``zigzag``: the rows of ``by_hops`` of GPT and TinyNN on bipartite graphs;
-          ``arm`` is model and head. Columns: as in ``by_hops``, and ``arm``.
-        - ``shown``: ``order`` of all usual runs of GPT and TinyNN, also of those that
-          do not store every edge; ``arm`` and ``panel`` are labels of the figure.
-          Columns: as in ``order``, and ``arm, panel``.
+        - ``zigzag``: ``by_hops`` of GPT and TinyNN on bipartite graphs, with ``arm``
+          (model, head). Columns: as in ``by_hops``, and ``arm``.
+        - ``shown``: ``order`` of usual runs of GPT and TinyNN, with any recall; ``arm``
+          and ``panel`` label the figure. Columns: also ``arm, panel``.
     """
     stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)
     order = pl.concat(tables[name].with_columns(pairs=pl.lit(name)) for name in PAIRS)
@@ -229,7 +225,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _heads(order: pl.DataFrame) -> pl.DataFrame:
-    """Return each model's mean ρ over all graphs but the star, and its share of a tied GPT's."""
+    """Return each model's mean ρ over all graphs but the star, and its ratio to the tied head."""
     means = (
         order.filter(~pl.col("star"))
         .group_by("model", "head", "seed", maintain_order=True)

@@ -18,9 +18,9 @@ def measures() -> tuple[Measure, ...]:
     """Return the measures of edges and paths, and of paths decoded from embeddings.
 
     Returns:
-        ``places`` (:func:`inweights.probes.stepwise` of edges and paths) and
-        ``navigation`` (:func:`inweights.probes.navigation`), both at the end of
-        training.
+        The measures ``places`` (:func:`inweights.probes.stepwise` of edges and paths:
+        accuracy token by token) and ``navigation``
+        (:func:`inweights.probes.navigation`), both taken at the end of training.
     """
     roles = (*paths.EDGES, "path")
     return (
@@ -34,10 +34,10 @@ class Size(iw.Config):
 
     Attributes:
         course: Settings of the path-star and its training.
-        controls: Number of updates in which the controls are trained on paths, which
-            they must memorise without a geometry; 0 for no controls.
+        controls: Number of updates for which the controls are trained on paths, which
+            they must memorise without a geometry; 0 (the default) for no controls.
         scatter: Initial standard deviation of the control with random embeddings, large
-            enough that paths can be memorised.
+            enough for memorising paths; by default 0.2.
     """
 
     course: paths.PathStarTraining
@@ -45,19 +45,19 @@ class Size(iw.Config):
     scatter: float = 0.2
 
     def training(self, how: paths.Way) -> paths.PathStarTraining:
-        """Return the training on the graph, or of one of its controls.
+        """Return the settings of the training on the graph, or of one of its controls.
 
         Args:
             how: ``geometry first`` (the training itself), ``permuted`` (the control
-                whose embeddings learn the graph over other nodes) or ``random`` (the
-                control with frozen random embeddings).
+                whose embeddings learn the same graph over other nodes) or any other
+                name, such as ``random`` (the control with frozen random embeddings).
 
         Returns:
-            The settings; the controls have ``controls`` updates, and ``random`` also
-            the initial scale ``scatter``.
+            The settings. The controls have ``controls`` updates on paths, and
+            ``random`` also the initial scale ``scatter``.
 
         Raises:
-            ConfigError: ``scatter`` is not above 0 (of ``random``).
+            ConfigError: ``scatter`` is not above 0 (only for ``random``).
         """
         if how == paths.GEOMETRY:
             return self.course
@@ -114,7 +114,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the training with edges first on every graph, and its controls, if it has any.
+    """Plan the training with edges first on every graph, and its controls if it has any.
 
     Args:
         settings: The recipe's settings, such as ``sizes``; :class:`Settings` describes
@@ -127,11 +127,11 @@ def plan(settings: Settings) -> Plan:
         same graph over other nodes, and ``random``: frozen random embeddings); the
         measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge", "path")``) and ``navigation``
-        (:func:`inweights.probes.navigation`). Values of labels are those of the default
-        settings.
+        (:func:`inweights.probes.navigation`). The label values listed here are those of
+        the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world or a model.
+        ConfigError: A number is out of range for a graph, the model or its training.
     """
     trials = []
     for size in settings.sizes:
@@ -143,7 +143,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the accuracies on held-out paths and on facts, and paths decoded from embeddings.
+    """Return accuracies on held-out paths and facts, and shares of paths decoded from embeddings.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``places``
@@ -158,9 +158,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``table``: a row per run, as
-          :func:`~inweights.recipes.shared.derived_paths.path_ends` returns it. Columns:
-          ``graph, embeddings, seed, exact, hardest, trained, edges, nearest, ridge,
-          chance``.
+          :func:`~inweights.recipes.shared.derived_paths.path_ends` returns it:
+          accuracies on held-out paths (``hardest`` token, ``exact`` path), on the
+          hardest token of trained paths (``trained``) and on ``edges``, and shares of
+          leaves whose first node is ``nearest`` or found by a ``ridge`` regression.
+          Columns: ``graph, embeddings, seed, exact, hardest, trained, edges, nearest,
+          ridge, chance``.
         - ``shown``: a row per run and ``of`` (``hardest``, ``trained``, ``edges``,
           ``ridge``), with its ``value``. Columns: ``graph, embeddings, seed, of,
           value``.

@@ -23,16 +23,18 @@ class Settings(iw.Config):
     Values for other scales are in ``hops_and_layers.toml``.
 
     Attributes:
-        n: Number of entities of each level.
-        relations: Number of relations from each level to the next.
-        taught: Shares of the chains of a length that are trained.
-        depths: Further numbers of layers that are tried, with the largest number of
+        n: Number of entities of each level, at least 2.
+        relations: Number of relations from each level to the next, at least 1.
+        taught: Shares of the chains of a length that are trained, at least one share,
+            each above 0 and below 1.
+        depths: Further numbers of layers, which are tried with the largest number of
             chains.
         layers: Number of layers of all other models.
         width: Width of every model.
-        batch: Number of chains in an update, in addition to all facts.
+        batch: Number of chains in an update, in addition to all facts; 0 for all
+            chains.
         steps: Number of updates of a training, over all of its phases.
-        rate: Peak learning rate.
+        rate: Peak learning rate, above 0.
         decay: Weight decay.
     """
 
@@ -49,7 +51,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each length with several numbers of chains and layers, and three hops with help.
+    """Plan each length with several numbers of chains and layers, and three hops with remedies.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;
@@ -57,14 +59,16 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``hops`` (length of the chains: 2, 3, 4), ``chains``
-        (number of trained chains), ``layers`` (4; 1, 2, 3), ``beside`` (what is trained
-        besides facts and these chains: ``alone``, nothing; ``shorter mixed in``,
-        two-hop chains; ``shorter first``, two-hop chains in an earlier phase;
-        ``identities``); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
-        Values of labels are those of the default settings.
+        (number of trained chains), ``layers`` (number of layers: 4; 1, 2, 3),
+        ``beside`` (what is trained besides facts and these chains: ``alone``, nothing;
+        ``shorter mixed in``, two-hop chains; ``shorter first``, two-hop chains in an
+        earlier phase; ``identities``); the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). The label values listed here are those of
+        the default settings.
 
     Raises:
-        ConfigError: A number is out of range for a world or the model.
+        ConfigError: ``taught`` is empty or contains a share that is not above 0 and
+            below 1, or a number is out of range for a world, the model or its training.
     """
     check_size("the number of shares in taught", len(settings.taught))
     most = max(settings.taught)
@@ -134,9 +138,9 @@ def _trial(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on untrained chains, and the least numbers of chains and layers needed.
 
-    Chains count as learnt if the accuracy is :data:`LEARNT` (a half) or more. If they
-    are not learnt with any number, they count as needing twice the largest number of
-    chains that was tried, or one layer more than the largest number.
+    Chains count as learnt if the accuracy is :data:`LEARNT` (a half) or more. If no
+    number suffices, they count as needing twice the largest number of chains that was
+    tried, or one layer more than the largest number.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -144,28 +148,31 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             beside, seed, part, role, distribution, statements, accuracy,
             accuracy_among, chance, loss, right_answers``. The labels are ``hops``
             (length of the chains: 2, 3, 4), ``chains`` (number of trained chains),
-            ``layers`` (4; 1, 2, 3), ``beside`` (what is trained besides facts and these
-            chains: ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter
-            first``, two-hop chains in an earlier phase; ``identities``).
+            ``layers`` (number of layers: 4; 1, 2, 3), ``beside`` (what is trained
+            besides facts and these chains: ``alone``, nothing; ``shorter mixed in``,
+            two-hop chains; ``shorter first``, two-hop chains in an earlier phase;
+            ``identities``).
 
     Returns:
-        - ``by_chains``: a row per run with the largest number of layers and nothing
-          besides (``alone``): accuracy on the chains that are not trained; ``length``
-          is the number of hops in words. Columns: those of ``accuracy``, and
-          ``length``.
+        - ``by_chains``: a row per run with the largest number of layers, and nothing
+          trained besides facts and chains (``alone``): accuracy on the chains that are
+          not trained; ``length`` is the number of hops in words. Columns: those of
+          ``accuracy``, and ``length``.
         - ``by_layers``: a row per run ``alone`` with the largest number of chains.
           Columns: as in ``by_chains``.
         - ``helped``: a row per run on three hops with the largest number of layers.
           Columns: as in ``by_chains``.
-        - ``growth``: a row per length, ``beside`` and seed: the number of ``chains`` it
-          needs, that of one hop less ``alone``, and ``growth``, the first divided by
-          the second. Columns: ``hops, beside, seed, chains, alone, growth``.
-        - ``saved``: a row per length, ``beside`` and seed: the number of ``chains`` it
-          needs, the number ``alone``, and ``fewer``, the second divided by the first.
-          Columns: ``hops, beside, seed, chains, alone, fewer``.
-        - ``deeper``: a row per length but the first and seed: the least number of
-          ``layers`` it needs, minus that of the length before. Columns: ``hops, beside,
-          seed, layers``.
+        - ``growth``: a row per length, ``beside`` and seed: the number of ``chains``
+          that are needed, the number for chains that are one hop shorter (``alone``),
+          and ``growth``, the first divided by the second. Columns: ``hops, beside,
+          seed, chains, alone, growth``.
+        - ``saved``: a row per length, ``beside`` and seed: the number of ``chains``
+          that are needed, the number without any remedy (``alone``), and ``fewer``, the
+          second divided by the first. Columns: ``hops, beside, seed, chains, alone,
+          fewer``.
+        - ``deeper``: a row per length (except the first) and seed: the least number of
+          ``layers`` that are needed, minus that for the next shorter length. Columns:
+          ``hops, beside, seed, layers``.
     """
     role = (
         pl.when(pl.col("hops") == 2)

@@ -1,10 +1,10 @@
 """Our experiment: over how long a path does the geometry of edges reach? A law in three settings.
 
 A leaf's own first node can be found from embeddings that have learnt edges alone, up to
-some length of the path. Weight decay thirty times the usual, while edges are learnt,
-removes what distinguishes near nodes and keeps what all nodes of an arm share; some
-steps at the usual decay restore the edges. A model needs enough trained paths to use
-this geometry: with few arms it memorises the paths instead.
+some length of the path. Thirty times the usual weight decay while edges are learnt
+removes what distinguishes near nodes, and keeps what all nodes of an arm share. Some
+steps at the usual decay then restore the edges. A model needs enough trained paths to
+use this geometry. With few arms it memorises the paths instead.
 """
 
 from functools import partial
@@ -86,13 +86,14 @@ class Settings(iw.Config):
 
     Attributes:
         course: Settings of the path-star and its training on edges in a cell of the
-            law; each cell replaces its arms, length, width and weight decay
-            (``pressure``).
-        read: Graphs on which a model learns paths after edges, once with the weight
-            decay ``pressure`` and once without.
-        nodes: Lengths of a path, in nodes, for every cell of the law.
-        fitted: Numbers of arms of the cells that the law is fitted on.
-        judged: Numbers of arms of the cells that the law is judged on.
+            law. Each cell replaces the number of arms, the length, the width and the
+            weight decay (``pressure``).
+        read: Graphs on which a model learns paths after edges, each with its training:
+            once with the weight decay ``pressure`` while edges are learnt, and once
+            with the usual one.
+        nodes: Lengths of a path, in nodes (at least 3), for every cell of the law.
+        fitted: Numbers of arms (at least 2) of the cells to which the law is fitted.
+        judged: Numbers of arms (at least 2) of the cells on which the law is judged.
         widths: Widths of the model, for every number of arms.
         decays: Weight decays while edges are learnt, for every number of arms.
     """
@@ -120,11 +121,12 @@ def plan(settings: Settings) -> Plan:
         also paths after them), ``fitted`` (whether the law is fitted to the cell); the
         measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge", "path")``) and ``navigation``
-        (:func:`inweights.probes.navigation`). Values of labels are those of the default
-        settings.
+        (:func:`inweights.probes.navigation`). The label values listed here are those of
+        the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world or a model.
+        ConfigError: A length is below 3, a number of arms is below 2, or a number is
+            out of range for the model or its training.
     """
     trials = []
     cells = product(
@@ -174,22 +176,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             law is fitted to the cell).
 
     Returns:
-        - ``judged``: a row per cell to which the law was not fitted, way of finding the
-          first node (``by``: ``affine map`` or ``nearest``) and seed: ``reach``
-          (largest length, in nodes, up to which it is found for at least 90% of
-          held-out leaves at every length; one less than the least length if there is
-          none), the predicted reach (``foretold``), ``error`` (the first minus the
-          second), and ``gain``: by how much the absolute error is smaller than that of
-          predicting the mean of the fitted cells. Columns: ``arms, width, decay,
+        - ``judged``: a row per cell to which the law was not fitted, seed, and method
+          of finding the first node (``by``: ``affine map`` or ``nearest``): ``reach``
+          (largest length, in nodes, up to which the first node is found for at least
+          90% of held-out leaves at every length; one less than the smallest length if
+          there is none), the predicted reach (``foretold``), ``error`` (``reach`` minus
+          ``foretold``), and ``gain``, the absolute error of predicting the mean of the
+          fitted cells, minus the absolute ``error``. Columns: ``arms, width, decay,
           fitted, by, seed, reach, foretold, per_arms, per_width, per_decay, error,
           gain``.
-        - ``law``: a row per ``by`` and seed: the change of the reach if arms, width or
-          decay are doubled (``per_arms``, ``per_width``, ``per_decay``); the other
-          columns are those of one cell. Columns: ``arms, width, decay, fitted, by,
-          seed, reach, foretold, per_arms, per_width, per_decay, error``.
-        - ``hits``: a row per ``by`` and seed: the share of the judged cells ``within``
-          one node of the law, and the mean ``gain``. Columns: ``by, seed, gain,
-          within``.
+        - ``law``: a row per ``by`` and seed: the change of the reach if the number of
+          arms, the width or the decay is doubled (``per_arms``, ``per_width``,
+          ``per_decay``). The other columns belong to one cell and are not used.
+          Columns: ``arms, width, decay, fitted, by, seed, reach, foretold, per_arms,
+          per_width, per_decay, error``.
+        - ``hits``: a row per ``by`` and seed: the share of the judged cells whose reach
+          is ``within`` one node of the predicted one, and the mean ``gain``. Columns:
+          ``by, seed, gain, within``.
         - ``cells``: a row per run on edges alone
           (:func:`~inweights.recipes.shared.derived_paths.path_ends`). Columns: ``arms,
           width, decay, nodes, seed, stage, fitted, exact, hardest, trained, edges,
@@ -197,8 +200,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``read``: a row per run that learns paths after edges. Columns: as in
           ``cells``.
         - ``shown``: a row per cell, seed and ``what`` (``reach`` or ``predicted``),
-          with its ``value``, by the affine map; ``panel`` is width and decay. Columns:
-          ``arms, panel, seed, what, value``.
+          with its ``value``, by the affine map; ``panel`` names width and decay.
+          Columns: ``arms, panel, seed, what, value``.
         - ``profile``: a row per cell at the largest width, length, seed and ``of``
           (``affine map``, ``nearest``, ``edges``), with its share as ``value``.
           Columns: ``nodes, cell, seed, of, value``.

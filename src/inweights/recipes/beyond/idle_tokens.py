@@ -1,4 +1,4 @@
-"""Our experiment: tokens that are never right make a memory more geometric."""
+"""Our experiment: tokens that are never the right answer make a memory more geometric."""
 
 from functools import partial
 from itertools import product
@@ -32,11 +32,12 @@ class Settings(iw.Config):
     Values for other scales are in ``idle_tokens.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        architectures: Names of architectures: ``TinyNN``, ``TinyGPT``.
-        counts: Number of idle tokens in each condition; the largest number is compared
-            with 0.
-        most: Largest number of steps of a training.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
+        architectures: Names of architectures, some of ``TinyNN`` and ``TinyGPT``.
+        counts: Numbers of idle tokens, one for each condition, at least 0.
+        most: Largest number of updates of a training, at least 0; 0 means the paper's
+            number.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -61,11 +62,11 @@ def plan(settings: Settings) -> Plan:
         ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``) and
         ``recall`` (:func:`inweights.probes.graph_recall`); the computation ``drive``
         (:func:`~inweights.theory.programs.idle_classes.idle_drive`), by ``graph`` and
-        ``idle``. Values of labels are those of the default settings.
+        ``idle``. The label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: A name in ``architectures`` is unknown, or ``most`` or a number of
+            idle tokens is negative.
     """
     worlds = {
         (shape, idle): Graph(shape=shape, idle_tokens=idle)
@@ -103,7 +104,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the order of embeddings by the number of idle tokens, and its rank correlation.
+    """Return the geometry of embeddings by the number of idle tokens, and its dependence on it.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``raw``
@@ -125,9 +126,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``order``: a row per run and ``vectors`` (``as they are`` or ``without their
           mean``): Spearman's ρ of cosine and hops; ``log`` is the base-2 logarithm of
-          the number of idle tokens plus 1, ``panel`` architecture and graph. Columns:
-          those of ``raw``, and ``vectors, log, panel``.
-        - ``dose``: a row per graph, architecture, seed and vectors: the rank
+          the number of idle tokens plus 1, and ``panel`` names architecture and graph.
+          Columns: those of ``raw``, and ``vectors, log, panel``.
+        - ``dose``: a row per graph, architecture, seed and vectors: ``dose``, the rank
           correlation of ρ with the number of idle tokens. Columns: ``graph,
           architecture, seed, vectors, dose``.
         - ``means``: a row per run: share of the energy in the mean vector
@@ -168,10 +169,10 @@ mean = share("means", "degenerate").over("graph")
 
 
 def gain(score: Score, vectors: str) -> Score:
-    """Return the score of Spearman's ρ with the most idle tokens (64) minus ρ with none.
+    """Return the score of Spearman's ρ with the most idle tokens (64) minus ρ without idle tokens.
 
     Args:
-        score: The score of ρ.
+        score: Score of ρ in a table with the labels ``vectors`` and ``idle``.
         vectors: Vectors whose order is measured: ``as they are`` or ``without their
             mean``.
 

@@ -1,4 +1,4 @@
-"""Our experiment: what any architecture composes, from which facts, and at what cost."""
+"""Our experiment: which architectures compose facts, from which facts, and at what cost."""
 
 from collections.abc import Callable
 from itertools import product
@@ -26,15 +26,16 @@ LEAST = 0.25
 
 
 def lstm(vocabulary: int, width: int = 32) -> Any:
-    """Return a two-layer LSTM, written in tensor operations so that replicas train together.
+    """Return a two-layer LSTM, written in tensor operations so that replicas can train together.
 
     Args:
         vocabulary: Number of tokens.
         width: Width of the embeddings and hidden states; by default 32.
 
     Returns:
-        A ``torch.nn.Module`` from token ids ``[B, T]`` to logits ``[B, T,
-        vocabulary]``.
+        A ``torch.nn.Module`` that maps token ids ``[B, T]`` (``B`` sequences of ``T``
+        tokens) to logits ``[B, T, vocabulary]``, with PyTorch's default initialisation
+        from its global generator.
     """
     import torch
     from torch import nn
@@ -111,19 +112,19 @@ class Settings(Config):
         models: Names of the built-in models that take part, keys of :data:`STANDING`;
             by default all.
         entrant: Config of a model of your own that takes part; by default none.
-        name: Name of the entrant in tables.
-        world: World of two hops with shared bridges; some hops occur in no trained
-            two-hop fact.
-        shares: Shares of the two-hop facts, of those whose hops may be seen, that are
-            trained.
+        name: Name of the entrant in the tables; it has no effect without an entrant.
+        world: World of two hops with shared bridges, in which some hops occur in no
+            trained two-hop fact.
+        shares: Shares of the two-hop facts that are trained (from 0 to below 1), among
+            those whose hops may be seen.
         width: Width of the built-in models.
         steps: Number of updates of each model.
-        rate: Learning rate, after 20 steps of warm-up.
+        rate: Learning rate, above 0, after 20 steps of warm-up.
         decay: Weight decay.
 
     Raises:
-        ConfigError: A name in ``models`` is unknown, or ``name`` is one of them and
-            there is an entrant.
+        ConfigError: A name in ``models`` is unknown, ``name`` is one of them and there
+            is an entrant, or a value has the wrong type.
     """
 
     models: tuple[str, ...] = tuple(STANDING)
@@ -164,11 +165,12 @@ def plan(settings: Settings) -> Plan:
         name), ``identity`` (whether identity facts are trained: False, True),
         ``trained`` (share of the two-hop facts that is trained: 0, 0.25, 0.75); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``cost``
-        (:func:`inweights.recipes.beyond.league.cost`; first seed only). Values of
-        labels are those of the default settings.
+        (:func:`inweights.recipes.beyond.league.cost`; only for the first seed). The
+        label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A number is out of range for the world or a model.
+        ConfigError: A share is not from 0 to below 1, or a number is out of range for a
+            model or its training.
     """
     models = {name: STANDING[name](settings.width) for name in settings.models}
     if settings.entrant is not None:
@@ -218,11 +220,13 @@ def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     low=0.0,
 )
 def cost(model: Any, worlds: Any) -> pl.DataFrame:
-    """Return the number of parameters of a model, and its operations for one question.
+    """Return the number of parameters of a model, and its number of operations for one question.
+
+    The model is built anew from its config, so that its weights are not used.
 
     Args:
         model: A model with ``R`` replicas.
-        worlds: Not used; every probe takes them.
+        worlds: Not used. All probes have this parameter.
 
     Returns:
         One row per replica, with the columns ``replica``; ``parameters``, the number of

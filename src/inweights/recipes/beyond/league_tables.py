@@ -1,4 +1,4 @@
-"""Derive the tables of ``beyond/league``: accuracy by which hops of a query are unseen."""
+"""Compute the tables of ``beyond/league``: accuracy by which hops of a query are unseen."""
 
 import polars as pl
 
@@ -22,19 +22,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`~.league.plan` makes, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``cost``
-            (:func:`~.league.cost`: ``parameters, operations``). All have the columns
-            ``model, identity, trained, seed``.
+            (:func:`~.league.cost`: ``parameters, operations``). Both have the columns
+            ``model, identity, trained, seed``. ``model`` names the model, ``identity``
+            states whether identity facts are trained, and ``trained`` is the share of
+            two-hop facts that is trained.
 
     Returns:
-        - ``known``: a row per run, except of Emb-MLP: accuracy on the facts of its
-          least known role. Columns: ``model, identity, trained, seed, accuracy``.
+        - ``known``: a row per run, without those of Emb-MLP: accuracy on the facts of
+          the role that it recalls worst. Columns: ``model, identity, trained, seed,
+          accuracy``.
         - ``league``: a row per run and ``hops``: ``composition`` (both hops occur in
           trained two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``
           (or no two-hop fact is trained), ``all`` (mean over all queries) and ``facts``
-          (least known role), with ``accuracy``. Columns: ``model, identity, trained,
-          seed, accuracy, hops``.
+          (the role that the run recalls worst), with ``accuracy``. Columns: ``model,
+          identity, trained, seed, accuracy, hops``.
         - ``drawn``: a row per run and kind of query (``hops``), sorted for the figure;
-          ``panel`` is the kind and whether there are identities, in words. Columns:
+          ``panel`` names the kind and whether there are identities, in words. Columns:
           ``model, identity, trained, seed, part, role, distribution, statements,
           accuracy, accuracy_among, chance, loss, right_answers, hops, panel``.
     """

@@ -34,13 +34,14 @@ class Settings(iw.Config):
     Values for other scales are in ``loops_or_identities.toml``.
 
     Attributes:
-        world: World of two hops with shared bridges; some hops are in no two-hop fact.
+        world: World of two hops with shared bridges; some hops occur in no two-hop
+            fact.
         width: Width of every model.
         steps: Number of updates of each model without two-hop facts.
         long: Number of updates of each model with two-hop facts.
-        rate: Learning rate, after 20 steps of warm-up.
+        rate: Learning rate, above 0, after 20 steps of warm-up.
         decay: Weight decay.
-        every: Number of steps between two measurements during training.
+        every: Number of steps between measurements during training, at least 1.
         loops: Numbers of loops with which the looped models are evaluated.
     """
 
@@ -77,22 +78,17 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.accuracy`), ``embedding`` and ``layer``
         (:func:`inweights.probes.realignment` onto these), ``by_loops``
         (:func:`inweights.probes.by_loops`; models with loops), and, during training of
-        the dense model with identities and without two-hop facts, ``aligned``
-        (:func:`inweights.probes.alignment` after the second block) and ``composed``
+        the dense model with identities on hops alone, ``aligned``
+        (:func:`inweights.probes.alignment`) and ``composed``
         (:func:`inweights.probes.accuracy`).
 
     Raises:
-        ConfigError: A number is out of range for the world or the model.
+        ConfigError: ``every`` is negative, or a number is out of range for a model.
     """
     width = settings.width
     models = {
         DENSE: iw.GPTConfig(layers=4, width=width, tied=False),
-        LOOPS: iw.GPTConfig(
-            layers=2,
-            loops=2,
-            width=width,
-            tied=False,
-        ),
+        LOOPS: iw.GPTConfig(layers=2, loops=2, width=width, tied=False),
         INJECTED: iw.GPTConfig(
             layers=2,
             loops=2,
@@ -174,32 +170,30 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             second with ``step``), ``embedding``, ``layer``
             (:func:`inweights.probes.realignment`), ``by_loops``
             (:func:`inweights.probes.by_loops`) and ``aligned``
-            (:func:`inweights.probes.alignment`, with ``step``). All have the columns
-            ``model, identity, compositions, seed``. The labels are ``model``
-            (``dense``: four blocks; ``loops``: two blocks, passed twice; ``loops,
-            injected``: the embedding is added again), ``identity`` (whether identities
-            are trained: True, False), ``compositions`` (``none``, or ``some`` two-hop
-            facts are trained).
+            (:func:`inweights.probes.alignment`, with ``step``). All have ``seed`` and
+            the labels ``model`` (``dense``; ``loops``; ``loops, injected``),
+            ``identity`` (whether identities are trained) and ``compositions``
+            (``none``, or ``some`` two-hop facts are).
 
     Returns:
-        - ``queries``: a row per run and role of two-hop queries (by which hops are
-          unseen), with ``arm``, the condition as figures name it. Columns: those of
-          ``accuracy``, and ``arm``.
+        - ``queries``: a row per run and role of two-hop queries (which hops are
+          unseen); ``arm`` names model and identities. Columns: those of ``accuracy``,
+          and ``arm``.
         - ``overall``: a row per run: accuracy over all queries. Columns: ``model,
           identity, compositions, seed, accuracy``.
-        - ``facts``: a row per run: accuracy on the facts of its least known role.
-          Columns: as in ``overall``.
+        - ``facts``: a row per run: accuracy on its worst role of facts. Columns: as in
+          ``overall``.
         - ``moved``: a row per run, role, layer, method and ``onto`` (``embedding`` or
           ``layer``), as :func:`inweights.probes.realignment` returns them. Columns:
           those of ``embedding``, and ``onto``.
         - ``moved_overall``: the same over all roles. Columns: ``model, identity,
           compositions, seed, onto, layer, method, accuracy, decodable, cosine, other``.
-        - ``gained``: the rows of ``moved`` after the first block, onto a layer.
-          Columns: those of ``embedding``, and ``onto, arm``.
+        - ``gained``: ``moved`` after the first block, onto a layer. Columns: those of
+          ``embedding``, and ``onto, arm``.
         - ``by_loops``: a row per run, role of queries and number of loops. Columns:
           those of the measured ``by_loops``, and ``arm``.
         - ``lead``: a row per seed: the half-times of ``alignment`` and ``accuracy``
-          (both hops unseen), and ``lead``, the second minus the first. Columns: ``seed,
+          (both hops unseen), and ``lead``, their difference. Columns: ``seed,
           alignment, accuracy, lead``.
         - ``through_time``: a row per seed, step and ``what`` (``alignment`` or
           ``accuracy``), with its ``value``. Columns: ``seed, step, what, value``.
@@ -243,7 +237,7 @@ def _arm() -> pl.Expr:
 
 
 def _through_time(aligned: pl.DataFrame, composed: pl.DataFrame) -> pl.DataFrame:
-    """Return the share of first hops nearest to their bridge, and accuracy on two unseen hops."""
+    """Return the share of first hops nearest to their bridge, and accuracy if no hop was seen."""
     both = composed.filter(role="both_unseen")
     return pl.concat(
         table.select("seed", "step", pl.lit(what).alias("what"), value=column)

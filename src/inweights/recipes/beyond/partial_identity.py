@@ -50,7 +50,8 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.margins`); the computation ``foretold``
         (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity of
         each chain's entities that theory predicts for the one-layer transformer,
-        without training. Values of labels are those of the default settings.
+        without training. The label values listed here are those of the default
+        settings.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, a fraction is not between 0
@@ -108,8 +109,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``model, fraction, seed, chain, cosine, hit, from_facts, agrees``.
         - ``shown``: a row per run and ``column`` (``hit`` or ``cosine``), with its
           ``value``. Columns: ``model, fraction, seed, from_facts, column, value``.
-        - ``memorised``: a row per run: accuracy on the facts of its least known role.
-          Columns: ``model, fraction, seed, accuracy``.
+        - ``memorised``: a row per run: accuracy on the facts of the role that it
+          recalls worst. Columns: ``model, fraction, seed, accuracy``.
     """
     trials = ["model", "fraction", "seed"]
     foreseen = pl.col("from_facts") > HALF

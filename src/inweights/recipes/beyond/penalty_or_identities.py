@@ -201,8 +201,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``composed``: a row per run, role and distribution of the two-hop queries.
           Columns: those of ``accuracy``.
-        - ``memorised``: a row per run: accuracy on the facts of its least known role.
-          Columns: ``model, remedy, compositions, seed, accuracy``.
+        - ``memorised``: a row per run: accuracy on the facts of the role that it
+          recalls worst. Columns: ``model, remedy, compositions, seed, accuracy``.
         - ``ranks``: a row per run of the GPT: mean effective rank and nuclear norm of
           its query and key matrices, and both divided by their values without any
           remedy (``rank_left``, ``norm_left``). Columns: those of the measured

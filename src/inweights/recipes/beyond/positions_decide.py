@@ -57,7 +57,7 @@ class Settings(iw.Config):
         mamba_steps: Number of updates of Mamba on the path-star.
         leaves: Number of trained paths in each update.
         grid_steps: Largest number of updates on the grid.
-        every: Number of steps between two points of the curves.
+        every: Number of steps between two points of the curves, at least 1.
         draws: Number of random embeddings to which the order on the grid is compared.
     """
 
@@ -92,7 +92,8 @@ def plan(settings: Settings) -> Plan:
         with ``pairs="even"``, ``draws=20``; only for ``world`` grid), ``odd``
         (:func:`inweights.probes.hop_correlation` with ``pairs="odd"``, ``draws=20``;
         only for ``world`` grid) and ``recall`` (:func:`inweights.probes.graph_recall`;
-        only for ``world`` grid). Values of labels are those of the default settings.
+        only for ``world`` grid). The label values listed here are those of the default
+        settings.
 
     Raises:
         ConfigError: A number is out of range for a world or a model.
@@ -181,7 +182,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run on the path-star and step: accuracies on held-out
           leaves of the hardest (first) token, ``hardest``, of the whole path,
           ``exact``, and of the last token, ``easiest_last``; ``trained``, the whole
-          path of trained leaves; ``chance`` of the hardest token; ``panel`` is the
+          path of trained leaves; ``chance`` of the hardest token; ``panel`` names the
           group of conditions in the figure. Columns: ``world, model, condition, seed,
           step, hardest, exact, easiest_last, trained, chance, panel``.
         - ``shares``: a row per run of a GPT and step: the share of the state before the

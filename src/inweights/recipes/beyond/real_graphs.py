@@ -42,7 +42,8 @@ class Settings(iw.Config):
         descent: Settings of Node2Vec and its gradient descent.
         looks: Approximate number of recordings during a training; about 40 of them are
             stored as frames.
-        draws: Number of random embeddings in each null distribution.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
 
     Raises:
         ConfigError: No graph is given, a network is unknown, or two graphs have one
@@ -106,9 +107,9 @@ def plan(settings: Settings) -> Plan:
         Node2Vec); the measures ``recall`` (:func:`inweights.probes.graph_recall`),
         ``correlation`` (:func:`inweights.probes.hop_correlation`), ``far`` (the same
         over pairs that are no neighbours; not of Node2Vec) and ``film``
-        (:func:`inweights.probes.snapshot`; during training, first seed only); the
-        computation ``links`` by ``graph``, its edges by the names of their ends. Values
-        of labels are those of the default settings.
+        (:func:`inweights.probes.snapshot`; during training, only for the first seed);
+        the computation ``links`` by ``graph``, its edges by the names of their ends.
+        The label values listed here are those of the default settings.
 
     Raises:
         ConfigError: A graph has more than 10,000 nodes, or all its connected nodes are

@@ -106,7 +106,7 @@ def plan(settings: Settings) -> Plan:
         ``new embeddings, random block``: the same with a random frozen block); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``transferred``
         (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
-        ``arm`` known). Values of labels are those of the default settings.
+        ``arm`` known). The label values listed here are those of the default settings.
 
     Raises:
         ConfigError: A number is out of range for the model or its training.

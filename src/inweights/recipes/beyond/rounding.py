@@ -78,7 +78,7 @@ class Settings(iw.Config):
     Attributes:
         changes: The conditions, each with what it changes.
         points: Widths of TinyNN, each with a rate and steps.
-        every: Number of steps between two measurements.
+        every: Number of steps between two measurements, at least 1.
     """
 
     changes: tuple[Change, ...] = CHANGES
@@ -101,8 +101,8 @@ def plan(settings: Settings) -> Plan:
         .9: as :class:`Change` explains), ``width`` (of TinyNN: 64, 128); the measures
         ``order`` (:func:`inweights.probes.hop_correlation` with ``draws=1``; during
         training) and ``margin`` (:func:`inweights.probes.geometric_margin` with
-        ``draws=1``; during training). Values of labels are those of the default
-        settings.
+        ``draws=1``; during training). The label values listed here are those of the
+        default settings.
 
     Raises:
         ConfigError: A number is out of range for the model or its training.
@@ -153,8 +153,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :data:`ORDER`, -.1, as a share of all steps; 0 if there is none) and
           ``margin`` (mean over nodes of the margin of the smallest neighbour, at the
           end). Columns: ``change, seed, width, last, best, life, margin, lost``.
-        - ``order``: a row per run and step but 0: ρ; ``panel`` is the width in words.
-          Columns: those of the measured ``order``, and ``panel``.
+        - ``order``: a row per run and step but 0: ρ; ``panel`` names the width in
+          words. Columns: those of the measured ``order``, and ``panel``.
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)

@@ -51,8 +51,8 @@ def plan(settings: Settings) -> Plan:
         ``nothing``; ``targets``: facts whose answers are the entities; ``identities``;
         ``both``), ``told`` (number of pairs whose reversal is trained: 0, 10),
         ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
-        settings.
+        (:func:`inweights.probes.accuracy`). The label values listed here are those of
+        the default settings.
 
     Raises:
         ConfigError: There are more reversals than pairs.
@@ -91,8 +91,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``reversals``: a row per run: the accuracy on the reversals that are not
           trained, over all outputs (``accuracy``) and among the subjects
           (``accuracy_among``). Columns: those of ``accuracy``.
-        - ``memorised``: a row per run: accuracy on the facts of its least known role.
-          Columns: ``model, beside, told, seed, accuracy``.
+        - ``memorised``: a row per run: accuracy on the facts of the role that it
+          recalls worst. Columns: ``model, beside, told, seed, accuracy``.
     """
     return {
         "reversals": tables["accuracy"].filter(pl.col("part") == "queries"),

@@ -144,8 +144,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``composed``: a row per run: accuracy on the compositions. Columns: those of
           ``accuracy``.
-        - ``recall``: a row per run: accuracy on the facts of its least known role.
-          Columns: ``cell, seed, recall``.
+        - ``recall``: a row per run: accuracy on the facts of the role that it recalls
+          worst. Columns: ``cell, seed, recall``.
         - ``effects``: a row per term (a factor, or a pair of factors; ``order`` is 1 or
           2) and seed: mean accuracy of the cells at the high level minus that at the
           low one. Of pairs with the same column in the design, only the first is

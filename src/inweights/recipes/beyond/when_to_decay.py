@@ -117,7 +117,7 @@ def plan(settings: Settings) -> Plan:
         ``decayed`` (``norms and biases spared``, ``everything decays``), ``when``
         (phases with weight decay: ``never``, ``during`` the first, ``after`` it,
         ``throughout``); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
-        Values of labels are those of the default settings.
+        The label values listed here are those of the default settings.
 
     Raises:
         ConfigError: A number is out of range for the world or the model.
@@ -161,8 +161,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``runs``: a row per run: accuracy on the compositions, and ``recall`` of the
-          least known role of facts; ``panel`` is head and width. Columns: those of
-          ``accuracy``, and ``recall, panel``.
+          role of facts that the run recalls worst; ``panel`` names head and width.
+          Columns: those of ``accuracy``, and ``recall, panel``.
         - ``gain``: a row per run: the same, with ``_base``, the accuracy of the same
           head, width and seed without decay, and ``gain``, the accuracy minus this (0
           without decay). All three are NaN if the recall of the run (for ``_base``, of

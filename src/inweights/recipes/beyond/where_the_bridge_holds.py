@@ -59,7 +59,7 @@ class Settings(iw.Config):
         axes: Names of axes, keys of ``AXES``; by default all.
         complexity: ``C`` of the harder world with identity; the others have ``C = 1``.
         n: Number ``N`` of subjects and of objects.
-        every: Number of steps between measurements.
+        every: Number of steps between measurements, at least 1.
         base: The run that every axis changes in one respect.
 
     Raises:
@@ -90,7 +90,7 @@ def plan(settings: Settings) -> Plan:
         identities; ``no identity``, C = 1); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`; during training) and ``alignment``
         (:func:`inweights.probes.alignment`; during training), every ``every`` steps.
-        Values of labels are those of the default settings.
+        The label values listed here are those of the default settings.
 
     Raises:
         ConfigError: A number is out of range for a world or the model.

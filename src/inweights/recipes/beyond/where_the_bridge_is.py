@@ -54,8 +54,8 @@ def plan(settings: Settings) -> Plan:
         itself; ``no-bridge``: trained without identities; ``untrained``); the measures
         ``accuracy`` (:func:`inweights.probes.accuracy`), ``carries``
         (:func:`inweights.probes.carries`) and ``patching``
-        (:func:`inweights.probes.activation_patching`). Values of labels are those of
-        the default settings.
+        (:func:`inweights.probes.activation_patching`). The label values listed here are
+        those of the default settings.
 
     Raises:
         ConfigError: A control is unknown, or the world does not fit the model.
@@ -113,8 +113,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           states (``either``). Columns: ``head, control, seed, either``.
         - ``compositions``: a row per run: accuracy on the compositions. Columns: those
           of ``accuracy``.
-        - ``memorised``: a row per run: accuracy on the facts of its least known role.
-          Columns: ``head, control, seed, accuracy``.
+        - ``memorised``: a row per run: accuracy on the facts of the role that it
+          recalls worst. Columns: ``head, control, seed, accuracy``.
         - ``influence``: a row per run without identities: the effect of patching after
           ``block.2`` at the last position, that with identities (``whole``), and
           ``part``, the first divided by the second. Columns: those of ``patching``, and

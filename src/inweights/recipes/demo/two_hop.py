@@ -28,7 +28,7 @@ class Settings(iw.Config):
         models: Names of the conditions, at least one: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay`` or ``gpt-fixed``, as in
             Figure 2 of Identity Bridge. The curves show the last one.
-        every: Number of steps between measurements; 0 measures only at the end.
+        every: Number of steps between measurements, at least 1.
         gpt: The GPT and its training.
         emb_mlp: The Emb-MLP and its training.
     """
@@ -54,9 +54,9 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.accuracy`), ``curves``
         (:func:`inweights.probes.accuracy`; during training, only for ``model``
         gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
-        ``rows="composition"``; only for ``model`` emb-mlp, first seed only). Values of
-        labels are those of the default settings. ``curves`` is measured every ``every``
-        steps, for the last of ``models``.
+        ``rows="composition"``; only for ``model`` emb-mlp, only for the first seed).
+        The label values listed here are those of the default settings. ``curves`` is
+        measured every ``every`` steps, for the last of ``models``.
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,
@@ -114,8 +114,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:
           those of ``accuracy``.
         - ``learning``: a row per run, step and role (first hop, second hop,
-          composition), the accuracy with the labels of the figure: ``bridge`` (``with b
-          → b`` or ``without``) and ``asked`` (the role in symbols, such as ``(a, r1) →
+          composition), the accuracy with labels for the figure: ``bridge`` (``with b →
+          b`` or ``without``) and ``asked`` (the role in symbols, such as ``(a, r1) →
           b``). Columns: those of ``curves``, and ``bridge, asked``.
         - ``panels``: the templates of Emb-MLP, a row per prompt and output, with
           ``panel`` (``with b → b`` or ``without``). Columns: those of ``two_hop``, and

@@ -1,1 +1,1 @@
-"""Recipes of Feature Resemblance: Towards a Theoretical Understanding of Analogical Reasoning."""
+"""Recipes of *Feature Resemblance: Towards a Theoretical Understanding of Analogical Reasoning*."""

@@ -16,29 +16,31 @@ NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
-    """Return the probes that measure a model at the end of a curriculum.
+    """Return the two probes that every trained model of these recipes is measured with.
 
     Returns:
-        :func:`inweights.probes.accuracy` and :func:`inweights.probes.resemblance`.
+        The functions :func:`inweights.probes.accuracy` and
+        :func:`inweights.probes.resemblance`.
     """
     return iw.probes.accuracy, iw.probes.resemblance
 
 
 def world_of(course: str, n: int) -> experiments.WorldConfig:
-    """Return the world of a training task.
+    """Return the config of the world on which a training task is trained.
 
     Args:
-        course: Name of the task, as in
-            :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`; it is
-            not checked.
-        n: Number of tuples (one-hop tasks) or of chains (two-hop tasks).
+        course: Name of the task, such as ``joint`` or ``two-hop``
+            (:func:`~inweights.recipes.feature_resemblance.courses.phase_roles`), which
+            is not checked.
+        n: Number of tuples (one-hop tasks) or of chains (two-hop tasks), at least 2.
 
     Returns:
-        For a name that begins with ``two-hop``, an :class:`AnalogicalTwoHop`, with
-        identities only for ``two-hop`` itself; otherwise an :class:`Analogy`.
+        For a name that begins with ``two-hop``, an :class:`AnalogicalTwoHop`, which has
+        identities only if the name is exactly ``two-hop``; otherwise an
+        :class:`Analogy`.
 
     Raises:
-        ConfigError: ``n`` is too small for a world.
+        ConfigError: ``n`` is below 2.
     """
     if course.startswith("two-hop"):
         return AnalogicalTwoHop(n=n, identity=course == "two-hop", maps="permutation")
@@ -46,15 +48,15 @@ def world_of(course: str, n: int) -> experiments.WorldConfig:
 
 
 def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the last recorded training loss of every group, as ``loss``.
+    """Return the last recorded training loss of each group of rows.
 
     Args:
         losses: A row per run and recorded step, with ``step`` and ``loss``.
-        by: Columns that name the groups, such as those of a run.
+        by: Names of the columns that define the groups, such as the labels of a run.
 
     Returns:
-        A row per group: the columns ``by`` and ``loss``, that of the largest step; of
-        several rows with this step, the last.
+        A row per group: the columns ``by`` and ``loss``, the value at the largest step.
+        If several rows have this step, the last one of the table counts.
     """
     ordered = losses.sort("step", maintain_order=True)
     return ordered.group_by(list(by), maintain_order=True).agg(pl.col("loss").last())
@@ -68,12 +70,12 @@ def similarities(
     Args:
         tables: Tables by name: ``accuracy`` of :func:`inweights.probes.accuracy` and
             ``resemblance`` of :func:`inweights.probes.resemblance`.
-        labels: Columns that name the trials.
+        labels: Names of the columns that identify the trials.
 
     Returns:
-        The columns ``labels`` and ``seed``, ``cosine`` (mean cosine of the two entities
-        of a pair), ``other`` (mean cosine with entities of other pairs) and ``success``
-        (accuracy on the conclusions, from 0 to 1).
+        A row per run: the columns ``labels`` and ``seed``, ``cosine`` (mean cosine of
+        the states of the two entities of a pair), ``other`` (mean cosine with entities
+        of other pairs) and ``success`` (accuracy on the conclusions, from 0 to 1).
     """
     keys = [*labels, "seed"]
     success = compositions(tables["accuracy"]).select(*keys, success="accuracy")
@@ -86,23 +88,28 @@ def compared(
     published: Iterable[tuple[Sequence[experiments.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return measured similarities with those predicted in two ways, and the published ones.
+    """Return measured similarities beside two predictions of them and the published values.
 
     Args:
         table: Measured similarities: a row per run, with ``cosine``.
         foretold: Predicted similarities: a row per run, with ``from_facts`` and
             ``closed_form``, the two predictions of
             :func:`inweights.probes.resemblance.predicted_similarity`.
-        published: For each row of the paper, the values of the labels and the printed
-            cosine.
-        labels: Columns that name the trials.
+        published: For each row of the paper's table, a pair: the values of the labels
+            (in the order of ``labels``) and the printed cosine.
+        labels: Names of the columns that identify the trials.
 
     Returns:
-        Two tables. ``predicted`` has the rows of ``table`` that are predicted, the
-        columns of both tables, and the absolute errors of both predictions,
-        ``from_facts_error`` and ``closed_form_error``. ``shown`` has a row for each
-        similarity, with the labels, ``seed`` (-1 for published values), ``similarity``
-        and ``what`` (``measured``, ``published`` or ``predicted from the facts``).
+        Two tables by name. ``predicted`` contains the rows of ``table`` for which there
+        is a prediction, with the columns of both tables and the absolute errors of both
+        predictions, ``from_facts_error`` and ``closed_form_error``. ``shown`` has a row
+        for each similarity, with the labels, ``seed`` (-1 for published values),
+        ``similarity`` and ``what`` (``measured``, ``published`` or ``predicted from the
+        facts``).
+
+    Raises:
+        ValueError: The number of values in a row of ``published`` differs from the
+            number of ``labels``.
     """
     keys = [*labels, "seed"]
     printed = [
@@ -129,13 +136,13 @@ def near(
     """Return a similarity with a target: the printed value, plus or minus a tolerance.
 
     Args:
-        similarity: The score, a cosine.
-        printed: Value that the paper prints.
-        tolerance: Distance of the edges of the target from the printed value; by
-            default 0.03. The upper edge is at most 1.
+        similarity: The score of the cosine.
+        printed: Value that the paper prints, from -1 to 1.
+        tolerance: Largest distance from the printed value, by default 0.03. The upper
+            edge of the target is at most 1.
 
     Returns:
-        The score with its target, rounded to four digits.
+        The judged score. The edges of its target are rounded to four digits.
 
     Raises:
         ConfigError: The target contains all possible values of the score.
@@ -154,15 +161,15 @@ def both_models(
     course: str,
     rho: float,
 ) -> list[experiments.Trial]:
-    """Return a trial of a training task for each model, whose name is the label ``model``.
+    """Return one trial of a training task for each of two models, named by the label ``model``.
 
     Args:
-        labels: Further labels, by name.
-        world: The world.
+        labels: Further labels of the trials, by name.
+        world: Config of the world.
         one_layer: Settings of the one-layer transformer and its training.
         gpt: Settings of the GPT and its training.
-        course: Name of the task, as in
-            :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`.
+        course: Name of the task, such as ``joint``
+            (:func:`~inweights.recipes.feature_resemblance.courses.phase_roles`).
         rho: Number of copies of the similarity premise, at least 1.
 
     Returns:
@@ -170,8 +177,8 @@ def both_models(
         (``GPT``).
 
     Raises:
-        ConfigError: ``rho`` is below 1, the task is unknown, or the GPT has no losses
-            for it.
+        ConfigError: ``rho`` is below 1, the task is unknown, the GPT's ``losses`` do
+            not contain it, or a number is out of range for a model or its training.
     """
     return [
         experiments.Trial(

@@ -1,4 +1,4 @@
-"""Define the training tasks of Feature Resemblance: which facts are trained, in which order."""
+"""Define the training tasks of Feature Resemblance: the facts that are trained, and their order."""
 
 from inweights.errors import ConfigError, check_names
 
@@ -23,21 +23,24 @@ READINGS = ("AS", "AS-pair", "AS-target")
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     """Return the roles of facts that each phase of a task trains, with their weights (§4 to §6).
 
-    A weight is the number of copies of each fact of the role. The loss of a full batch is
-    the mean over all copies.
+    The weight of a role is the number of copies of each of its facts. The loss of a
+    full batch is the mean over all copies.
 
     Args:
-        course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``, ``AS-target``,
-            ``two-hop`` or ``two-hop without identity``.
+        course: Name of the task: ``joint`` (category, similarity and attribution
+            together), ``SA`` (similarity before attribution), ``AS`` (attribution
+            before similarity), ``AS-pair`` or ``AS-target`` (two other readings of
+            ``AS``), ``two-hop`` or ``two-hop without identity``.
         rho: Number of copies of the similarity premise (in a two-hop task, of the facts
-            of the first hop and of the identities), at least 1. Only ``joint`` and
-            ``two-hop`` have copies.
+            of the first hop and of the identities), at least 1; by default 3. It has an
+            effect only in ``joint`` and ``two-hop``.
 
     Returns:
-        One mapping per phase, in order: the weight of each trained role, by role.
+        One mapping per phase, in the order of the phases: the weight of each trained
+        role, by the name of the role.
 
     Raises:
-        ConfigError: ``rho`` is below 1, or the task is unknown.
+        ConfigError: ``rho`` is below 1 or NaN, or the task is unknown.
 
     Example:
         >>> phase_roles("joint", rho=3.0)

@@ -23,14 +23,16 @@ class Settings(iw.Config):
     Values for other scales are in ``fig1.toml``.
 
     Attributes:
-        world: World of labels and inputs, several of which share a label.
+        world: Config of the world, which has labels and inputs; several inputs share a
+            label.
         linear: Width and depth of the linear network; its readout is frozen.
-        rate: Learning rate of the linear network.
-        steps: Number of updates of each layer of the linear network, one layer after
-            the other.
+        rate: Learning rate of the linear network, above 0.
+        steps: Number of updates of each layer of the linear network. The layers are
+            trained one after the other.
         gpt: Config of the GPT, which is trained end to end with AdamW.
         gpt_rate: Learning rate of the GPT.
-        gpt_steps: Largest number of updates of the GPT; it stops at a loss of .02.
+        gpt_steps: Largest number of updates of the GPT, whose training stops at a loss
+            of .02.
     """
 
     world: Labels = Labels()
@@ -50,11 +52,11 @@ class Settings(iw.Config):
         """Return a curriculum with one phase for each layer of the linear network.
 
         Returns:
-            Phases ``layer 1``, ``layer 2``, …, each of ``steps`` updates of one layer
-            by full-batch gradient descent.
+            A curriculum of the phases ``layer 1``, ``layer 2``, …, each with ``steps``
+            updates of one layer by full-batch gradient descent.
 
         Raises:
-            ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
+            ConfigError: ``rate`` is not above 0 and finite, or ``steps`` is negative.
         """
         optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
         phase = partial(iw.Phase, steps=self.steps, optimizer=optimizer)
@@ -67,7 +69,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the linear network (trained layer by layer), its prediction, and the GPT.
+    """Plan the linear network (trained layer by layer), the prediction for it, and the GPT.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``linear`` and ``rate``;
@@ -81,7 +83,8 @@ def plan(settings: Settings) -> experiments.Plan:
         training.
 
     Raises:
-        ConfigError: A number is out of range for the models or their training.
+        ConfigError: A learning rate is not above 0 and finite, or a number of updates
+            is negative.
     """
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 
@@ -122,7 +125,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the rise of similarity from layer to layer, and its prediction.
+    """Return the rise of similarity from layer to layer, its prediction, and final losses.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``cosines``
@@ -134,8 +137,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (``linear network``, ``GPT``).
 
     Returns:
-        - ``steps``: a row per run, with ``least``, the least rise of the cosine within
-          a label from one layer to the next. Columns: ``model, seed, least``.
+        - ``steps``: a row per run, with ``least``, the smallest rise of the cosine
+          within a label from one layer to the next. Columns: ``model, seed, least``.
         - ``ends``: a row per run: ``rise`` of the cosine within a label from the first
           to the last layer, ``contrast`` of the last layer (cosine within a label minus
           absolute cosine between labels), and ``other_rise``, the rise of the absolute

@@ -28,13 +28,14 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
-        rho: Number of copies of the similarity premise in joint training.
+        rho: Number of copies of the similarity premise in joint training, at least 1.
         late: Number of updates of the second phase of the one-layer transformer that is
             trained by layers.
         one_layer: Training of the one-layer transformer of Table 1.
-        gpt: Training of the GPT, with GPT-2's own initialisation.
+        gpt: Training of the GPT, with the initialisation of GPT-2.
         end_to_end: Training of the one-layer transformer of Table 3.
-        stds: Initial scales ``σ0`` of the transformer that is trained end to end.
+        stds: Initial scales ``σ0`` (standard deviations of all matrices) of the
+            transformer that is trained end to end, above 0.
     """
 
     n: int = 100
@@ -55,7 +56,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each reading with both models of Table 1, and the curricula of Table 3 at each start.
+    """Plan each reading with both models of Table 1, and the curricula of Table 3 at each scale.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``late``;
@@ -66,15 +67,16 @@ def plan(settings: Settings) -> Plan:
         ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS, AS-pair,
         AS-target, joint, SA), ``std`` (initial scale: 0.001, 0.02, 0.0025, 0.0075,
         0.01); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
-        ``resemblance`` (:func:`inweights.probes.resemblance`). Values of labels are
-        those of the default settings. ``course`` is the order of training: joint, all
-        premises together; SA, the similarity premise before the attribution; AS,
-        AS-pair and AS-target, three readings of "similarity last"
+        ``resemblance`` (:func:`inweights.probes.resemblance`). The label values listed
+        here are those of the default settings. ``course`` is the order of training:
+        joint, all premises together; SA, the similarity premise before the attribution;
+        AS, AS-pair and AS-target, three readings of "similarity last"
         (:func:`~.courses.phase_roles`).
 
     Raises:
-        ConfigError: A number is out of range for the world or the models, or
-            ``gpt.losses`` lacks ``AS``.
+        ConfigError: ``n`` is below 2, ``rho`` is below 1, ``late`` is negative,
+            ``gpt.losses`` does not contain ``AS``, or a number is out of range for a
+            model or its training.
     """
     world = fr.world_of("AS", settings.n)
     one_layer = settings.one_layer
@@ -120,7 +122,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return which printed numbers each reading gives, and which starts give all of Table 3.
+    """Return which printed numbers each reading reproduces, and which scales reproduce Table 3.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -139,10 +141,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           conclusion). Columns: ``model, course, std, seed, cosine, other, success``.
         - ``shown``: the same with ``start``, model and initial scale in words, for the
           figure. Columns: ``model, course, std, seed, cosine, success, start``.
-        - ``given``: a row per seed, with ``most``: of the six printed numbers of AS
-          (similarity and success of three models), how many the best reading gives. The
-          end-to-end model is taken at the initial scale that gives most. Columns:
-          ``seed, most``.
+        - ``given``: a row per seed, with ``most``: the number of the six printed values
+          for AS (similarity and success of three models) that the best reading
+          reproduces. For the end-to-end model, the initial scale that reproduces most
+          of them counts. Columns: ``seed, most``.
         - ``starts``: a row per reading of AS (``course``) and seed, with ``matching``,
           the number of initial scales at which the end-to-end model has all three
           similarities as printed (within 0.03). Columns: ``course, seed, matching``.
@@ -177,7 +179,7 @@ _PRINTED_SCHEMA = ("model", "row", "similarity", "tolerance")
 
 
 def _printed_rows() -> list[tuple[str, str, float, float]]:
-    """Return the printed similarities of the trained rows, and the tolerance of each."""
+    """Return the printed similarity of each trained row, and its tolerance."""
     rows = [
         (model, "AS", table1.PRINTED[model, "AS"][1], fr.NEAR[model])
         for model in (tasks.ONE_LAYER, tasks.GPT)
@@ -189,10 +191,10 @@ def _printed_rows() -> list[tuple[str, str, float, float]]:
 
 
 def _given(near: pl.DataFrame) -> pl.DataFrame:
-    """Return how many of the six printed numbers of AS the best reading gives, by seed.
+    """Return how many of the six printed numbers of AS the best reading reproduces, by seed.
 
-    They are similarity and success of the three models. That with ReLU is taken at the
-    start that gives most of them.
+    The six numbers are similarity and success of three models. The model with ReLU
+    counts at the initial scale that reproduces most of its numbers.
     """
     counted = near.filter(pl.col("row") == "AS").with_columns(
         hits=pl.col("similar").cast(pl.Int64) + pl.col("succeeded").cast(pl.Int64)
@@ -209,7 +211,7 @@ def _given(near: pl.DataFrame) -> pl.DataFrame:
 
 
 def _starts(near: pl.DataFrame) -> pl.DataFrame:
-    """Return, by reading, at how many initial scales all similarities of Table 3 are as printed."""
+    """Return how many initial scales reproduce all similarities of Table 3, by reading."""
     rows = near.filter(pl.col("model") == END_TO_END)
     others = rows.filter(pl.col("row") != "AS").group_by(
         "std", "seed", maintain_order=True

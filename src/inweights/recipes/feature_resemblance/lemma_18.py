@@ -14,12 +14,12 @@ class Settings(iw.Config):
     Values for other scales are in ``lemma_18.toml``.
 
     Attributes:
-        widths: Widths of the network, whose layers are square.
+        widths: Widths of the network, all of whose layers are square.
         layers: Number of layers of the network.
         labels: Number of labels.
         per_label: Number of inputs of each label; all inputs are orthonormal.
-        share: The product of learning rate and steps of a layer over the number of
-            inputs, ηT/N.
+        share: Learning rate of a layer times its number of steps, divided by the number
+            of inputs, ηT/N.
     """
 
     widths: tuple[int, ...] = (128, 384, 1024)
@@ -32,6 +32,8 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> experiments.Plan:
     """Plan the computation of the states of a random network of each width, layer by layer.
 
+    Numbers that are out of range are refused when the computation is run, not here.
+
     Args:
         settings: The recipe's settings, such as ``widths``, ``layers`` and ``labels``;
             :class:`Settings` describes each.
@@ -39,8 +41,8 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         The computation ``states``
         (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`), for each seed,
-        with the label ``width`` (128, 384, 1024). Values of labels are those of the
-        default settings.
+        with the label ``width`` (128, 384, 1024). The label values listed here are
+        those of the default settings.
     """
     from inweights.theory.feature_resemblance.depth import lemma_18
 
@@ -64,7 +66,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the distances of the networks from the limit, by layer and width.
+    """Return the distances of the networks from the limit of infinite width, by layer and width.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``states``
@@ -73,8 +75,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``widest``: a row per layer and seed of the widest network, with its distances
-          from the limit: ``length`` (of a state), ``same`` (product of states of one
-          label), ``other`` (of different labels). Columns: those of ``states``.
+          from the limit: ``length`` (of a state), ``same`` (product of two states with
+          the same label) and ``other`` (with different labels). Columns: those of
+          ``states``.
         - ``nearness``: a row per seed, with ``ratio``, the mean distance of the widest
           network (over layers and the three distances) divided by that of the
           narrowest. Columns: ``seed, ratio``.

@@ -36,20 +36,21 @@ class Settings(iw.Config):
     Values for other scales are in ``lemmas.toml``.
 
     Attributes:
-        n: Number of tuples, and of chains.
-        few: Number of tuples of the worlds in which stage 2 is followed step by step;
-            stage 1 is shorter in proportion.
+        n: Number of tuples, and of chains, at least 2.
+        few: Number of tuples of the worlds in which stage 2 is followed step by step,
+            at least 2. Stage 1 is shortened in proportion.
         rho: Number of copies of the similarity premise, at least 1.
-        slower: Factor by which the learning rate of stage 2 is divided if it is
-            followed step by step.
+        slower: Factor, above 0, by which the learning rate of stage 2 is divided if it
+            is followed step by step.
         steps: Number of updates of each phase of stage 2 if it is followed step by
-            step; a fiftieth of this number (at least 10) at the undivided learning
-            rate.
+            step. At the undivided learning rate it is a fiftieth of this number, and at
+            least 10.
         widths: Widths ``d`` at which the cosine of dissimilar entities is measured.
         deep: Widths of the deep linear network.
         layers: Number of layers of the deep linear network.
         labels: Number of labels of the deep linear network.
-        delta: Probability with which a bound on the initialisation may fail.
+        delta: Probability with which a bound on the initialisation may fail, between 0
+            and 1.
         training: Settings of the one-layer transformer and its training.
     """
 
@@ -74,9 +75,9 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (the two in which entities stay dissimilar:
-        AS, two-hop without identity), ``width`` (``d``: 512, 1024, 2048), whose first
-        phase's stage 1 alone is trained; the measure ``alike``
+        Trials, in which only stage 1 of the first phase is trained, with the labels
+        ``course`` (the two in which entities stay dissimilar: AS, two-hop without
+        identity) and ``width`` (``d``: 512, 1024, 2048); the measure ``alike``
         (:func:`inweights.probes.resemblance` with ``by_pair=True``); the computations
         ``starts``
         (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`), ``deep``
@@ -86,11 +87,12 @@ def plan(settings: Settings) -> experiments.Plan:
         of ``starts`` is ``task`` (``analogy``, ``two hops``), that of ``deep`` is
         ``width`` (256, 1024); those of ``stage_two`` are ``course``
         (:func:`~.courses.phase_roles`) and ``slower`` (divisor of the learning rate:
-        20, and 1 for joint). Values of labels are those of the default settings.
+        20, and 1 for joint). The label values listed here are those of the default
+        settings.
 
     Raises:
-        ConfigError: ``rho`` is below 1, or a number is out of range for a world or the
-            model.
+        ConfigError: ``n`` or ``few`` is below 2, ``rho`` is below 1, or a number is out
+            of range for the model or its training.
     """
     from inweights.theory.feature_resemblance.stage_two import stage_two
     from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
@@ -159,7 +161,7 @@ def plan(settings: Settings) -> experiments.Plan:
 def _descent(
     settings: Settings, course: str, slower: float, steps: int
 ) -> dict[str, Any]:
-    """Return options of stage 2 on few tuples that keep features as large as on many."""
+    """Return the options of stage 2 on few tuples, with features as large as on many."""
     how = settings.training
     phases = tasks.phase_roles(course, settings.rho)
     return {
@@ -174,7 +176,7 @@ def _descent(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return losses of each descent with its bound, and cosines of dissimilar entities times √d.
+    """Return the losses of each descent, their bounds, and cosines of dissimilar entities times √d.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``alike``
@@ -188,16 +190,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``course, slower, steps, least, bound, step_size, phase, guess``). All have
             the columns ``seed``. The labels are ``course`` (the two in which entities
             stay dissimilar: AS, two-hop without identity), ``width`` (``d``: 512, 1024,
-            2048), whose first phase's stage 1 alone is trained.
+            2048).
 
     Returns:
         - ``proven``: a row per course, phase and seed of the descents at the divided
           learning rate. Over the last tenfold of the steps: ``ratio``, the largest
           ratio of loss to bound, and ``exponent``, the power of the number of steps
-          with which the loss falls. Over all steps: ``step_size``, the largest one
-          relative to what the proof allows, and ``says``, the last bound divided by the
-          loss of a uniform prediction. Columns: ``course, phase, slower, seed, ratio,
-          exponent, step_size, says``.
+          with which the loss falls. Over all steps: ``step_size``, the largest step
+          size divided by the one that the proof allows, and ``says``, the last bound
+          divided by the loss of a uniform prediction. Columns: ``course, phase, slower,
+          seed, ratio, exponent, step_size, says``.
         - ``as_in_table_1``: the same at the rate of Table 1. Columns: as in ``proven``.
         - ``unlike``: a row per trial and seed: the mean absolute cosine of dissimilar
           entities (``size``), and this times √d (``scaled``). Columns: ``course, width,

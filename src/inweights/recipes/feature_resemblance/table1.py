@@ -1,4 +1,4 @@
-"""Table 1 of Feature Resemblance: every curriculum, by a one-layer transformer and a GPT."""
+"""Table 1 of Feature Resemblance: every curriculum, with a one-layer transformer and a GPT."""
 
 import polars as pl
 
@@ -30,7 +30,7 @@ class Settings(iw.Config):
     Values for other scales are in ``table1.toml``.
 
     Attributes:
-        n: Number of tuples, and of two-hop chains.
+        n: Number of tuples, and of two-hop chains, at least 2.
         rho: Number of copies of the similarity premise in the joint curriculum, at
             least 1.
         one_layer: Training of the one-layer transformer.
@@ -60,12 +60,12 @@ def plan(settings: Settings) -> Plan:
         the order of training: joint, all premises together; SA, the similarity premise
         before the attribution; AS, the attribution first and the similarity of the
         other entity last; two-hop, first and second hops together, with or without
-        identities (:func:`~.courses.phase_roles`). Values of labels are those of the
-        default settings.
+        identities (:func:`~.courses.phase_roles`). The label values listed here are
+        those of the default settings.
 
     Raises:
-        ConfigError: ``rho`` is below 1, ``gpt.losses`` lacks a task, or ``n`` is too
-            small for a world.
+        ConfigError: ``n`` is below 2, ``rho`` is below 1, ``gpt.losses`` does not
+            contain every task, or a number is out of range for a model or its training.
     """
     one = settings.one_layer
     rho = settings.rho
@@ -83,7 +83,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table, predictions and measurements, and recall by role.
+    """Return the table, predictions and measurements, and recall of each role of facts.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -104,7 +104,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           cosine, other, success, loss``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
-          :func:`~.common.compared` returns it. Columns: those of ``foretold``, and
+          :func:`~.common.compared` returns them. Columns: those of ``foretold``, and
           ``cosine, other, success, loss, from_facts_error, closed_form_error``.
         - ``shown``: a row per similarity, which ``what`` calls ``measured``,
           ``published`` (``seed`` is -1) or ``predicted from the facts``. Columns:

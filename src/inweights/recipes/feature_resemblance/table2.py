@@ -16,14 +16,17 @@ class Settings(iw.Config):
     Values for other scales are in ``table2.toml``.
 
     Attributes:
-        model: Folder, hub name in the local cache, ``@smollm2`` or ``@tiny``.
-        rows: Number of rows of the data, spread evenly over its relations; 0 for all.
+        model: Model that is fine-tuned: a folder, the name of a Hugging Face model in
+            the local cache, ``@smollm2`` or ``@tiny`` (a small random model).
+        rows: Number of rows of the data that are used, spread evenly over its
+            relations; at least 2, or 0 for all rows.
         training: Settings of the fine-tuning in every stage.
         conditions: Names of the conditions that are run, some of ``CONDITIONS`` of
             :mod:`inweights.recipes.shared.language.analogies`.
 
     Raises:
-        ConfigError: A condition is unknown, or ``rows`` is 1 or negative.
+        ConfigError: A condition is unknown, ``rows`` is 1 or negative, or a value has
+            the wrong type.
     """
 
     model: str = "@smollm2"
@@ -54,7 +57,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every condition, including one without training.
+    """Plan the fine-tuning and evaluation of every condition, including one without training.
 
     Args:
         settings: The recipe's settings, such as ``model``, ``rows`` and ``training``;
@@ -66,11 +69,11 @@ def plan(settings: Settings) -> Plan:
         seed, with the label ``condition``: what is trained, and in which order
         (:class:`~inweights.recipes.shared.language.analogies.Analogies`): zero-shot
         (nothing), attribution only, joint, SA, AS, shuffled joint, shuffled SA,
-        shuffled AS (with shuffled categories). Values of labels are those of the
-        default settings.
+        shuffled AS (with shuffled categories). The label values listed here are those
+        of the default settings.
 
     Raises:
-        ConfigError: ``rows`` or a condition is invalid.
+        ConfigError: ``rows`` is 1 or negative, or a condition is unknown.
     """
     return Plan(
         computations=[
@@ -96,7 +99,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return success, recall and similarity (penultimate layer) of every condition and seed.
+    """Return success, recall and similarity (penultimate layer) for every condition and seed.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``answers``
@@ -113,7 +116,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``gain`` (``success`` minus ``chance``). Columns: ``condition, seed, success,
           recall, chance, similarity, other, contrast, gain``.
         - ``shown``: a row per run and ``column`` (success, recall, similarity and
-          contrast, in the words of the figure), with its ``value``. Columns:
+          contrast, with the names that the figure shows), with its ``value``. Columns:
           ``condition, seed, column, value``.
     """
     keys = ["condition", "seed"]

@@ -24,7 +24,9 @@ NEAR = 0.03
 
 
 class Grid(iw.Config):
-    """Values of settings that appendix A states but that are missing in our copy of the text.
+    """Values of settings from appendix A that are missing in our copy of the text.
+
+    Every combination is trained.
 
     Attributes:
         stds: Initial scales ``σ0`` (standard deviation of all matrices).
@@ -44,7 +46,7 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
-        rho: Number of copies of the similarity premise in joint training.
+        rho: Number of copies of the similarity premise in joint training, at least 1.
         training: Training of the one-layer transformer.
         grid: Further settings with which the curriculum AS is trained.
     """
@@ -56,7 +58,9 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan three curricula, and the curriculum AS over the grid; all parameters are always trained.
+    """Plan three curricula, and the curriculum AS at every setting of the grid.
+
+    All parameters are trained in every phase.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``training``;
@@ -66,15 +70,15 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``course`` (joint, SA, AS), ``setting`` (``as in the
         table``; of the grid, a text such as ``σ0 0.001, η 0.3, m 5``); the measures
         ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). Values of labels are those of the
-        default settings. ``course`` is the order of training: joint, all premises
-        together; SA, the similarity premise before the attribution; AS, the attribution
-        first and the similarity of the other entity last
+        (:func:`inweights.probes.resemblance`). The label values listed here are those
+        of the default settings. ``course`` is the order of training: joint, all
+        premises together; SA, the similarity premise before the attribution; AS, the
+        attribution first and the similarity of the other entity last
         (:func:`~.courses.phase_roles`).
 
     Raises:
-        ConfigError: ``rho`` is below 1, or a number is out of range for the world or
-            the model.
+        ConfigError: ``n`` is below 2, ``rho`` is below 1, or a number is out of range
+            for the model or its training.
     """
     usual = settings.training
     trials = [_trial(settings, course, usual) for course in PRINTED]
@@ -105,7 +109,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table, measured and printed values, and the grid with its extremes.
+    """Return measured and printed values, and the results of the grid with their extremes.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -127,10 +131,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``grid``: a row per setting, seed and ``column`` (``cosine`` or ``success``),
           with its ``value``, for the course AS; includes ``as in the table``. Columns:
           ``setting, seed, column, value``.
-        - ``extremes``: a row per seed: ``least_success`` of AS over all settings, and
-          ``matching``, the number of settings whose similarity is within 0.03 of the
-          printed one and whose success is at most 0.05. Columns: ``seed, least_success,
-          matching``.
+        - ``extremes``: a row per seed: ``least_success``, the smallest success of AS
+          over all settings, and ``matching``, the number of settings whose similarity
+          is within 0.03 of the printed one and whose success is at most 0.05. Columns:
+          ``seed, least_success, matching``.
     """
     every = fr.similarities(tables, ["course", "setting"])
     table = every.filter(pl.col("setting") == TABLE).drop("setting")

@@ -1,4 +1,4 @@
-"""Which settings that the text at hand lost give which printed number of Table 3: a grid."""
+"""Search a grid of settings that our copy of the text lacks for those that reproduce Table 3."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -29,9 +29,7 @@ _SETTING = (*_SHARED, "copies", "first")
 
 
 class Grid(iw.Config):
-    """Values of settings of appendix A that are missing in our copy of the paper.
-
-    Every combination is trained.
+    """Values of settings that our copy of appendix A lacks; every combination of them is trained.
 
     Attributes:
         stds: Initial scales ``σ0`` (standard deviation of all matrices).
@@ -56,8 +54,8 @@ class Settings(iw.Config):
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         training: Training of the one-layer transformer.
-        pace: Learning rate times ``κ0``, which is the same at every setting.
-        grid: The settings that are searched.
+        pace: Learning rate times ``κ0``, above 0, the same at every setting.
+        grid: Settings that are searched.
     """
 
     n: int = 100
@@ -79,12 +77,12 @@ def plan(settings: Settings) -> Plan:
         ``variant`` (for joint: ``1 copies``, ``10 copies``; for the others: ``first
         phase to a loss of 1``, ``first phase to a loss of 0.015``); the measures
         ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). Values of labels are those of the
-        default settings. ``course`` is what is trained in which order
+        (:func:`inweights.probes.resemblance`). The label values listed here are those
+        of the default settings. ``course`` is the order of training
         (:func:`~.courses.phase_roles`).
 
     Raises:
-        ConfigError: A number is out of range for the world or the model.
+        ConfigError: ``n`` is below 2, or a number is out of range.
     """
     grid = settings.grid
     trials = []
@@ -118,7 +116,7 @@ def plan(settings: Settings) -> Plan:
 def _courses(
     training: tasks.EndToEndTraining, grid: Grid
 ) -> Iterator[tuple[str, str, iw.Curriculum]]:
-    """Yield each course with the label of its variant and its phases."""
+    """Yield each course with the label of its variant and its curriculum."""
     for copies in grid.copies:
         yield "joint", _COPIES.format(copies), _stopped(training, "joint", copies)
     for first, course in product(grid.first, ("SA", "AS", "AS-pair")):
@@ -128,7 +126,7 @@ def _courses(
 def _stopped(
     training: tasks.EndToEndTraining, course: str, copies: float, *first: float
 ) -> iw.Curriculum:
-    """Return the phases of a course; the last stops at the printed loss."""
+    """Return the curriculum of a course, whose last phase stops at the printed loss."""
     usual = training.curriculum(course, copies)
     losses = (*first, LOSSES[course])
     return replace(
@@ -141,7 +139,7 @@ def _stopped(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return which settings give which printed number, alone and together.
+    """Return the settings that reproduce each printed number, alone and together.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -151,31 +149,30 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``). All have the columns ``course, std, kappa, hidden,
             variant, seed``. The labels are ``course`` (joint, SA, AS, AS-pair), ``std``
             (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5,
-            10), ``variant`` (for joint: ``1 copies``, ``10 copies``; for the others:
-            ``first phase to a loss of 1``, ``first phase to a loss of 0.015``).
+            10), ``variant`` (number of copies, or loss at which the first phase ends,
+            in words).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
-          (cosine with entities of other pairs) and ``success`` (accuracy on the
-          conclusion). Columns: ``course, std, kappa, hidden, variant, seed, cosine,
-          other, success``.
-        - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0`` (sorted by it),
-          ``setting`` the number of neurons and the variant in words. Columns: ``course,
-          scale, setting, seed, cosine, success``.
-        - ``given``: a row per printed number (``printed``, such as ``SA similarity`` or
-          ``AS-pair success``) and seed, with ``settings``, the number of settings that
-          give it: a similarity within 0.03 of the printed one; a success of at least
-          .97 (joint, SA) or at most .05 (AS). Columns: ``printed, seed, settings``.
-        - ``where``: a row per setting (in words), printed number and seed; ``given`` is
-          1 if the setting gives the number, otherwise 0. Columns: ``setting, printed,
-          seed, given``.
+          (with those of other pairs) and ``success`` (accuracy on the conclusion).
+          Columns: ``course, std, kappa, hidden, variant, seed, cosine, other,
+          success``.
+        - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0``, ``setting``
+          states neurons and variant. Columns: ``course, scale, setting, seed, cosine,
+          success``.
+        - ``given``: a row per printed number (``printed``, such as ``SA similarity``)
+          and seed, with ``settings``, the number of settings that reproduce it: a
+          similarity within 0.03, or a success of at least .97 (joint, SA) or at most
+          .05 (AS). Columns: ``printed, seed, settings``.
+        - ``where``: a row per setting, printed number and seed; ``given`` is 1 if it
+          reproduces the number, else 0. Columns: ``setting, printed, seed, given``.
         - ``together``: a row per ``reading`` of AS (``AS`` or ``AS-pair``) and seed:
-          ``most``, the largest number of the six printed numbers that one setting
-          gives; ``alike``, at how many settings all three similarities are as printed;
-          ``pattern``, at how many settings all three successes are, and each similarity
-          is at least .05 above the next (joint, SA, AS); and ``gap``, the largest
-          excess of the similarity of joint training over that of AS. Columns:
-          ``reading, seed, most, alike, pattern, gap``.
+          ``most``, the largest number of printed numbers that one setting reproduces;
+          the numbers of settings with all three similarities as printed (``alike``),
+          and with all three successes and each similarity at least .05 above the next,
+          from joint to AS (``pattern``); and ``gap``, the largest similarity of joint
+          training minus that of AS. Columns: ``reading, seed, most, alike, pattern,
+          gap``.
     """
     table = fr.similarities(tables, _LABELS)
     cells = _cells(table)
@@ -207,8 +204,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _cells(table: pl.DataFrame) -> pl.DataFrame:
     """Return a row per setting and seed: similarity and success of every course.
 
-    A setting has a number of copies, which decides joint training, and a loss of the
-    first phase, which decides the others.
+    Joint training depends on the number of copies of a setting, the other courses on
+    the loss at which the first phase stops.
     """
     joint = _one_course(table, "joint").rename({"variant": "copies"})
     cells = joint
@@ -229,7 +226,7 @@ def _one_course(table: pl.DataFrame, course: str) -> pl.DataFrame:
 
 
 def _hits(cells: pl.DataFrame, course: str) -> pl.DataFrame:
-    """Return whether each setting gives the printed similarity and success of a course."""
+    """Return whether each setting reproduces the printed similarity and success of a course."""
     printed = table3.PRINTED["AS" if course == "AS-pair" else course][0]
     similarity, success = f"{course} similarity", f"{course} success"
     reached = (
@@ -251,7 +248,7 @@ def _hits(cells: pl.DataFrame, course: str) -> pl.DataFrame:
 
 
 def _together(cells: pl.DataFrame, hits: pl.DataFrame, reading: str) -> pl.DataFrame:
-    """Return what one setting gives at once, with AS in one reading, by seed."""
+    """Return what single settings reproduce at once, with one reading of AS, by seed."""
     courses = ("joint", "SA", reading)
     similarities = [f"{course} similarity" for course in courses]
     successes = [f"{course} success" for course in courses]

@@ -37,7 +37,8 @@ class Settings(iw.Config):
         gpt: Training of the GPT; it stops at the loss printed for each ``ρ``.
 
     Raises:
-        ConfigError: A value of ``rhos`` is not 1, 3 or 5.
+        ConfigError: A value of ``rhos`` is not 1, 3 or 5, or a value has the wrong
+            type.
     """
 
     n: int = 100
@@ -62,16 +63,17 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``model`` (one-layer, GPT), ``rho`` (1, 3, 5); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`); the computation ``foretold``
-        (:func:`inweights.probes.resemblance.predicted_similarity`). Values of labels
-        are those of the default settings. The world and the training task are those of
-        the joint curriculum: all premises (category, similarity, attribution) are
-        trained together, in one phase. ``rho`` is the number ρ of copies of the two
-        sentences of the similarity premise for each sentence of the attribution; the
-        paper varies it. ``foretold`` is the similarity that theory predicts for the
+        (:func:`inweights.probes.resemblance.predicted_similarity`). The label values
+        listed here are those of the default settings. The world and the training task
+        are those of the joint curriculum: all premises (category, similarity,
+        attribution) are trained together, in one phase. ``rho`` is the number ρ of
+        copies of the two sentences of the similarity premise for each sentence of the
+        attribution. ``foretold`` is the similarity that theory predicts for the
         one-layer transformer, without training.
 
     Raises:
-        ConfigError: A number is out of range for the world or the models.
+        ConfigError: ``n`` is below 2, or a number is out of range for a model or its
+            training.
     """
     world = fr.world_of("joint", settings.n)
     one = settings.one_layer
@@ -106,7 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           conclusion). Columns: ``model, rho, seed, cosine, other, success``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
-          :func:`~.common.compared` returns it. Columns: those of ``foretold``, and
+          :func:`~.common.compared` returns them. Columns: those of ``foretold``, and
           ``cosine, other, success, from_facts_error, closed_form_error``.
         - ``shown``: a row per similarity, which ``what`` calls ``measured``,
           ``published`` (``seed`` is -1) or ``predicted from the facts``. Columns:

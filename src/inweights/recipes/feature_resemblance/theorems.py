@@ -1,4 +1,4 @@
-"""Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas that they use."""
+"""Theorems 1 to 5 and propositions 1 to 5 of Feature Resemblance, and the lemmas that they use."""
 
 from functools import partial
 
@@ -17,11 +17,11 @@ class Settings(iw.Config):
     Values for other scales are in ``theorems.toml``.
 
     Attributes:
-        n: Number of tuples, and of two-hop chains.
-        rho: Number of copies of the similarity premise, at least 1; the theorems are
-            about large ``ρ``.
-        checked: Number of tuples at which the gradients of lemma 1 are compared with
-            autograd.
+        n: Number of tuples, and of two-hop chains, at least 2.
+        rho: Number of copies of the similarity premise, at least 1. The theorems assume
+            a large ``ρ``.
+        checked: Number of tuples for which the gradients of lemma 1 are compared with
+            autograd, at least 2.
         training: Settings of the one-layer transformer and its training.
     """
 
@@ -54,7 +54,8 @@ def plan(settings: Settings) -> experiments.Plan:
         (:func:`~.courses.phase_roles`).
 
     Raises:
-        ConfigError: ``rho`` is below 1, or a number is too small for a world.
+        ConfigError: ``n`` or ``checked`` is below 2, ``rho`` is below 1, or a number is
+            out of range for the model or its training.
     """
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 
@@ -105,13 +106,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           of the two entities that share a property), ``other`` (their mean cosine with
           entities of other tuples, for comparison) and ``success`` (accuracy on the
           conclusions, which are not trained).
-        - ``fitted``, one row per phase but that of the attention: ``phase`` and
-          ``loss`` (its last training loss, in nats).
+        - ``fitted``, one row per run and phase, except the phase ``attention``:
+          ``phase`` and ``loss`` (its last training loss, in nats).
         - ``shown``, two rows per course and seed, for the figure: ``column``
           (``similarity`` or ``success``) and ``value``.
-        - ``lemmas``, two rows per course and seed: ``column`` (which assumption of the
-          lemmas: uniform attention, or the linear regime) and ``value`` (how far stage
-          1 is from it).
+        - ``lemmas``, two rows per course and seed: ``column`` (an assumption of the
+          lemmas in words: uniform attention, or the linear regime) and ``value`` (the
+          distance of stage 1 from it).
     """
     keys = ["course", "seed"]
     table = fr.similarities(tables, ["course"])

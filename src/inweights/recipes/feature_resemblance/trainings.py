@@ -47,16 +47,17 @@ class OneLayerTraining(iw.Config):
 
     Attributes:
         model: Config of the transformer.
-        rate: Learning rate ``η``.
+        rate: Learning rate ``η``, above 0.
         attention: Number of updates ``T1`` of stage 1 of the first phase, which changes
             only ``W_KQ`` and ``W_V``.
         mlp: Number of updates ``T2`` of stage 2 of the first phase, which changes only
             the MLP.
-        late: Number of updates of the second phase, which trains only the MLP, by task;
-            for other tasks it is ``mlp``.
+        late: Number of updates of the second phase, which trains only the MLP, by the
+            name of the task (a key of :data:`SUCCEEDS`). For all other tasks it is
+            ``mlp``.
 
     Raises:
-        ConfigError: ``late`` contains an unknown task.
+        ConfigError: ``late`` contains an unknown task, or a value has the wrong type.
     """
 
     model: OneLayerConfig = OneLayerConfig(mlp="folded")
@@ -72,16 +73,19 @@ class OneLayerTraining(iw.Config):
         """Return the phases of a task: both stages on its first facts, then the MLP on the others.
 
         Args:
-            course: Name of the task, as in :func:`phase_roles`.
-            rho: Number of copies of the similarity premise, as in :func:`phase_roles`; by
-                default 3.
+            course: Name of the task, such as ``joint``, ``SA`` or ``AS``
+                (:func:`phase_roles`).
+            rho: Number of copies of the similarity premise, at least 1; by default 3.
+                It has an effect only in ``joint`` and ``two-hop``.
 
         Returns:
-            The phases ``attention`` and ``mlp`` on the roles of the first phase of the
-            task, and for a task of two phases ``second phase``.
+            A curriculum with the phases ``attention`` and ``mlp``, which train the
+            roles of the task's first phase, and ``second phase`` if the task has two
+            phases.
 
         Raises:
-            ConfigError: ``rho`` is below 1, or the task is unknown.
+            ConfigError: ``rho`` is below 1, the task is unknown, or the learning rate
+                or a number of updates is out of range.
         """
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
@@ -91,16 +95,19 @@ class OneLayerTraining(iw.Config):
         """Return a curriculum that trains the given roles of facts, phase by phase.
 
         Args:
-            parts: For each phase of the task, the roles that it trains, with the weight
-                of each; at least one phase.
-            late: Number of updates of each phase after the first.
+            parts: For each phase (at least one), the roles that it trains, with their
+                weights.
+            late: Number of updates of each phase after the first, at least 0.
 
         Returns:
-            The phases ``attention`` and ``mlp`` for the first of ``parts``, then one
-            ``second phase`` (of the MLP) for each other.
+            A curriculum with the phases ``attention`` and ``mlp`` for the first of
+            ``parts``, followed by a ``second phase`` (of the MLP) for each of the
+            others.
 
         Raises:
-            ConfigError: ``rate`` is not above 0, or a number of updates is negative.
+            ConfigError: ``rate`` is not above 0 and finite, or a number of updates is
+                negative.
+            ValueError: ``parts`` is empty.
         """
         # Stage 1 moves the attention alone and stage 2 the MLP alone, as the theorems
         # have it; later phases cannot change the similarity, which is decided by the
@@ -128,14 +135,14 @@ class OneLayerTraining(iw.Config):
     def stage_one(
         self, world: experiments.WorldConfig, roles: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Return the options of a computation of stage 1: world, roles, model, rate and steps.
+        """Return the keyword arguments for a computation of stage 1 of the training.
 
         Args:
             world: Config of the world.
-            roles: Roles of its facts that are trained, with the weight of each.
+            roles: Roles of facts that are trained, with their weights.
 
         Returns:
-            Keyword arguments for
+            The arguments ``world``, ``roles``, ``model``, ``rate`` and ``steps`` of
             :func:`~inweights.theory.feature_resemblance.stage_one.stage_one`, by name.
         """
         learnt = {"model": self.model, "rate": self.rate, "steps": self.attention}
@@ -151,14 +158,14 @@ class OneLayerTraining(iw.Config):
         """Return the computation of the similarity that theory predicts from the facts of stage 1.
 
         Args:
-            labels: Further labels in the tables; ``model`` is ``one-layer``.
+            labels: Further labels in the tables. The label ``model`` is ``one-layer``.
             world: Config of the world.
-            roles: Roles of its facts that are trained, with the weight of each.
+            roles: Roles of facts that are trained, with their weights.
             **options: Further options of
                 :func:`inweights.probes.resemblance.predicted_similarity`.
 
         Returns:
-            The computation ``foretold``, for each seed.
+            The computation, which has the name ``foretold`` and is run for each seed.
         """
         from inweights.probes.resemblance import predicted_similarity
 
@@ -173,12 +180,12 @@ class OneLayerTraining(iw.Config):
 
 
 class EndToEndTraining(iw.Config):
-    """Settings of gradient descent of all parameters of a one-layer transformer (appendix A).
+    """Settings of gradient descent on all parameters of a one-layer transformer (appendix A).
 
     Attributes:
         model: Config of the transformer.
-        rate: Learning rate.
-        loss: Training loss at which a phase stops.
+        rate: Learning rate, above 0.
+        loss: Training loss at which a phase stops, at least 0.
         steps: Largest number of updates of a phase.
     """
 
@@ -193,18 +200,20 @@ class EndToEndTraining(iw.Config):
         """Return the phases of a task, each of which trains all parameters.
 
         Args:
-            course: Name of the task, as in :func:`phase_roles`.
-            rho: Number of copies of the similarity premise, as in :func:`phase_roles`; by
-                default 3.
+            course: Name of the task, such as ``joint``, ``SA`` or ``AS``
+                (:func:`phase_roles`).
+            rho: Number of copies of the similarity premise, at least 1; by default 3.
+                It has an effect only in ``joint`` and ``two-hop``.
             frozen: Whether the value matrix is frozen in the second phase; by default
                 all parameters are trained.
 
         Returns:
-            One phase or two (``first phase`` and ``second phase``), each of which stops
-            at the training loss ``loss``.
+            A curriculum with one phase or two (``first phase``, ``second phase``), each
+            of which stops at the training loss ``loss`` or after ``steps`` updates.
 
         Raises:
-            ConfigError: ``rho`` is below 1, or the task is unknown.
+            ConfigError: ``rho`` is below 1, the task is unknown, or ``rate``, ``loss``
+                or ``steps`` is out of range.
         """
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
@@ -227,14 +236,14 @@ class GPTTraining(iw.Config):
 
     Attributes:
         model: Config of the GPT.
-        rate: Peak learning rate of AdamW, whose weight decay is 0.01.
-        losses: For each task (a key of :data:`SUCCEEDS`), the training loss at which
-            each of its phases stops. With fewer losses than phases, the later phases
-            are left out.
+        rate: Peak learning rate of AdamW, above 0; its weight decay is 0.01.
+        losses: For each task (``joint``, ``SA``, ``AS``, ``two-hop``, ``two-hop without
+            identity``), the training loss at which each of its phases stops. With fewer
+            losses than phases, the later phases are left out.
         steps: Largest number of updates of a phase.
 
     Raises:
-        ConfigError: ``losses`` contains an unknown task.
+        ConfigError: ``losses`` contains an unknown task, or a value has the wrong type.
     """
 
     model: iw.GPTConfig = iw.GPTConfig(
@@ -258,14 +267,15 @@ class GPTTraining(iw.Config):
         Args:
             course: Name of the task, a key of ``losses``: ``joint``, ``SA``, ``AS``,
                 ``two-hop`` or ``two-hop without identity`` by default.
-            rho: Number of copies of the similarity premise, as in :func:`phase_roles`; by
-                default 3.
+            rho: Number of copies of the similarity premise, at least 1; by default 3.
+                It has an effect only in ``joint`` and ``two-hop``.
 
         Returns:
-            One phase or two, each of which stops at its training loss.
+            A curriculum with one phase or two, each of which stops at its loss.
 
         Raises:
-            ConfigError: ``losses`` does not contain the task, or ``rho`` is below 1.
+            ConfigError: ``losses`` does not contain the task, ``rho`` is below 1, or
+                ``rate``, ``steps`` or a loss is out of range.
         """
         check_names("course", [course], self.losses)
         return self.phases(phase_roles(course, rho), self.losses[course])
@@ -276,10 +286,14 @@ class GPTTraining(iw.Config):
         """Return a curriculum that trains the given roles of facts, phase by phase.
 
         Args:
-            parts: For each phase, the roles that it trains, with the weight of each.
-            losses: Training loss at which each phase stops, as many as ``parts``.
+            parts: For each phase, the roles that it trains, with their weights.
+            losses: Training loss at which each phase stops, one for each of ``parts``.
+                With fewer losses, the later phases are left out.
 
         Returns:
-            The phases, each of at most ``steps`` updates of AdamW.
+            The curriculum, with at most ``steps`` updates of AdamW in each phase.
+
+        Raises:
+            ConfigError: ``rate``, ``steps`` or a loss is out of range.
         """
         return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)

@@ -26,11 +26,13 @@ class Settings(iw.Config):
     Values of the scales are in ``b5.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
         architectures: Names of architectures: ``Node2Vec``, ``TinyGPT``, ``TinySSM``
             and ``TinyNN``.
-        descent: Node2Vec and its gradient descent.
-        most: Largest number of steps; by default (``None``) the paper's number.
+        descent: Settings of Node2Vec and its gradient descent.
+        most: Largest number of updates of a training. ``None`` (the default) or 0 means
+            the paper's number.
         path: Number of nodes of the path graph of Remark 4.
     """
 
@@ -54,8 +56,8 @@ def plan(settings: Settings) -> Plan:
         (the code's: the settings of the paper's code); the measure ``energy``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``); the computation
         ``known`` (:func:`inweights.probes.known_geometries`), for each seed, with the
-        label ``graph`` (also ``path``, a path graph of ``path`` nodes). Values of
-        labels are those of the default settings.
+        label ``graph`` (also ``path``, a path graph of ``path`` nodes). The label
+        values listed here are those of the default settings.
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for
@@ -97,8 +99,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             code).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code),
-        without the column ``condition``, and:
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code) and without the column ``condition``, and:
 
         - ``skew``: a row per run, with ``beyond``, the mean skew over all eigenspaces
           except the first, weighted by their dimensions. Columns: ``graph,

@@ -40,9 +40,11 @@ class Settings(iw.Config):
     Values of the scales are in ``c3.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
         architectures: Names of architectures: ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
-        most: Largest number of steps; by default (``None``) the paper's number.
+        most: Largest number of updates of a training. ``None`` (the default) or 0 means
+            the paper's number.
         conditions: Names of conditions, of ``the code's`` and ``ours``; claims are
             judged under the first.
         wide: Width of the wide TinyNN, which is trained for as many steps as the narrow
@@ -75,11 +77,11 @@ def plan(settings: Settings) -> Plan:
         code's, ours), ``embeddings`` (``free``: trained; ``frozen``); the measures
         ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
         (:func:`inweights.probes.graph_recall`; during training), of TinyNN at its own
-        rate and of the runs with free and frozen embeddings alike. Values of labels are
-        those of the default settings. ``condition`` is the training: with the settings
-        of the paper's code (``the code's``), the same in emulated bfloat16 (``the
-        code's, bf16``), or with the simplest world and initialisation that suffice
-        (``ours``).
+        rate and of the runs with free and frozen embeddings alike. The label values
+        listed here are those of the default settings. The label ``condition`` names the
+        training: ``the code's`` (with the settings of the paper's code), ``the code's,
+        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
+        initialisation that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for
@@ -152,8 +154,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             that suffice), ``embeddings`` (``free``: trained; ``frozen``).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code),
-        without the column ``condition``, and:
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code) and without the column ``condition``, and:
 
         - ``beside``: a row per run with frozen embeddings in each condition: its last
           recall. Columns: those of ``recall``.
@@ -165,7 +167,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``correlation``: a row per run: Spearman's ρ of cosine and hops
           (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
           embeddings, seed, all, far, near, drop``.
-        - ``curves``: a row per run and step but 0: recall and loss; ``panel`` is
+        - ``curves``: a row per run and step but 0: recall and loss; ``panel`` names
           architecture and graph. Columns: ``graph, architecture, embeddings, seed,
           recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
           above_floor, panel``.

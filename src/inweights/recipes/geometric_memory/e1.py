@@ -42,7 +42,7 @@ class Settings(iw.Config):
             geometry; 0 for the width of ``star``.
         steps: Number of updates of the models with frozen embeddings; models with
             trained embeddings have the number of ``star``.
-        every: Number of steps between two measurements.
+        every: Number of steps between two measurements, at least 1.
     """
 
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
@@ -65,7 +65,7 @@ def plan(settings: Settings) -> Plan:
         initial standard deviation); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``,
-        ``apart=True``). Values of labels are those of the default settings.
+        ``apart=True``). The label values listed here are those of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world or a model.
@@ -103,13 +103,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             learning rate and initial standard deviation).
 
     Returns:
-        - ``frozen``: a row per run with frozen embeddings at its last step: accuracies
-          on held-out leaves of the hardest (first) token, ``hardest``, of the whole
-          path, ``exact``, and of the last token, ``easiest_last``; ``trained``, the
-          whole path of trained leaves; ``chance`` of the hardest token; ``best`` (the
-          highest accuracy of the hardest token at any step), and recall of edges at the
-          ``root`` and elsewhere (``recall``). Columns: ``embeddings, seed, step,
-          hardest, exact, easiest_last, trained, chance, best, recall, root``.
+        - ``frozen``: a row per run with frozen embeddings at its last step: the
+          accuracies ``hardest`` (hardest token, the first after the root, of held-out
+          paths), ``exact`` (whole held-out paths), ``easiest_last`` (last token of
+          held-out paths) and ``trained`` (whole trained paths); ``chance``, the
+          accuracy of guessing the hardest token; ``best`` (the highest accuracy of the
+          hardest token at any step), and recall of edges at the ``root`` and elsewhere
+          (``recall``). Columns: ``embeddings, seed, step, hardest, exact, easiest_last,
+          trained, chance, best, recall, root``.
         - ``learnt``: the same for runs with trained embeddings. Columns: as in
           ``frozen``.
         - ``curves``: a row per run, step and ``series`` (``hardest token, held out`` or

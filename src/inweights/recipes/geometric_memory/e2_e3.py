@@ -62,8 +62,8 @@ def plan(settings: Settings) -> Plan:
         each seed, with the label ``graph`` (path-star, grid, cycle, irregular); and
         ``squeezed``
         (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`), with
-        the label ``arms`` (16, 64, 256, 1024). Values of labels are those of the
-        default settings.
+        the label ``arms`` (16, 64, 256, 1024). The label values listed here are those
+        of the default settings.
 
     Raises:
         ConfigError: A number is too small for a graph.

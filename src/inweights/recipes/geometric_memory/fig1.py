@@ -16,12 +16,15 @@ class Settings(iw.Config):
     Values for other scales are in ``fig1.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        descent: Node2Vec and its gradient descent.
-        most: Largest number of steps; by default (``None``) the paper's number.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
+        descent: Settings of Node2Vec and its gradient descent.
+        most: Largest number of updates of a training. ``None`` (the default) or 0 means
+            the paper's number.
         looks: Approximate number of frames recorded during a training; 40 of them are
             stored.
-        draws: Number of random embeddings in each null distribution.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -49,11 +52,12 @@ def plan(settings: Settings) -> Plan:
         TinySSM: a Mamba; Node2Vec), ``condition`` (the code's, ours); the measures
         ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=50``) and ``film``
-        (:func:`inweights.probes.snapshot`; during training, first seed only), only in
-        the condition ``the code's``. Values of labels are those of the default
-        settings. ``condition`` is the training: with the settings of the paper's code
-        (``the code's``), the same in emulated bfloat16 (``the code's, bf16``), or with
-        the simplest world and initialisation that suffice (``ours``).
+        (:func:`inweights.probes.snapshot`; during training, only for the first seed),
+        only in the condition ``the code's``. The label values listed here are those of
+        the default settings. The label ``condition`` names the training: ``the code's``
+        (with the settings of the paper's code), ``the code's, bf16`` (the same in
+        emulated bfloat16) or ``ours`` (with the simplest world and initialisation that
+        suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for

@@ -20,7 +20,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The path-stars, each with its training.
-        every: Number of steps between two points of the curves.
+        every: Number of steps between two points of the curves, at least 1.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
@@ -38,8 +38,8 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)),
         ``condition`` (``interleaved``: edges and paths together; ``geometry first``:
         edges, then edges and paths with frozen embeddings); the measure ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
-        those of the default settings.
+        (:func:`inweights.probes.path_accuracy`; during training). The label values
+        listed here are those of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -63,10 +63,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             first``: edges, then edges and paths with frozen embeddings).
 
     Returns:
-        - ``final``: a row per run at its last step: accuracies on held-out leaves of
-          the hardest (first) token, ``hardest``, of the whole path, ``exact``, and of
-          the last token, ``easiest_last``; ``trained``, the whole path of trained
-          leaves; ``chance`` of the hardest token
+        - ``final``: a row per run at its last step: the accuracies ``hardest`` (hardest
+          token, the first after the root, of held-out paths), ``exact`` (whole held-out
+          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
+          trained paths); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           condition, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``exact``: the same for every step. Columns: as in ``final``.

@@ -147,7 +147,7 @@ class Settings(iw.Config):
         stars: Graphs in context for the conditions that show the model its own answer
             (teacher forcing).
         hidden: Graphs in context for the teacherless condition.
-        every: Number of steps between two points of the curves.
+        every: Number of steps between two points of the curves, at least 1.
     """
 
     stars: tuple[InContextTraining, ...] = (InContextTraining(), _THREE)
@@ -166,8 +166,8 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` ((arms, nodes of a path): (2, 5); (3, 4); (2,
         3)), ``arms`` (2, 3), ``condition`` (next token, first token alone, reverse
         path, teacherless; see :meth:`InContextTraining.trial`); the measure ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
-        those of the default settings.
+        (:func:`inweights.probes.path_accuracy`; during training). The label values
+        listed here are those of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -209,7 +209,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           above_whole``.
         - ``tokens``: a row per run, step and ``token`` of held-out paths, with its
           ``accuracy``; with the loss on the hardest token alone, only that token.
-          ``panel`` is graph and condition. Columns: those of ``paths``, and ``token,
+          ``panel`` names graph and condition. Columns: those of ``paths``, and ``token,
           panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a
           token's place with the step at which it is learnt, that is, first has an

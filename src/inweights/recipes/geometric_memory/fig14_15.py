@@ -40,7 +40,7 @@ class Settings(iw.Config):
     Attributes:
         stars: The path-stars, each with its training, which is run with and without a
             residual stream.
-        every: Number of steps between two points of the curves.
+        every: Number of steps between two points of the curves, at least 1.
         arms: Number of held-out arms in a heat-map.
         draws: Number of random embeddings to which the rank correlation is compared.
     """
@@ -69,8 +69,8 @@ def plan(settings: Settings) -> Plan:
         ``navigation`` (:func:`inweights.probes.navigation`; only for ``taught`` full
         path), ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge")``) and ``hops`` (:func:`inweights.probes.hop_correlation` with
-        ``draws=20``; only for ``condition`` edges alone, ``graph`` (200, 4)). Values of
-        labels are those of the default settings.
+        ``draws=20``; only for ``condition`` edges alone, ``graph`` (200, 4)). The label
+        values listed here are those of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -129,13 +129,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             token``: only on its hardest token).
 
     Returns:
-        - ``curves``: a row per run that is trained on paths, and step: accuracies on
-          held-out leaves of the hardest (first) token, ``hardest``, of the whole path,
-          ``exact``, and of the last token, ``easiest_last``; ``trained``, the whole
-          path of trained leaves; ``chance`` of the hardest token; ``line`` and
-          ``panel`` are labels of the figure. Columns: ``graph, block, condition,
-          taught, seed, step, hardest, exact, easiest_last, trained, chance, line,
-          panel``.
+        - ``curves``: a row per run that is trained on paths, and step: the accuracies
+          ``hardest`` (hardest token, the first after the root, of held-out paths),
+          ``exact`` (whole held-out paths), ``easiest_last`` (last token of held-out
+          paths) and ``trained`` (whole trained paths); ``chance``, the accuracy of
+          guessing the hardest token; ``line`` and ``panel`` are labels of the figure.
+          Columns: ``graph, block, condition, taught, seed, step, hardest, exact,
+          easiest_last, trained, chance, line, panel``.
         - ``final``: the rows of ``curves`` at the last step. Columns: ``graph, block,
           condition, taught, seed, step, hardest, exact, easiest_last, trained,
           chance``.

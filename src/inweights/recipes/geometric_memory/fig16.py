@@ -66,7 +66,7 @@ class Settings(iw.Config):
 
     Attributes:
         trees: The tree-stars, each with its training.
-        every: Number of steps between two points of the curves.
+        every: Number of steps between two points of the curves, at least 1.
     """
 
     trees: tuple[Tree, ...] = (Tree(),)
@@ -88,8 +88,8 @@ def plan(settings: Settings) -> Plan:
         (what is held out: ``leaf``, single leaves; ``first token``, all leaves below
         some children of the root); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
-        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``).
-        Values of labels are those of the default settings.
+        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``). The
+        label values listed here are those of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -125,12 +125,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             leaves below some children of the root).
 
     Returns:
-        - ``curves``: a row per run and step: accuracies on held-out leaves of the
-          hardest (first) token, ``hardest``, of the whole path, ``exact``, and of the
-          last token, ``easiest_last``; ``trained``, the whole path of trained leaves;
-          ``chance`` of the hardest token; ``panel`` is graph and condition. Columns:
-          ``graph, condition, split, seed, step, hardest, exact, easiest_last, trained,
-          chance, panel``.
+        - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
+          the first after the root, of held-out paths), ``exact`` (whole held-out
+          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
+          trained paths); ``chance``, the accuracy of guessing the hardest token;
+          ``panel`` is graph and condition. Columns: ``graph, condition, split, seed,
+          step, hardest, exact, easiest_last, trained, chance, panel``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
         - ``judged``: the same; ``exact`` and ``hardest`` are NaN if the run has
           memorised less than :data:`KNOWN` (.95) of its trained paths. Columns: as in

@@ -21,12 +21,15 @@ class Settings(iw.Config):
     Values for other scales are in ``fig17_20.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
         architectures: Names of architectures: ``Node2Vec``, ``TinyGPT``, ``TinySSM``,
             ``TinyNN`` and ``associative``.
-        descent: Node2Vec and its gradient descent.
-        most: Largest number of steps; by default (``None``) the paper's number.
-        draws: Number of random embeddings in each null distribution.
+        descent: Settings of Node2Vec and its gradient descent.
+        most: Largest number of updates of a training. ``None`` (the default) or 0 means
+            the paper's number.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
         variant: Changes of TinyGPT and TinySSM; by default none.
     """
 
@@ -53,11 +56,11 @@ def plan(settings: Settings) -> Plan:
         TinyNN with frozen embeddings), ``condition`` (the code's, ours); the measures
         ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
-        (:func:`inweights.probes.spectral_energy` with ``draws=200``). Values of labels
-        are those of the default settings. ``condition`` is the training: with the
-        settings of the paper's code (``the code's``), the same in emulated bfloat16
-        (``the code's, bf16``), or with the simplest world and initialisation that
-        suffice (``ours``).
+        (:func:`inweights.probes.spectral_energy` with ``draws=200``). The label values
+        listed here are those of the default settings. The label ``condition`` names the
+        training: ``the code's`` (with the settings of the paper's code), ``the code's,
+        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
+        initialisation that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for
@@ -98,8 +101,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             initialisation that suffice).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code),
-        without the column ``condition``, and:
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code) and without the column ``condition``, and:
 
         - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
           value ``size``, and ``beyond_chance``, its distance from the null distribution

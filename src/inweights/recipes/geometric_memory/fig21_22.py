@@ -21,7 +21,8 @@ class Settings(iw.Config):
     Values for other scales are in ``fig21_22.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
         width: Width of TinyNN.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Number of updates of TinyNN with frozen embeddings.
@@ -57,8 +58,8 @@ def plan(settings: Settings) -> Plan:
         training), ``margin`` (:func:`inweights.probes.edge_margin`; during training,
         only for ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training,
-        only for ``architecture`` TinyGPT). Values of labels are those of the default
-        settings.
+        only for ``architecture`` TinyGPT). The label values listed here are those of
+        the default settings.
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for

@@ -25,9 +25,11 @@ class Settings(iw.Config):
     Values for other scales are in ``fig23_24.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        descent: Node2Vec and its gradient descent.
-        most: Largest number of steps; by default (``None``) the paper's number.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
+        descent: Settings of Node2Vec and its gradient descent.
+        most: Largest number of updates of a training. ``None`` (the default) or 0 means
+            the paper's number.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -50,10 +52,10 @@ def plan(settings: Settings) -> Plan:
         embeddings), ``condition`` (the code's, ours); the measures ``cosines``
         (:func:`inweights.probes.cosines`) and ``early``
         (:func:`inweights.probes.cosines`; during training), only for TinyNN in the
-        condition ``the code's``. Values of labels are those of the default settings.
-        ``condition`` is the training: with the settings of the paper's code (``the
-        code's``), the same in emulated bfloat16 (``the code's, bf16``), or with the
-        simplest world and initialisation that suffice (``ours``).
+        condition ``the code's``. The label values listed here are those of the default
+        settings. The label ``condition`` names the training: ``the code's`` (with the
+        settings of the paper's code), ``the code's, bf16`` (the same in emulated
+        bfloat16) or ``ours`` (with the simplest world and initialisation that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for

@@ -76,7 +76,8 @@ class Settings(iw.Config):
         n: Number of nodes of the cycle.
         width: Width of TinyNN.
         steps: Number of updates, the same for all trainings.
-        draws: Number of random embeddings in each null distribution.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
         conditions: Names of conditions, of ``the code's, bf16``, ``the code's`` and
             ``ours``; claims are judged under the first.
 
@@ -117,10 +118,11 @@ def plan(settings: Settings) -> Plan:
         :func:`inweights.probes.spectral_energy` with ``draws=200``), ``zigzag``
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
         :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
-        (:func:`inweights.probes.cosines`; first seed only). Values of labels are those
-        of the default settings. ``condition`` is the training: with the settings of the
-        paper's code (``the code's``), the same in emulated bfloat16 (``the code's,
-        bf16``), or with the simplest world and initialisation that suffice (``ours``).
+        (:func:`inweights.probes.cosines`; only for the first seed). The label values
+        listed here are those of the default settings. The label ``condition`` names the
+        training: ``the code's`` (with the settings of the paper's code), ``the code's,
+        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
+        initialisation that suffice).
 
     Raises:
         ConfigError: A condition is unknown, or a number is out of range.
@@ -208,8 +210,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             world and initialisation that suffice).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code,
-        in bfloat16), and:
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code, in emulated bfloat16) and without the column ``condition``, and:
 
         - ``conditions``: a row per run in each condition, with Spearman's ρ of cosine
           and hops. Columns: those of ``correlation``, and ``graph``.

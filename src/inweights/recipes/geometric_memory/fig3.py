@@ -42,7 +42,7 @@ class Settings(iw.Config):
         stars: The path-stars, each with its training; the controls use the first one.
         memorising: Updates on paths of the controls with frozen embeddings, which need
             more steps to memorise.
-        every: Number of steps between two points of the curves.
+        every: Number of steps between two points of the curves, at least 1.
         larger: Further path-stars that are trained only as in the paper, with the loss
             on the full path; by default none.
         own: A path-star of your own, on which the first of ``stars`` is trained and
@@ -75,7 +75,8 @@ def plan(settings: Settings) -> Plan:
         path``: loss on the whole path; ``first token``: only on its hardest token); the
         measures ``paths`` (:func:`inweights.probes.path_accuracy`; during training) and
         ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
-        "reverse_edge")``). Values of labels are those of the default settings.
+        "reverse_edge")``). The label values listed here are those of the default
+        settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -136,13 +137,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             whole path; ``first token``: only on its hardest token).
 
     Returns:
-        - ``final``: a row per run at its last step: accuracies on held-out leaves of
-          the hardest (first) token, ``hardest``, of the whole path, ``exact``, and of
-          the last token, ``easiest_last``; ``trained``, the whole path of trained
-          leaves; ``chance`` of the hardest token; and for edges ``recall`` and
-          ``answered`` (the share of nodes whose most likely answer is right; null if
-          only one direction is trained). Columns: ``graph, condition, taught, seed,
-          step, hardest, exact, easiest_last, trained, chance, recall, answered``.
+        - ``final``: a row per run at its last step: the accuracies ``hardest`` (hardest
+          token, the first after the root, of held-out paths), ``exact`` (whole held-out
+          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
+          trained paths); ``chance``, the accuracy of guessing the hardest token; and
+          for edges ``recall`` and ``answered`` (the share of nodes whose most likely
+          answer is right; null if only one direction is trained). Columns: ``graph,
+          condition, taught, seed, step, hardest, exact, easiest_last, trained, chance,
+          recall, answered``.
         - ``curves``: a row per run and step of the conditions ``interleaved`` and
           ``geometry first``, the accuracy of the hardest token of held-out leaves, with
           ``line`` (condition and loss, for the figure). Columns: those of ``paths``,

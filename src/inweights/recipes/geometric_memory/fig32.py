@@ -28,9 +28,12 @@ class Settings(iw.Config):
     Values for other scales are in ``fig32.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        most: Largest number of steps; by default (``None``) the paper's number.
-        draws: Number of random embeddings in each null distribution.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
+        most: Largest number of updates of a training. ``None`` (the default) or 0 means
+            the paper's number.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
         variant: Changes of TinyGPT and TinySSM; by default none.
     """
 
@@ -60,11 +63,11 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
         :func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
         (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
-        :func:`inweights.probes.spectral_energy` with ``draws=200``). Values of labels
-        are those of the default settings. ``condition`` is the training: with the
-        settings of the paper's code (``the code's``), the same in emulated bfloat16
-        (``the code's, bf16``), or with the simplest world and initialisation that
-        suffice (``ours``).
+        :func:`inweights.probes.spectral_energy` with ``draws=200``). The label values
+        listed here are those of the default settings. The label ``condition`` names the
+        training: ``the code's`` (with the settings of the paper's code), ``the code's,
+        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
+        initialisation that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for
@@ -117,8 +120,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             and initialisation that suffice).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code),
-        without the column ``condition``, and:
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code) and without the column ``condition``, and:
 
         - ``conditions``: a row per run of TinyGPT in each condition, with Spearman's ρ
           of cosine and hops. Columns: those of ``correlation``.

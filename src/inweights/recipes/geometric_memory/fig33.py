@@ -37,7 +37,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The path-stars, each with its training.
-        every: Number of steps between two points of the curves.
+        every: Number of steps between two points of the curves, at least 1.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
@@ -57,8 +57,8 @@ def plan(settings: Settings) -> Plan:
         towards it), ``task`` (``forward path``, from the root to the leaf; ``reverse
         path``, from the node before the leaf to the root; ``reverse path, leaf first``,
         only with backward edges); the measure ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
-        those of the default settings.
+        (:func:`inweights.probes.path_accuracy`; during training). The label values
+        listed here are those of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -91,13 +91,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             path, leaf first``, only with backward edges).
 
     Returns:
-        - ``curves``: a row per run and step: accuracies on held-out leaves of the
-          hardest (first) token, ``hardest``, of the whole path, ``exact``, and of the
-          last token, ``easiest_last``; ``trained``, the whole path of trained leaves;
-          ``chance`` of the hardest token; ``but_leaf``, the accuracy of the worst token
-          that is not the leaf; and ``panel`` (graph and task). Columns: ``graph, edges,
-          task, seed, step, hardest, exact, easiest_last, trained, chance, but_leaf,
-          panel``.
+        - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
+          the first after the root, of held-out paths), ``exact`` (whole held-out
+          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
+          trained paths); ``chance``, the accuracy of guessing the hardest token;
+          ``but_leaf``, the accuracy of the worst token that is not the leaf; and
+          ``panel`` (graph and task). Columns: ``graph, edges, task, seed, step,
+          hardest, exact, easiest_last, trained, chance, but_leaf, panel``.
         - ``final``: the rows of ``curves`` at the last step, without ``panel``.
     """
     told = tables["paths"]

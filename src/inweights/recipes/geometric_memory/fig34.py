@@ -23,7 +23,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The path-stars, each with its training.
-        every: Number of steps between two measurements.
+        every: Number of steps between two measurements, at least 1.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
@@ -41,8 +41,8 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)),
         ``task`` (``forward path``: written from the root to the leaf; ``reverse path``:
         from the leaf to the root; the leaf is the prompt of both); the measure
-        ``paths`` (:func:`inweights.probes.path_accuracy`; during training). Values of
-        labels are those of the default settings.
+        ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
+        values listed here are those of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -68,10 +68,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             the leaf to the root; the leaf is the prompt of both).
 
     Returns:
-        - ``curves``: a row per run and step: accuracies on held-out leaves of the
-          hardest (first) token, ``hardest``, of the whole path, ``exact``, and of the
-          last token, ``easiest_last``; ``trained``, the whole path of trained leaves;
-          ``chance`` of the hardest token
+        - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
+          the first after the root, of held-out paths), ``exact`` (whole held-out
+          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
+          trained paths); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           task, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.

@@ -25,7 +25,7 @@ class Settings(iw.Config):
     Attributes:
         stars: The path-stars, each with its training.
         pauses: Numbers of pause tokens; 0, 2 and 5 are judged.
-        every: Number of steps between two measurements.
+        every: Number of steps between two measurements, at least 1.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (
@@ -53,8 +53,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` ((arms, nodes of a path): (600, 5)), ``pauses``
         (number of pause tokens, as text: 0, 1, 2, 5); the measure ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training). Values of labels are
-        those of the default settings.
+        (:func:`inweights.probes.path_accuracy`; during training). The label values
+        listed here are those of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -79,10 +79,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             of pause tokens, as text: 0, 1, 2, 5).
 
     Returns:
-        - ``curves``: a row per run and step: accuracies on held-out leaves of the
-          hardest (first) token, ``hardest``, of the whole path, ``exact``, and of the
-          last token, ``easiest_last``; ``trained``, the whole path of trained leaves;
-          ``chance`` of the hardest token
+        - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
+          the first after the root, of held-out paths), ``exact`` (whole held-out
+          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
+          trained paths); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           pauses, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.

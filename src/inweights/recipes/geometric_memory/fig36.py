@@ -24,7 +24,7 @@ class Settings(iw.Config):
         stars: The path-stars, each with its training.
         paths: Updates on paths, more than in other recipes, to show the decline after
             the peak.
-        every: Number of steps between two measurements.
+        every: Number of steps between two measurements, at least 1.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
@@ -46,7 +46,8 @@ def plan(settings: Settings) -> Plan:
         frozen embeddings); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``;
-        during training). Values of labels are those of the default settings.
+        during training). The label values listed here are those of the default
+        settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -78,13 +79,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run, step and ``series`` (exact match and hardest token
           on held-out leaves, exact match on trained ones, recall of edges), with its
           ``value``. Columns: ``graph, condition, seed, step, series, value``.
-        - ``final``: a row per run at its last step: accuracies on held-out leaves of
-          the hardest (first) token, ``hardest``, of the whole path, ``exact``, and of
-          the last token, ``easiest_last``; ``trained``, the whole path of trained
-          leaves; ``chance`` of the hardest token; ``peak``, the highest exact match at
-          any step, ``lost``, the peak minus the last value, and ``lost_hardest``, the
-          same for the hardest token. Columns: ``graph, condition, seed, step, hardest,
-          exact, easiest_last, trained, chance, peak, lost, lost_hardest``.
+        - ``final``: a row per run at its last step: the accuracies ``hardest`` (hardest
+          token, the first after the root, of held-out paths), ``exact`` (whole held-out
+          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
+          trained paths); ``chance``, the accuracy of guessing the hardest token;
+          ``peak``, the highest exact match at any step, ``lost``, the peak minus the
+          last value, and ``lost_hardest``, the same for the hardest token. Columns:
+          ``graph, condition, seed, step, hardest, exact, easiest_last, trained, chance,
+          peak, lost, lost_hardest``.
     """
     runs = whole(tables["paths"])
     edges = mean_recall(tables["edges"], [*KEYS, "step"])

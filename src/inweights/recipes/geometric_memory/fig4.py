@@ -42,8 +42,8 @@ def plan(settings: Settings) -> Plan:
         ``random``: together, with frozen random embeddings); the measures ``cosines``
         (:func:`inweights.probes.arm_cosines` with ``arms=30``), ``navigation``
         (:func:`inweights.probes.navigation`) and ``paths``
-        (:func:`inweights.probes.path_accuracy`). Values of labels are those of the
-        default settings.
+        (:func:`inweights.probes.path_accuracy`). The label values listed here are those
+        of the default settings.
 
     Raises:
         ConfigError: The numbers do not define a world.
@@ -86,7 +86,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``nearest`` or is found by a ``ridge`` regression. Columns: ``graph,
           condition, seed, own, others, gap, nearest, ridge``.
         - ``matrix``: a row per leaf and first node, the first 18 of each, for the first
-          seed; ``panel`` is graph and condition, for a heat-map. Columns: those of
+          seed; ``panel`` names graph and condition, for a heat-map. Columns: those of
           ``cosines``, and ``panel``.
         - ``pairs``: a row per run and ``arm`` (``own`` or ``others``), with the mean
           ``cosine``. Columns: ``graph, condition, seed, arm, cosine``.

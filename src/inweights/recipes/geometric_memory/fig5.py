@@ -26,11 +26,14 @@ class Settings(iw.Config):
     Values for other scales are in ``fig5.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        most: Largest number of steps; by default (``None``) the paper's number.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
+        most: Largest number of updates of a training. ``None`` (the default) or 0 means
+            the paper's number.
         looks: Approximate number of measurements during a training; TinyGPT is measured
             at least every 20 steps.
-        draws: Number of random embeddings in each null distribution.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
         variant: Changes of TinyGPT and TinySSM; by default none.
     """
 
@@ -56,11 +59,11 @@ def plan(settings: Settings) -> Plan:
         embeddings), ``condition`` (the code's, ours); the measures ``cosines``
         (:func:`inweights.probes.cosines`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=50``; during training)
-        and ``recall`` (:func:`inweights.probes.graph_recall`; during training). Values
-        of labels are those of the default settings. ``condition`` is the training: with
-        the settings of the paper's code (``the code's``), the same in emulated bfloat16
-        (``the code's, bf16``), or with the simplest world and initialisation that
-        suffice (``ours``).
+        and ``recall`` (:func:`inweights.probes.graph_recall`; during training). The
+        label values listed here are those of the default settings. The label
+        ``condition`` names the training: ``the code's`` (with the settings of the
+        paper's code), ``the code's, bf16`` (the same in emulated bfloat16) or ``ours``
+        (with the simplest world and initialisation that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for
@@ -102,8 +105,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             suffice).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code),
-        without the column ``condition``, and:
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code) and without the column ``condition``, and:
 
         - ``course``: a row per run and step but 0: correlation of cosine and hops, and
           recall. Columns: ``graph, architecture, seed, spearman, null_mean, null_low,

@@ -25,7 +25,8 @@ class Settings(iw.Config):
     Values for other scales are in ``fig6.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
         width: Width of TinyNN, both with frozen and with free embeddings.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Number of updates of TinyNN with frozen embeddings.
@@ -39,7 +40,7 @@ class Settings(iw.Config):
         gpt_every: Number of steps between two measurements of TinyGPT.
         gpt_most: Largest number of steps of TinyGPT; by default (``None``) the paper's
             number.
-        descent: Node2Vec and its gradient descent.
+        descent: Settings of Node2Vec and its gradient descent.
         widths: Widths at which one gradient step of the correlation loss is taken.
     """
 
@@ -78,10 +79,10 @@ def plan(settings: Settings) -> Plan:
         during training, only for ``architecture`` TinyGPT, ``horizon`` late); the
         computation ``one_step``
         (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`), with the
-        label ``graph``. Values of labels are those of the default settings.
-        ``condition`` is the training: with the settings of the paper's code (``the
-        code's``), the same in emulated bfloat16 (``the code's, bf16``), or with the
-        simplest world and initialisation that suffice (``ours``).
+        label ``graph``. The label values listed here are those of the default settings.
+        The label ``condition`` names the training: ``the code's`` (with the settings of
+        the paper's code), ``the code's, bf16`` (the same in emulated bfloat16) or
+        ``ours`` (with the simplest world and initialisation that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for

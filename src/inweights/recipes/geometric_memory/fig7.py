@@ -36,14 +36,16 @@ class Settings(iw.Config):
     Values for other scales are in ``fig7.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
         widths: Widths of Node2Vec; 100 in the paper. The graphs have 15 to 17 nodes.
         stds: Initial scales of Node2Vec, each at the paper's width; the paper's scale
             is 1.
         steps: Number of updates of Node2Vec.
         most: Largest number of steps of TinyGPT; by default (``None``) the paper's
             number.
-        draws: Number of random embeddings in each null distribution.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -68,10 +70,10 @@ def plan(settings: Settings) -> Plan:
         (TinyGPT) and ``condition`` (the code's, ours); the measures ``energy``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``) and ``deeper``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``; only for
-        ``architecture`` TinyGPT). Values of labels are those of the default settings.
-        ``condition`` is the training: with the settings of the paper's code (``the
-        code's``), the same in emulated bfloat16 (``the code's, bf16``), or with the
-        simplest world and initialisation that suffice (``ours``).
+        ``architecture`` TinyGPT). The label values listed here are those of the default
+        settings. The label ``condition`` names the training: ``the code's`` (with the
+        settings of the paper's code), ``the code's, bf16`` (the same in emulated
+        bfloat16) or ``ours`` (with the simplest world and initialisation that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for

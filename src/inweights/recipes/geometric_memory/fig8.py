@@ -30,7 +30,8 @@ class Settings(iw.Config):
     Values for other scales are in ``fig8.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
         descent: Settings of Node2Vec and its gradient descent; wider than any of the
             graphs has nodes.
         moments: Steps, in addition to the last one, after which the matrices are
@@ -65,7 +66,7 @@ def plan(settings: Settings) -> Plan:
         ``graph`` (path-star, grid, cycle, irregular); and one trial with the label
         ``graph`` (cycle), trained by autograd, with the measure ``autograd``
         (:func:`inweights.probes.dynamics.off_descent`), its distance from the descent
-        in closed form. Values of labels are those of the default settings.
+        in closed form. The label values listed here are those of the default settings.
 
     Raises:
         ConfigError: A number is out of range for the graph or the model.

@@ -26,12 +26,14 @@ class Settings(iw.Config):
     Values for other scales are in ``fig9.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
         steps: Number of updates of Node2Vec.
         std: Initial scale of the untied Node2Vec, as small as that of TinyNN.
         most: Largest number of steps of TinyNN; by default (``None``) the paper's
             number.
-        draws: Number of random embeddings in each null distribution.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
         conditions: Conditions in which TinyNN is trained; claims are judged in the
             first.
     """
@@ -65,11 +67,11 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
         :func:`inweights.probes.spectral_energy` with ``draws=200``) and ``correlation``
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-        :func:`inweights.probes.hop_correlation` with ``draws=200``). Values of labels
-        are those of the default settings. ``condition`` is the training: with the
-        settings of the paper's code (``the code's``), the same in emulated bfloat16
-        (``the code's, bf16``), or with the simplest world and initialisation that
-        suffice (``ours``).
+        :func:`inweights.probes.hop_correlation` with ``draws=200``). The label values
+        listed here are those of the default settings. The label ``condition`` names the
+        training: ``the code's`` (with the settings of the paper's code), ``the code's,
+        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
+        initialisation that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for
@@ -136,8 +138,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             suffice).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code,
-        in bfloat16), and:
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code, in emulated bfloat16) and without the column ``condition``, and:
 
         - ``zigzags``: a row per run: energy along negative eigendirections, with
           ``excess`` (``zigzag`` minus its mean for random vectors) and

@@ -23,10 +23,13 @@ class Settings(iw.Config):
     Values for other scales are in ``table1.toml``.
 
     Attributes:
-        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
-        descent: Node2Vec and its gradient descent.
-        most: Largest number of steps; by default (``None``) the paper's number.
-        draws: Number of random embeddings in each null distribution.
+        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+            ``irregular``.
+        descent: Settings of Node2Vec and its gradient descent.
+        most: Largest number of updates of a training. ``None`` (the default) or 0 means
+            the paper's number.
+        draws: Number of random embeddings from which each null distribution is
+            estimated.
         variant: Changes of TinyGPT; by default none.
     """
 
@@ -52,10 +55,11 @@ def plan(settings: Settings) -> Plan:
         Node2Vec), ``condition`` (the code's, ours); the measures ``cosines``
         (:func:`inweights.probes.cosines`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``recall``
-        (:func:`inweights.probes.graph_recall`). Values of labels are those of the
-        default settings. ``condition`` is the training: with the settings of the
-        paper's code (``the code's``), the same in emulated bfloat16 (``the code's,
-        bf16``), or with the simplest world and initialisation that suffice (``ours``).
+        (:func:`inweights.probes.graph_recall`). The label values listed here are those
+        of the default settings. The label ``condition`` names the training: ``the
+        code's`` (with the settings of the paper's code), ``the code's, bf16`` (the same
+        in emulated bfloat16) or ``ours`` (with the simplest world and initialisation
+        that suffice).
 
     Raises:
         ConfigError: A name in the settings is unknown, or a number is out of range for
@@ -95,8 +99,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             suffice).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code),
-        without the column ``condition``, and:
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code) and without the column ``condition``, and:
 
         - ``far``: a row per run (:func:`~.derived.far_correlation`), with the absolute
           values ``all_size`` and ``far_size`` of the correlations over all pairs and

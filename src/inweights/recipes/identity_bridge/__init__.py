@@ -1,1 +1,1 @@
-"""Recipes of *Identity Bridge*."""
+"""Recipes that reproduce the figures and proofs of *Identity Bridge*."""

@@ -13,17 +13,17 @@ FIXED = "gpt-fixed"
 
 
 class EmbMLPTraining(iw.Config):
-    """Settings of full-batch gradient descent of an Emb-MLP, until its direction has converged.
+    """Settings of an Emb-MLP that is trained by full-batch gradient descent.
 
     Attributes:
-        width: Embedding width.
-        rate: Learning rate; with ``per_fact``, the learning rate divided by the number
-            of facts.
-        steps: Number of updates.
-        weight_decay: Weight decay of both matrices.
-        per_fact: Whether the learning rate is proportional to the number of facts. The
-            loss is a mean over the facts, so that each fact contributes less if there
-            are more.
+        width: Width of the embedding, from 1 to 65,536.
+        rate: Learning rate, above 0. With ``per_fact``, the learning rate divided by
+            the number of facts.
+        steps: Number of updates, at least 0.
+        weight_decay: Weight decay of both matrices, at least 0; by default none.
+        per_fact: Whether the learning rate is proportional to the number of facts; by
+            default false. The loss is a mean over the facts, so that each fact
+            contributes less if there are more of them.
     """
 
     later = {"weight_decay": 0.0, "per_fact": False}
@@ -45,19 +45,27 @@ class EmbMLPTraining(iw.Config):
 
     @property
     def curriculum(self) -> iw.Curriculum:
-        """One phase of full-batch gradient descent over all facts, with the rate ``rate``."""
+        """Curriculum with one phase of full-batch gradient descent, at the learning rate ``rate``.
+
+        With ``per_fact``, use :meth:`of_world` instead, which knows the number of
+        facts.
+
+        Raises:
+            ConfigError: A setting of the training is out of range.
+        """
         return self.of_world(1)
 
     def of_world(self, facts: int) -> iw.Curriculum:
         """Return the curriculum for a world with the given number of facts.
 
         Args:
-            facts: Number of facts of the world; has an effect only with ``per_fact``.
+            facts: Number of facts of the world. It has an effect only with
+                ``per_fact``.
 
         Returns:
-            One phase of ``steps`` updates of full-batch gradient descent; with
-            ``per_fact`` its learning rate is ``rate`` times the number of facts,
-            otherwise ``rate``.
+            A curriculum with one phase of ``steps`` updates of full-batch gradient
+            descent. Its learning rate is ``rate``, with ``per_fact`` multiplied by the
+            number of facts.
 
         Raises:
             ConfigError: A setting of the training is out of range.
@@ -73,13 +81,13 @@ class GPTTraining(iw.Config):
 
     Attributes:
         model: Config of the GPT.
-        phase: The only phase of its training.
+        phase: The only phase of the training.
         tuned_width: Model width for which the learning rate of ``phase`` was chosen.
-            For another width, :attr:`scaled` multiplies the rate by ``tuned_width /
+            For any other width, :attr:`scaled` multiplies the rate by ``tuned_width /
             width``.
-        small_gamma: Exponent ``γ`` of the condition ``gpt-small``, whose initial
-            standard deviations are ``d^-γ`` for a matrix with ``d`` inputs.
-        decay: Weight decay of the condition ``gpt-tied-decay``.
+        small_gamma: Exponent ``γ`` of the condition ``gpt-small``, in which the initial
+            standard deviation of a matrix with ``d`` inputs is ``d^-γ``.
+        decay: Weight decay of the condition ``gpt-tied-decay``, at least 0.
     """
 
     later = {"tuned_width": 64}
@@ -92,7 +100,11 @@ class GPTTraining(iw.Config):
 
     @property
     def scaled(self) -> iw.Phase:
-        """The phase, with its learning rate times ``tuned_width`` over the model's width."""
+        """The training phase, with its learning rate multiplied by ``tuned_width / model.width``.
+
+        Raises:
+            ConfigError: ``tuned_width`` is not above 0.
+        """
         # A rate that suits one width is too large for a wider model: it falls as one over
         # the width.
         rate = self.phase.optimizer.rate * self.tuned_width / self.model.width
@@ -133,15 +145,15 @@ def trial(
     tied: GPTTraining = TIED_HEAD,
     **labels: Value,
 ) -> Trial:
-    """Return the trial of a condition of Figure 2, labelled ``model``.
+    """Return the trial of one condition of Identity Bridge, Figure 2, labelled ``model``.
 
     The conditions are ``emb-mlp``; ``gpt``, with standard initialisation;
     ``gpt-small``, with small initialisation; ``gpt-tied``, with standard initialisation
-    and a tied head; ``gpt-tied-decay``, also with strong weight decay; ``gpt-fixed``,
-    the same as ``gpt`` without random offsets of positions.
+    and a tied head; ``gpt-tied-decay``, the same with strong weight decay; and
+    ``gpt-fixed``, the same as ``gpt`` without random offsets of the positions.
 
     Args:
-        name: Name of the condition, one of the six.
+        name: Name of the condition, one of these six.
         world: Config of the two-hop world.
         gpt: Settings for ``gpt``, ``gpt-small`` and ``gpt-fixed``.
         emb_mlp: Settings for ``emb-mlp``.
@@ -150,11 +162,11 @@ def trial(
         **labels: Further labels, which become columns of the tables.
 
     Returns:
-        The trial, with the label ``model`` (``name``) and the given labels.
+        The trial, with the label ``model`` (which is ``name``) and the given labels.
 
     Raises:
-        ConfigError: ``name`` is none of the six, or a number is out of range for the
-            world, the model or its training.
+        ConfigError: ``name`` is not one of the six conditions, or a number is out of
+            range for the world, the model or its training.
     """
     check_names("model", [name], (*CONDITIONS, FIXED))
     how = tied if name.startswith("gpt-tied") else gpt

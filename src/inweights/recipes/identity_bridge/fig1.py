@@ -1,4 +1,4 @@
-"""Figure 1 of Identity Bridge: direct answers against a chain of thought, and what helps."""
+"""Figure 1 of Identity Bridge: direct answers compared with a chain of thought, and what helps."""
 
 from functools import partial
 
@@ -24,20 +24,21 @@ MIXES = {
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the evaluation of the untrained model on real facts, and fine-tuning with each mix.
+    """Plan the evaluation of a pretrained model on real facts, and its fine-tuning on three mixes.
 
     Args:
-        settings: The recipe's settings; the fields are described at
-            :class:`~inweights.recipes.shared.language.invented.InventedSettings`.
+        settings: The recipe's settings, such as ``model``, ``world`` and ``tokens``;
+            :class:`~inweights.recipes.shared.language.invented.InventedSettings`
+            describes each.
 
     Returns:
         The computations ``before`` (the model before training) and ``after`` (the model
-        after fine-tuning), both by
+        after fine-tuning, for each seed), both by
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
-        are ``facts`` (``real``: people and substances, only in ``before``;
+        are ``facts`` (``real``: facts about people and substances, only in ``before``;
         ``invented``) and, only in ``after``, ``condition``, the statements that are
         trained: ``one hop`` (single facts), ``two hops of half`` (also the two-hop
-        facts through half of the bridges) or ``and identity`` (those and the identity
+        facts through half of the bridges) or ``and identity`` (these, and the identity
         of each bridge).
     """
     lessons = {
@@ -56,29 +57,31 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies by kind of question, and by whether the answer was trained.
+    """Return accuracies by kind of question, and by whether the answer was stated in training.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``before``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
             ``after``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
-            ``condition, steps, trained, loss``). All have the columns ``facts, seed,
+            ``condition, steps, trained, loss``). Both have the columns ``facts, seed,
             id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
             probability, share, others, kind, thought, told, layer, cosine, other,
-            contrast``.
+            contrast``. The labels are ``facts`` (``real``, ``invented``) and
+            ``condition`` (``one hop``, ``two hops of half``, ``and identity``).
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
           as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
           ``accuracy`` after training, accuracy ``before`` it, ``chance`` and ``excess``
-          (accuracy minus chance). Real facts have the ``condition`` ``pretrained``;
-          nothing is trained, so ``accuracy`` and ``before`` are equal. Columns:
-          ``facts, condition, seed, what, distribution, accuracy, before, chance,
-          excess``.
+          (accuracy minus chance). ``distribution`` is ``in`` if the answer was stated
+          in training, otherwise ``out``. Real facts have the ``condition``
+          ``pretrained``. Nothing is trained about them, so that ``accuracy`` and
+          ``before`` are equal. Columns: ``facts, condition, seed, what, distribution,
+          accuracy, before, chance, excess``.
         - ``shown``: the rows of two-hop questions (``what`` is ``composition`` or
-          ``thought``), with the labels of the figure, ``asked``: ``directly`` or ``step
-          by step``, followed by ``, trained`` if the answer was stated in the training
+          ``thought``), with labels for the figure, ``asked``: ``directly`` or ``step by
+          step``, followed by ``, trained`` if the answer was stated in the training
           texts. Columns: ``facts, condition, seed, what, distribution, accuracy,
           before, chance, excess, asked``.
     """

@@ -1,4 +1,4 @@
-"""Figure 1b of Identity Bridge from scratch: half of the two-hop facts, and all identities."""
+"""Figure 1b of Identity Bridge, from scratch: half of the two-hop facts, and all identities."""
 
 from itertools import product
 
@@ -18,10 +18,10 @@ class Settings(iw.Config):
     Values for other scales are in ``fig1b.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects, of bridges and of objects.
-        relations: Numbers of second relations ``|R2|``; a subject reaches as many
-            objects.
-        told: Fractions of the two-hop facts that are trained.
+        n: Number ``N`` of subjects, of bridges and of objects, at least 2.
+        relations: Numbers of second relations ``|R2|``, each from 1 to ``n``. A subject
+            reaches one object by each of them.
+        told: Fractions of the two-hop facts that are trained, each from 0 to below 1.
         models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``.
         gpt: The GPT and its training.
@@ -50,12 +50,13 @@ def plan(settings: Settings) -> Plan:
         :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations`` (number
         of second relations: 1, 2), ``told`` (fraction of the two-hop facts that are
         trained: 0.5), ``identity`` (whether the identity facts are trained: True,
-        False); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). Values of
-        labels are those of the default settings.
+        False); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
+        values listed here are those of the default settings.
 
     Raises:
-        ConfigError: ``models`` contains an unknown condition, or a world cannot have
-            these numbers.
+        ConfigError: ``models`` contains an unknown condition, ``n`` is below 2, a
+            number of relations is not from 1 to ``n``, a fraction is not from 0 to
+            below 1, or a number is out of range for a model or its training.
     """
     training = settings.gpt, settings.emb_mlp
     trials = []
@@ -84,7 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`) with the columns ``model, relations,
+            (:func:`inweights.probes.accuracy`), with the columns ``model, relations,
             told, identity, seed, part, role, distribution, statements, accuracy,
             accuracy_among, chance, loss, right_answers``. The labels are ``model``
             (emb-mlp, gpt; the conditions are explained at
@@ -97,12 +98,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``queries``: a row per run and ``distribution`` (``in``: through bridges some
           of whose two-hop facts are trained; ``out``: all others) of the two-hop
           queries, with ``accuracy``. Columns: those of ``accuracy``.
-        - ``shown``: the same rows with the labels of the figure: ``given`` (``with
+        - ``shown``: the same rows with labels for the figure: ``given`` (``with
           identity`` or ``without``) and ``world`` (number of second relations, whether
           two-hop facts are trained, and the distribution, in words). Columns: those of
           ``accuracy``, and ``given, world``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``model, relations, told, identity, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
+          it recalls worst. Columns: ``model, relations, told, identity, seed,
+          accuracy``.
     """
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
     given = (

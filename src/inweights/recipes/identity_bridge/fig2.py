@@ -1,4 +1,4 @@
-"""Figure 2 of Identity Bridge: accuracy on unseen compositions against the world's complexity."""
+"""Figure 2 of Identity Bridge: accuracy on unseen compositions by the complexity of the world."""
 
 from itertools import product
 
@@ -23,15 +23,16 @@ class Settings(iw.Config):
     Values for other scales are in ``fig2.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects and of objects.
-        complexities: Values of ``C``, the number of objects per subject, with
-            identities.
-        controls: Values of ``C`` without identities.
-        models: Models with an untied head: ``emb-mlp``, ``gpt``, ``gpt-small``.
-        tied_models: Models with a tied head: ``gpt-tied``, ``gpt-tied-decay``.
-        tied_complexities: Values of ``C`` with identity for models with a tied head.
-        tied_controls: Values of ``C`` without identity for models with a tied head.
-        fixed_complexities: Values of ``C`` with identity of ``gpt-fixed``, whose
+        n: Number ``N`` of subjects and of objects, at least 2.
+        complexities: Values of ``C``, the number of objects per subject (from 1 to
+            ``n``), in worlds with identities.
+        controls: Values of ``C`` in worlds without identities.
+        models: Names of models with an untied head: ``emb-mlp``, ``gpt``,
+            ``gpt-small``.
+        tied_models: Names of models with a tied head: ``gpt-tied``, ``gpt-tied-decay``.
+        tied_complexities: Values of ``C`` with identities for models with a tied head.
+        tied_controls: Values of ``C`` without identities for models with a tied head.
+        fixed_complexities: Values of ``C`` with identities for ``gpt-fixed``, whose
             sequences all start at the first position.
         gpt: The GPTs with an untied head, and their training.
         tied: The GPTs with a tied head, and their training.
@@ -65,11 +66,13 @@ def plan(settings: Settings) -> Plan:
         gpt-tied-decay, gpt-fixed; the conditions of
         :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (whether
         the identity facts are trained: True, False), ``complexity`` (``C``: 1, 2, 3,
-        5); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). Values of
-        labels are those of the default settings.
+        5); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
+        values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A name of a model is unknown, or a world cannot have these numbers.
+        ConfigError: The name of a model is unknown, ``n`` is below 2, a complexity is
+            not from 1 to ``n``, or a number is out of range for a model or its
+            training.
     """
     training = settings.gpt, settings.emb_mlp, settings.tied
     arms = (
@@ -104,18 +107,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (``C``: 1, 2, 3, 5).
 
     Returns:
-        - ``compositions``: a row per run, the accuracy on the compositions outside of
-          the training distribution, with ``one_over_c`` (1/C, for comparison) and
+        - ``compositions``: a row per run, the accuracy on the compositions outside the
+          training distribution, with ``one_over_c`` (1/C, for comparison) and
           ``bridge`` (``with identity`` or ``without identity``, for figures). Columns:
           those of ``accuracy``, and ``one_over_c, bridge``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
           ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
           ``one_over_c, excess``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``model, identity, complexity, seed, accuracy``.
-        - ``known``: the rows of ``compositions``, with ``recall`` (accuracy on the
-          least known role of facts); where it is below .99, ``accuracy`` is NaN.
-          Columns: those of ``accuracy``, and ``one_over_c, recall``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
+          it recalls worst. Columns: ``model, identity, complexity, seed, accuracy``.
+        - ``known``: the rows of ``compositions``, with ``recall`` (accuracy on the role
+          of facts that the run recalls worst); where it is below .99, ``accuracy`` is
+          NaN. Columns: those of ``accuracy``, and ``one_over_c, recall``.
         - ``controls``: the rows of ``compositions`` without identity, with ``head``
           (``tied`` or ``untied``). Columns: those of ``accuracy``, and ``one_over_c,
           head``.

@@ -1,4 +1,4 @@
-"""Figure 2 of Identity Bridge at every complexity of the paper, from 1 to 8."""
+"""Figure 2 of Identity Bridge at all complexities of the paper, from 1 to 8."""
 
 import dataclasses
 from itertools import product
@@ -24,15 +24,15 @@ class Settings(iw.Config):
     Values for other scales are in ``fig2_every.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects and of objects.
-        complexities: Values of ``C``, the number of objects per subject, for
-            ``emb-mlp`` and the GPTs with a tied head, ``gpt-tied`` and
+        n: Number ``N`` of subjects and of objects, at least 2.
+        complexities: Values of ``C``, the number of objects per subject (from 1 to
+            ``n``), for ``emb-mlp`` and the GPTs with a tied head, ``gpt-tied`` and
             ``gpt-tied-small``.
         untied_complexities: Values of ``C`` for the GPTs with an untied head, ``gpt``
             and ``gpt-small``, which take three times as long.
         gpt: The GPTs with an untied head, and their training.
-        tied: The GPTs with a tied head, and their training; they have GPT-2's
-            initialisation or a small one.
+        tied: The GPTs with a tied head, and their training. Their initialisation is
+            that of GPT-2 or a small one.
         emb_mlp: The Emb-MLP and its training.
     """
 
@@ -60,10 +60,11 @@ def plan(settings: Settings) -> Plan:
         conditions of :func:`~inweights.recipes.identity_bridge.common.trial`; and
         gpt-tied-small, with a tied head and small initialisation), ``complexity``
         (``C``: 1 to 8); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
-        Values of labels are those of the default settings.
+        The label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A world cannot have these numbers.
+        ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a number
+            is out of range for a model or its training.
     """
     arms = (
         (EVERY, settings.complexities),
@@ -78,7 +79,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _trial(settings: Settings, name: str, complexity: int) -> Trial:
-    """Return the trial of a model at a complexity."""
+    """Return the trial of one model at one complexity."""
     tied = settings.tied
     known = name
     if name == SMALL_TIED:
@@ -113,8 +114,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``one_over_c, excess``.
         - ``excess_among``: the same, but ``excess`` is ``accuracy_among`` (the accuracy
           among the objects) minus 1/C. Columns: as in ``excess``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``model, complexity, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
+          it recalls worst. Columns: ``model, complexity, seed, accuracy``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

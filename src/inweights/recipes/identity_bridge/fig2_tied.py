@@ -1,4 +1,4 @@
-"""Figure 2 with the tied head used in the paper, starting from GPT-2's initialisation."""
+"""Figure 2 of Identity Bridge with the paper's tied head, from the initialisation of GPT-2."""
 
 from itertools import product
 
@@ -23,10 +23,10 @@ class Settings(iw.Config):
     Values for other scales are in ``fig2_tied.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects and of objects.
-        complexities: Values of ``C``, the number of objects per subject, with
-            identities.
-        controls: Values of ``C`` without identity.
+        n: Number ``N`` of subjects and of objects, at least 2.
+        complexities: Values of ``C``, the number of objects per subject (from 1 to
+            ``n``), with identities.
+        controls: Values of ``C`` without identities, from the initialisation of GPT-2.
         uniform_controls: Values of ``C`` without identities, if all matrices have the
             same initial standard deviation.
         tied: The GPTs with a tied head, and their training.
@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings with identities, without them, and without them from a uniform start.
+    """Plan trainings with identities, without them, and without them from a uniform initialisation.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and
@@ -53,11 +53,12 @@ def plan(settings: Settings) -> Plan:
         smaller by depth; ``uniform``, with the same standard deviation as all other
         matrices), ``identity`` (whether the identity facts are trained: True, False),
         ``complexity`` (``C``: 1, 3); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). Values of labels are those of the default
-        settings.
+        (:func:`inweights.probes.accuracy`). The label values listed here are those of
+        the default settings.
 
     Raises:
-        ConfigError: A world cannot have these numbers.
+        ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a number
+            is out of range for the model or its training.
     """
     arms = (
         (GPT2, True, settings.complexities),
@@ -76,7 +77,7 @@ def plan(settings: Settings) -> Plan:
 def _trial(
     settings: Settings, name: str, start: str, identity: bool, complexity: int
 ) -> Trial:
-    """Return a trial of Figure 2 whose model starts in one of two ways."""
+    """Return a trial of Figure 2 whose model starts from one of the two initialisations."""
     model = replace(settings.tied.model, depth_scaled=start == GPT2)
     tied = replace(settings.tied, model=model)
     world = iw.TwoHop(n=settings.n, complexity=complexity, identity=identity)
@@ -108,8 +109,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``one_over_c`` (1/C, for comparison) and ``arm`` (identity and start, in
           words, for the figure). Columns: those of ``accuracy``, and ``one_over_c,
           arm``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``model, start, identity, complexity, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
+          it recalls worst. Columns: ``model, start, identity, complexity, seed,
+          accuracy``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

@@ -27,10 +27,10 @@ _PANELS = (
 
 
 class Size(iw.Config):
-    """One size of the world, and the training that suits it.
+    """One size of the world, and the training that suits this size.
 
     Attributes:
-        n: Number ``N`` of subjects and of objects.
+        n: Number ``N`` of subjects and of objects, at least 2.
         training: Settings of the Emb-MLP and its training.
     """
 
@@ -44,8 +44,9 @@ class Settings(iw.Config):
     Values for other scales are in ``fig3.toml``.
 
     Attributes:
-        shown: The ``N`` whose templates are drawn and judged; one of ``sizes``.
-        sizes: All ``N``, each with its training.
+        shown: The ``N`` whose templates are drawn and judged; it must be the ``n`` of
+            one of ``sizes``, which is not checked.
+        sizes: All values of ``N``, each with its training.
     """
 
     shown: int = 10
@@ -57,7 +58,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Emb-MLP at complexity one for every ``N``, with and without identity.
+    """Plan an Emb-MLP at complexity one for every ``N``, with and without identities.
 
     Args:
         settings: The recipe's settings, such as ``shown`` and ``sizes``;
@@ -70,11 +71,12 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n`` 10),
         ``one_hop`` (:func:`inweights.probes.templates` with ``rows="first_hop"``; only
         for ``n`` 10) and ``two_hop`` (:func:`inweights.probes.templates` with
-        ``rows="composition"``; only for ``n`` 10). Values of labels are those of the
-        default settings.
+        ``rows="composition"``; only for ``n`` 10). The label values listed here are
+        those of the default settings.
 
     Raises:
-        ConfigError: A world cannot have these numbers.
+        ConfigError: An ``n`` is below 2, or a number is out of range for a model or its
+            training.
     """
     trials = [
         Trial(
@@ -93,7 +95,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the panels of the figure, and what wins in each row of the templates.
+    """Return the panels of the figure, the peaks of the templates, and accuracies.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -120,8 +122,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           toward_bridges``.
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:
           those of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``n, identity, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
+          it recalls worst. Columns: ``n, identity, seed, accuracy``.
     """
     tokens = tables["tokens"]
     panels = [

@@ -1,4 +1,4 @@
-"""Figure 4 of Identity Bridge: the optimum of program (2) with identity."""
+"""Figure 4 of Identity Bridge: the optimum of program (2) for worlds with identities."""
 
 from functools import partial
 

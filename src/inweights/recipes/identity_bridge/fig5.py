@@ -1,4 +1,4 @@
-"""Figure 5 of Identity Bridge: the optimum of program (2) without identity."""
+"""Figure 5 of Identity Bridge: the optimum of program (2) for worlds without identities."""
 
 from functools import partial
 

@@ -19,8 +19,9 @@ class Settings(iw.Config):
     Values for other scales are in ``fig6.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects and of objects.
-        complexity: ``C``, the number of objects that a subject leads to.
+        n: Number ``N`` of subjects and of objects, at least 2.
+        complexity: ``C``, the number of objects that a subject leads to, from 1 to
+            ``n``.
         models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``.
         gpt: The GPTs with an untied head, and their training.
@@ -46,12 +47,13 @@ def plan(settings: Settings) -> Plan:
         conditions of :func:`~inweights.recipes.identity_bridge.common.trial`); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``alignment``
         (:func:`inweights.probes.alignment`) and ``states``
-        (:func:`inweights.probes.bridge_projection`; first seed only). Values of labels
-        are those of the default settings.
+        (:func:`inweights.probes.bridge_projection`; only for the first seed). The label
+        values listed here are those of the default settings.
 
     Raises:
-        ConfigError: ``models`` contains an unknown condition, or the world cannot have
-            these numbers.
+        ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,
+            ``complexity`` is not from 1 to ``n``, or a number is out of range for a
+            model or its training.
     """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining(), settings.tied
@@ -88,16 +90,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           states their trustworthiness for the figure. Columns: those of the measured
           ``states``, and ``note``.
         - ``alignment``: a row per run, place in the prompt and layer, with
-          ``compared``, the two prompts whose states are compared (for the figure).
-          Columns: those of the measured ``alignment``, and ``compared``.
+          ``compared``, the two prompts whose states are compared, in symbols for the
+          figure. Columns: those of the measured ``alignment``, and ``compared``.
         - ``by_model``: a row per run and ``place`` (``first_hop`` or ``query``), with
           the means over the blocks of ``cosine``, ``contrast`` and ``nearest``.
           Columns: ``model, seed, place, cosine, contrast, nearest``.
         - ``known``: a row per run, the accuracy on the compositions, with ``recall``
-          (accuracy on the least known role of facts); where it is below .99,
-          ``accuracy`` is NaN. Columns: those of ``accuracy``, and ``recall``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``model, seed, accuracy``.
+          (accuracy on the role of facts that the run recalls worst); where it is below
+          .99, ``accuracy`` is NaN. Columns: those of ``accuracy``, and ``recall``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
+          it recalls worst. Columns: ``model, seed, accuracy``.
     """
     # Neighbours in the plane need not be neighbours before: the picture says how far
     # that can be trusted.
@@ -125,17 +127,17 @@ contrast = number("by_model", "contrast")
 
 
 def tighter(more: str, less: str, place: str) -> list[Score]:
-    """Return two scores: by how much alignment and contrast of one model exceed those of another.
+    """Return by how much alignment and contrast of one model exceed those of the other, as scores.
 
     Args:
-        more: Label ``model`` of the one.
-        less: Label ``model`` of the other.
+        more: Label ``model`` of the model whose values are expected to be larger.
+        less: Label ``model`` of the model whose values are subtracted.
         place: Place in the prompt: ``first_hop`` (``(e1, r1)``) or ``query`` (``(e1,
             r1, r2)``).
 
     Returns:
-        The differences, ``more`` minus ``less``, of the mean cosine over the blocks,
-        and of its contrast.
+        Two scores: the differences, ``more`` minus ``less``, of the mean cosine over
+        the blocks and of the mean contrast.
     """
     both = [score.at(place=place) for score in (cosines, contrast)]
     return [score.at(model=more) - score.at(model=less) for score in both]

@@ -1,4 +1,4 @@
-"""Figure 7 of Identity Bridge: alignment and generalisation over training."""
+"""Figure 7 of Identity Bridge: alignment and generalisation in the course of training."""
 
 import math
 from functools import partial, reduce
@@ -22,12 +22,13 @@ class Settings(iw.Config):
     Values for other scales are in ``fig7.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects and of objects.
-        complexity: ``C``, the number of objects per subject; 2 in the paper.
-        models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
-            ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``; the first is shown in the
-            animation.
-        every: Number of steps between measurements.
+        n: Number ``N`` of subjects and of objects, at least 2.
+        complexity: ``C``, the number of objects per subject, from 1 to ``n``; 2 in the
+            paper.
+        models: Names of the conditions, at least one, as in Figure 2: ``emb-mlp``,
+            ``gpt``, ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``. The animation
+            shows the first one.
+        every: Number of steps between measurements, at least 1.
         gpt: The GPTs and their training.
     """
 
@@ -39,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan two GPTs on one world with identities, measured throughout training.
+    """Plan two GPTs on one world with identities, with measurements throughout training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;
@@ -55,12 +56,13 @@ def plan(settings: Settings) -> Plan:
         training, only for ``model`` gpt-small, first seed only) and ``states``
         (:func:`inweights.probes.bridge_projection` with ``method="pca"``,
         ``place="query"``; during training, only for ``model`` gpt-small, first seed
-        only). Values of labels are those of the default settings. Measures during
-        training are taken every ``every`` steps.
+        only). The label values listed here are those of the default settings. Measures
+        during training are taken every ``every`` steps.
 
     Raises:
-        ConfigError: ``models`` contains an unknown condition, or the world cannot have
-            these numbers.
+        ConfigError: ``models`` is empty or contains an unknown condition, ``n`` is
+            below 2, ``complexity`` is not from 1 to ``n``, ``every`` is negative, or a
+            number is out of range for a model or its training.
     """
     check_size("the number of models", len(settings.models))
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
@@ -83,7 +85,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves between 0 and 1 for the animation, half-times, and correlations over training.
+    """Return curves for the animation, half-times, and correlations over the steps of training.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -101,21 +103,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (``accuracy`` on compositions,
-          ``recall`` of the least known role of facts, ``alignment at r1`` and
-          ``alignment at r2``: share of subjects whose own bridge is nearest, mean over
-          the blocks; ``memory a → c``: share of the prompts ``(a, r2)`` that reach an
-          object of their subject), with its ``value``. Columns: ``model, seed, step,
-          series, value``.
+          ``recall`` of the role of facts that the run recalls worst, ``alignment at
+          r1`` and ``alignment at r2``: share of subjects whose own bridge is nearest,
+          mean over the blocks; ``memory a → c``: share of the prompts ``(a, r2)`` that
+          reach an object of their subject), with its ``value``. Columns: ``model, seed,
+          step, series, value``.
         - ``film_curves``: the curves of the model that the animation shows. Columns: as
           in ``curves``.
         - ``leads``: a row per run, with the step at which each series is half-way from
-          its first value to its largest, and two differences in steps:
-          ``alignment_r1_leads`` and ``memory_leads``, by how much alignment at r1 and
-          memory precede accuracy. Columns: ``model, seed, accuracy, recall, alignment
-          at r1, alignment at r2, memory a → c, alignment_r1_leads, memory_leads``.
+          its first value to its largest, and two differences in steps,
+          ``alignment_r1_leads`` and ``memory_leads``: the half-time of accuracy minus
+          that of alignment at r1 and of memory. Columns: ``model, seed, accuracy,
+          recall, alignment at r1, alignment at r2, memory a → c, alignment_r1_leads,
+          memory_leads``.
         - ``at_recall``: a row per run: the first ``step`` at which the facts are known
-          (recall of :data:`KNOWN`, .99, or more) and the ``accuracy`` on compositions
-          at it; NaN if they never are. Columns: ``model, seed, step, accuracy``.
+          (recall of at least :data:`KNOWN`, .99), and the ``accuracy`` on compositions
+          at this step, which is NaN if the facts are never known. Columns: ``model,
+          seed, step, accuracy``.
         - ``in_step``: a row per run, ``place`` (``first_hop`` or ``query``) and ``by``
           (``cosine`` or ``contrast``), with ``correlation``, Pearson's correlation over
           the steps of accuracy on compositions and this column of the alignment.

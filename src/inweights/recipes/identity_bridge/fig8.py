@@ -1,4 +1,4 @@
-"""Figure 8 of Identity Bridge: what one-hop fine-tuning does to the prompt ``(e1, r2)``."""
+"""Figure 8 of Identity Bridge: the effect of one-hop fine-tuning on the prompt ``(e1, r2)``."""
 
 from functools import partial
 
@@ -37,11 +37,11 @@ class Settings(iw.Config):
     Values for other scales are in ``fig8.toml``.
 
     Attributes:
-        models: Models that are fine-tuned: folders, hub names in the local cache, or
-            ``@smollm2``.
-        device: Device of the models, such as ``cpu`` or ``cuda``.
+        models: Models that are fine-tuned: folders, names of Hugging Face models in the
+            local cache, or ``@smollm2``.
+        device: Torch device of the models, such as ``cpu`` or ``cuda``.
         tokens: Number of tokens of one pass, the same in every condition.
-        tuning: How the models are fine-tuned.
+        tuning: Settings of the fine-tuning.
     """
 
     models: tuple[str, ...] = ("@smollm2",)
@@ -56,7 +56,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the files of each model, by its name; models of a package are left out.
+        """Hash of the files of each model, by its name; models of installed packages are left out.
 
         Raises:
             DataError: A file of a model cannot be read.
@@ -78,7 +78,8 @@ def plan(settings: Settings) -> Plan:
         are ``model`` (@smollm2) and, only in ``after``, ``condition``, the statements
         that are trained: ``one-hop`` (single facts), ``with identity`` (those and the
         identity of each bridge) or ``second hop only`` (the control: the facts about
-        the bridges alone). Values of labels are those of the default settings.
+        the bridges alone). The label values listed here are those of the default
+        settings.
     """
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()
@@ -100,10 +101,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
             ``after``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
-            ``condition, steps, trained, loss``). All have the columns ``model, seed,
+            ``condition, steps, trained, loss``). Both have the columns ``model, seed,
             id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
             probability, share, others, kind, thought, told, layer, cosine, other,
-            contrast``.
+            contrast``. The label ``condition`` is ``one-hop`` (single facts are
+            trained), ``with identity`` (also identities) or ``second hop only``.
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
@@ -121,8 +123,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: ``sets`` with one row per ``what`` (``probability`` or ``share
           among candidates``), whose rise is ``value``, for the figure. Columns:
           ``model, condition, seed, set, what, value``.
-        - ``kept``: ``accuracy`` with the names of the kinds of questions (``what``)
-          that the figure shows. Columns: ``model, condition, seed, what, distribution,
+        - ``kept``: the rows of ``accuracy``, in which ``what`` contains the names that
+          the figure shows. Columns: ``model, condition, seed, what, distribution,
           accuracy, before, chance, excess``.
     """
     measured = both_times(tables["before"], tables["after"], ["model"])

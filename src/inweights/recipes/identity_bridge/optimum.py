@@ -1,4 +1,8 @@
-"""Plan and derive Figures 4 and 5 of Identity Bridge: the optimum of program (2)."""
+"""Plan and derive Figures 4 and 5 of Identity Bridge: the optimum of program (2).
+
+Program (2) of Identity Bridge (§4.3) asks for the matrix of logits of least nuclear
+norm with which each trained fact has a margin of at least 1.
+"""
 
 from functools import partial
 
@@ -22,10 +26,11 @@ class Settings(iw.Config):
     """Settings of Figures 4 and 5.
 
     Attributes:
-        n: ``N``, the number of subjects and of objects, of the world whose templates
-            are drawn.
-        sizes: All values of ``N`` at which the optimum is judged.
-        gap: Relative duality gap that every solution has to certify.
+        n: ``N``, the number of subjects and of objects (at least 2), of the world whose
+            templates are drawn.
+        sizes: All values of ``N`` for which the optimum is judged, each at least 2.
+        gap: Relative duality gap that every solution has to certify, from 1e-7 to below
+            1.
     """
 
     n: int = 10
@@ -40,20 +45,23 @@ def plan(settings: Settings, identity: bool) -> Plan:
     norm with which each trained fact has a margin of at least 1.
 
     Args:
-        settings: Sizes and gap.
+        settings: Settings of the recipe: ``n`` and ``sizes``, the numbers of subjects,
+            and ``gap``, the relative duality gap of the solutions.
         identity: Whether the identity facts are trained.
 
     Returns:
-        Trials with the label ``n`` (``settings.n`` and all ``sizes``), each of which is
-        solved and not trained, for the first seed only; the measures ``tokens``,
+        Trials with the label ``n`` (``settings.n`` and all ``sizes``), which are solved
+        instead of trained, only for the first seed; the measures ``tokens``,
         ``first_hop`` and ``composition`` (:func:`inweights.probes.templates` of these
         rows; the last two only for ``settings.n``), ``margins``
         (:func:`inweights.probes.margins`) and ``norms``
-        (:func:`inweights.probes.nuclear_norm`); the computation ``bounds``
-        (:func:`~inweights.theory.identity_bridge.proof.known_norm`), also by ``n``.
+        (:func:`inweights.probes.nuclear_norm`); and the computation ``bounds``
+        (:func:`~inweights.theory.identity_bridge.proof.known_norm`), also with the
+        label ``n``.
 
     Raises:
-        ConfigError: A size is no size of a world, or ``gap`` is not a gap of a solver.
+        ConfigError: ``n`` or one of ``sizes`` is below 2, or ``gap`` is not from 1e-7
+            to below 1.
     """
     sizes = dict.fromkeys([settings.n, *settings.sizes])
     trials = [
@@ -84,7 +92,7 @@ def plan(settings: Settings, identity: bool) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the panels of the figure, the peaks of its rows, extreme margins, and gaps of norms.
+    """Return the panels of the figure, peaks of rows, extreme margins, and gaps of the norms.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``tokens`` (``row,
@@ -93,7 +101,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             right_answers``), ``norms`` (``least_margin, norm``), ``first_hop`` (``row,
             row_group, column, column_group, value, top, answer``), ``composition``
             (``row, row_group, column, column_group, value, top, answer``), ``bounds``
-            (``check, value``). All have the columns ``n, seed``.
+            (``check, value``). All have the columns ``n, seed``. The label ``n`` is the
+            number of subjects of the world.
 
     Returns:
         - ``panels``: the templates of the world in the figure, with ``panel``, the

@@ -1,4 +1,4 @@
-"""Define what each step of the proofs of Identity Bridge (§4.3, App. A) computes, and its score."""
+"""Define the computation and score of each step of the proofs in Identity Bridge (§4.3, App. A)."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -18,12 +18,14 @@ def computations(
     which its labels are added.
 
     Args:
-        sizes: Numbers of entities of each kind at which the steps with closed forms are
+        sizes: Numbers of entities of each kind at which steps with closed forms are
             checked.
-        small: Numbers of entities for steps with random or whole matrices, whose cost
-            grows fast.
-        worlds: Pairs of number of subjects and complexity at which the full program (2)
-            is solved, with and without identities.
+        small: Numbers of entities of each kind at which steps with random or whole
+            matrices are checked, whose cost grows fast with the number.
+        worlds: Pairs of the number of subjects and the complexity of worlds for which
+            the full program (2) is solved, with and without identities. Program (2)
+            (§4.3) asks for the matrix of logits of least nuclear norm with margins of
+            at least 1 on the trained facts.
 
     Returns:
         The computations ``with``, ``without``, ``point`` and ``kkt`` with the label

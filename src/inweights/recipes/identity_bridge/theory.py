@@ -1,4 +1,4 @@
-"""The proofs of Identity Bridge (§4.3, App. A), step by step, and training compared with them."""
+"""The proofs of Identity Bridge (§4.3, App. A), step by step, and trainings compared with them."""
 
 from itertools import product
 
@@ -26,19 +26,22 @@ class Settings(iw.Config):
 
     Attributes:
         sizes: Values of ``N``, the number of entities of each kind, at which the steps
-            of the proofs are checked; from 2 to 10⁹.
+            of the proofs are checked; each from 2 to 10⁹.
         full: Values of ``N`` at which the full program is compared with the symmetric
-            one; from 2 to 10⁹.
-        ties: ``N`` of the worlds with complexity above 1.
-        complexities: Values of ``C`` of those worlds.
-        trained: ``N`` of the worlds that are trained.
-        steps: Number of updates of every training.
-        every: Updates between two measurements of the direction of the weights.
-        rate: Learning rate of gradient descent.
-        width: Width of Emb-MLP.
+            one; each from 2 to 10⁹.
+        ties: ``N`` of the worlds with complexity above 1, at least 2.
+        complexities: Values of ``C``, the number of objects per subject, of those
+            worlds; each from 1 to ``ties``.
+        trained: ``N`` of the worlds on which models are trained, at least 2.
+        steps: Number of updates of each training.
+        every: Number of updates between two measurements of the direction of the
+            weights, at least 1.
+        rate: Learning rate of gradient descent, above 0.
+        width: Width of the Emb-MLP, at least 1.
 
     Raises:
-        ConfigError: A value of ``sizes`` or ``full`` is not from 2 to 10⁹.
+        ConfigError: A value of ``sizes`` or ``full`` is not from 2 to 10⁹, or a value
+            has the wrong type.
     """
 
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
@@ -70,7 +73,9 @@ def plan(settings: Settings) -> experiments.Plan:
         initialisation, weight decay: the initial scale and decay of :data:`TRAININGS`);
         the measures ``directions`` (:func:`inweights.probes.direction`; during
         training), ``ends`` (:func:`inweights.probes.direction`) and ``accuracy``
-        (:func:`inweights.probes.accuracy`); the computations ``with``
+        (:func:`inweights.probes.accuracy`); and the computations of the steps of the
+        proofs, labelled with ``n`` (number of entities) and, in some, ``identity`` and
+        ``complexity`` (:func:`~.proofs.computations`): ``with``
         (:func:`~inweights.theory.identity_bridge.proof.with_identity`), ``without``
         (:func:`~inweights.theory.identity_bridge.proof.without`), ``point``
         (:func:`~inweights.theory.identity_bridge.proof.point_42`), ``kkt``
@@ -81,7 +86,9 @@ def plan(settings: Settings) -> experiments.Plan:
         ``full`` (:func:`~inweights.theory.identity_bridge.full_matrices.full_program`).
 
     Raises:
-        ConfigError: A number is out of range for a world, the model or its training.
+        ConfigError: ``trained`` is below 2, ``every`` is negative, or a number is out
+            of range for the model or its training. Numbers of the computations are
+            checked when they are computed.
     """
     worlds = [(n, 1) for n in settings.full] + [
         (settings.ties, c) for c in settings.complexities
@@ -111,7 +118,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return margins by ``n``, the expected accuracy minus 1/C, and whether signs agree.
+    """Return margins by ``n``, the expected accuracy minus 1/C, and whether signs of margins agree.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``directions`` and ``ends``
@@ -135,8 +142,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           1/C. Columns: ``n, identity, complexity, seed, check, value, excess``.
         - ``ends``: a row per run at the end of training; ``agrees`` is 1.0 if the
           trained and the predicted median margin of the queries have the same sign,
-          otherwise 0.0 (also if a fact is not known). Columns: those of the measured
-          ``ends``, and ``agrees``.
+          otherwise 0.0 (also if the model does not know a fact). Columns: those of the
+          measured ``ends``, and ``agrees``.
         - ``curves``: a row per run and step, with ``condition`` (``with identity`` or
           ``without``, for the figure). Columns: those of ``directions``, and
           ``condition``.

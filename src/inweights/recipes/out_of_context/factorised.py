@@ -20,14 +20,15 @@ class Settings(iw.Config):
     Values for other scales are in ``factorised.toml``.
 
     Attributes:
-        groups: Number of groups.
-        cells: Worlds, each given by two numbers: members of a group, and how many of
-            them have their second value stated.
+        groups: Number of groups, at least 2.
+        cells: Worlds, each given by two numbers: the number of members of a group, and
+            the number of those whose second value is stated, which is at least 1 and
+            below the first number.
         width: Number of columns of the first of two matrices, and width of the single
             matrix; at least the number of tokens.
-        std: Initial standard deviation of all matrices.
-        rates: Two learning rates: of the product of two matrices, and of the single
-            matrix.
+        std: Initial standard deviation of all matrices, above 0.
+        rates: Two learning rates, that of the product of two matrices and that of the
+            single matrix.
         steps: Number of updates.
     """
 
@@ -40,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the training of a product of two matrices and of one matrix on every world.
+    """Plan the training of a product of two matrices, and of one matrix, on every world.
 
     The two matrices are those of an Emb-MLP: ``W_V``, which is applied to one-hot
     tokens, and ``W_O``.
@@ -55,11 +56,12 @@ def plan(settings: Settings) -> experiments.Plan:
         matrix``); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
         ``ends`` (:func:`inweights.probes.direction`), ``nuclear``
         (:func:`inweights.probes.nuclear_norm`) and ``frobenius``
-        (:func:`inweights.probes.nuclear_norm` with ``order="fro"``). Values of labels
-        are those of the default settings.
+        (:func:`inweights.probes.nuclear_norm` with ``order="fro"``). The label values
+        listed here are those of the default settings.
 
     Raises:
-        ConfigError: A world cannot have these numbers.
+        ConfigError: ``groups`` is below 2, the numbers of a cell do not fit each other,
+            or a number is out of range for a model or its training.
     """
     init = iw.Init(std=settings.std)
     models: dict[str, experiments.ModelConfig] = {
@@ -96,7 +98,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on the queries, ``questions``, and on the facts, ``memorised``.
+    """Return accuracy on the queries (``questions``) and on the facts (``memorised``).
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -113,8 +115,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``questions``: a row per run, role and distribution of the queries. Columns:
           those of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``model, members, told, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
+          it recalls worst. Columns: ``model, members, told, seed, accuracy``.
     """
     return {
         "questions": tables["accuracy"].filter(pl.col("part") == "queries"),

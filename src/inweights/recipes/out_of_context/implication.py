@@ -1,4 +1,4 @@
-"""Out-of-Context Reasoning: what is stated of some of a group and concluded of the others."""
+"""Out-of-Context Reasoning: what statements about some members of a group imply for the others."""
 
 from functools import partial
 from itertools import product
@@ -15,12 +15,12 @@ class Settings(iw.Config):
     Values for other scales are in ``implication.toml``.
 
     Attributes:
-        groups: Number of groups.
+        groups: Number of groups, at least 2.
         members: Number of members of each group.
-        told: Numbers of members for whom the second value is stated.
-        denied: Numbers of further members for whom the value of another group is
-            stated.
-        training: The models and how they are trained.
+        told: Numbers of members for whom the second value is stated, each at least 1.
+        denied: Numbers of further members for whom the value of a different group is
+            stated, each at least 0.
+        training: Settings of the models and their training.
     """
 
     groups: int = 5
@@ -31,7 +31,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan every number of examples and counter-examples that leaves members to ask about.
+    """Plan every number of examples and counter-examples that leaves members for queries.
 
     Args:
         settings: The recipe's settings, such as ``groups``, ``members`` and ``told``;
@@ -43,12 +43,17 @@ def plan(settings: Settings) -> experiments.Plan:
         another group is trained: 0, 1, 3, 4), ``model`` (Emb-MLP; Emb-MLP, decay; GPT,
         small: the conditions of :meth:`~.kinds.Training.learners`); the measures
         ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
-        (:func:`inweights.probes.accuracy`); the computation ``predicted``
-        (:func:`~inweights.theory.prediction.predict.predicted_queries`). Values of
-        labels are those of the default settings.
+        (:func:`inweights.probes.accuracy`); and the computation ``predicted``
+        (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
+        that the programs predict for every query, for both conditions of the Emb-MLP,
+        with the same labels and for each seed. Pairs of ``told`` and ``denied`` whose
+        sum is not below ``members`` are left out. The label values listed here are
+        those of the default settings.
 
     Raises:
-        ConfigError: A world cannot have these numbers.
+        ConfigError: ``groups`` is below 2, a value of ``told`` is below 1, a value of
+            ``denied`` is negative, or a number is out of range for a model or its
+            training.
     """
     worlds: list[tuple[dict[str, experiments.Value], experiments.WorldConfig]] = [
         (

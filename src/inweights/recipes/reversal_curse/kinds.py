@@ -1,4 +1,4 @@
-"""Share code between the recipes on kinds of queries: two models, a prediction, agreement."""
+"""Share code between recipes that compare the answers of two models to queries with predictions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,15 +17,16 @@ GPT = "GPT, small"
 
 
 class Training(iw.Config):
-    """Settings of the two models, Emb-MLP and GPT, and of their training.
+    """Settings of two models, Emb-MLP and GPT, and of their training.
 
     Attributes:
-        width: Width of Emb-MLP.
-        rate: Learning rate of Emb-MLP.
-        steps: Number of updates of Emb-MLP.
-        decay: Weight decay of the condition with decay, and of its prediction.
-        gpt: The GPT and its training; its initialisation has the exponent
-            ``small_gamma``.
+        width: Width of the Emb-MLP, at least 1.
+        rate: Learning rate of the Emb-MLP, above 0.
+        steps: Number of updates of the Emb-MLP.
+        decay: Weight decay of the Emb-MLP in the condition with decay, and of the
+            prediction for this condition.
+        gpt: Settings of the GPT and its training. The initial standard deviation of a
+            matrix with ``d`` inputs is ``d^-γ``, with the exponent ``small_gamma``.
     """
 
     width: int = 64
@@ -35,15 +36,15 @@ class Training(iw.Config):
     gpt: GPTTraining = NARROW
 
     def learners(self) -> dict[str, tuple[experiments.ModelConfig, iw.Curriculum]]:
-        """Return model and curriculum of every condition, by its name.
+        """Return model and curriculum of every condition, by the name of the condition.
 
         Returns:
-            Three pairs by name: ``Emb-MLP`` (gradient descent without decay),
-            ``Emb-MLP, decay`` (with the weight decay ``decay``) and ``GPT, small``
-            (small initialisation).
+            Three pairs of a model's config and its curriculum, by name: ``Emb-MLP``
+            (gradient descent without weight decay), ``Emb-MLP, decay`` (with the weight
+            decay ``decay``) and ``GPT, small`` (with small initialisation).
 
         Raises:
-            ConfigError: A setting is out of range.
+            ConfigError: A setting is out of range for a model or its training.
         """
         emb = iw.EmbMLPConfig(width=self.width)
         plain, decayed = (
@@ -77,22 +78,23 @@ def plan(
     training: Training,
     undecayed: float | None = None,
 ) -> experiments.Plan:
-    """Return a plan that predicts every world with and without decay, and trains all models.
+    """Return a plan that predicts every world with and without decay, and trains all models on it.
 
     Args:
-        worlds: Labels and config of each world.
+        worlds: For each world, its labels and its config.
         training: Settings of the models and their training.
-        undecayed: Weight decay of the prediction for the Emb-MLP without decay;
-            ``None`` for program (2) (Identity Bridge §4.3: the least nuclear norm under
-            margins of 1).
+        undecayed: Weight decay of the prediction for the Emb-MLP without decay. With
+            ``None``, the default, the prediction is that of program (2) (Identity
+            Bridge §4.3: the least nuclear norm with margins of at least 1).
 
     Returns:
         Trials with the labels of the worlds and ``model`` (Emb-MLP; Emb-MLP, decay;
         GPT, small: the conditions of :meth:`Training.learners`); the measures
         ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
-        (:func:`inweights.probes.accuracy`); the computation ``predicted``
-        (:func:`inweights.theory.predicted_queries`) for both kinds of Emb-MLP, by the
-        same labels and for each seed.
+        (:func:`inweights.probes.accuracy`); and the computation ``predicted``
+        (:func:`inweights.theory.predicted_queries`), the predicted answers to every
+        query, for both conditions of the Emb-MLP, with the same labels and for each
+        seed.
 
     Raises:
         ConfigError: A setting of the training is out of range.
@@ -133,17 +135,18 @@ def plan(
 def common_scores(
     *labels: str, **where: experiments.Value
 ) -> dict[str, experiments.Judged]:
-    """Return the judged scores of every kind of question: predictions agree, facts are known.
+    """Return judged scores that all recipes on kinds of queries share, by the id of the claim.
 
     Args:
-        *labels: Labels that name the worlds; recall has to hold for all their values.
-        **where: Values of labels, by name, to which agreement is restricted.
+        *labels: Labels that name the worlds. Recall is judged separately for all their
+            values.
+        **where: Values of labels, by name, to which the agreement is restricted.
 
     Returns:
-        By the id of the claim: ``soft-program-agrees`` (agreement of at least .98 for
-        the Emb-MLP with decay), ``program-2-agrees`` (at least .9 without decay) and
-        ``memorised`` (accuracy of at least .99 of the Emb-MLP without decay on its
-        least known role).
+        Three judged scores: ``soft-program-agrees`` (for the Emb-MLP with decay,
+        predictions agree with at least .98 of the answers), ``program-2-agrees`` (for
+        the Emb-MLP without decay, at least .9) and ``memorised`` (the Emb-MLP without
+        decay answers at least .99 of the facts of every role).
     """
     agrees = experiments.share("agreement", "agrees", **where)
     known = experiments.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
@@ -164,18 +167,20 @@ def derive(
             (:func:`inweights.probes.margins`), ``accuracy``
             (:func:`inweights.probes.accuracy`) and ``predicted``
             (:func:`inweights.theory.predicted_queries`).
-        labels: Columns that name the worlds.
-        by: Labels by which agreement is given separately; by default it is one number.
+        labels: Names of the columns that identify the worlds.
+        by: Labels for whose values the agreement is computed separately. By default it
+            is computed over all worlds.
 
     Returns:
         - ``questions``: a row per run, role and distribution of the queries: the rows
           of ``accuracy`` whose ``part`` is ``queries``, with all columns.
         - ``agreement``: a row per value of ``by``, ``model`` and ``seed``, with
-          ``agrees``, the share of the queries for which predicted and trained margin
-          have the same sign; queries that the prediction calls tied are left out. Only
-          for the two kinds of Emb-MLP, which are predicted.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of its least
-          known role. Columns: ``model``, those in ``labels``, ``seed`` and
+          ``agrees``, the share (0 to 1) of the queries for which the predicted and the
+          trained margin have the same sign. Queries that are predicted to tie are left
+          out. There are rows only for the two conditions of the Emb-MLP, which are
+          predicted.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
+          it recalls worst. Columns: ``model``, those in ``labels``, ``seed`` and
           ``accuracy``.
     """
     keys = [*labels, "model", "seed"]

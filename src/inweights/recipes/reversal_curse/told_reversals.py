@@ -1,4 +1,4 @@
-"""Reversal Curse: facts stated one way and queried the other, with identities."""
+"""Reversal Curse: facts are stated in one direction and queried in the other, with identities."""
 
 from functools import partial
 from itertools import product
@@ -17,16 +17,17 @@ class Settings(iw.Config):
     Values for other scales are in ``told_reversals.toml``.
 
     Attributes:
-        n: Number of pairs.
-        told: Numbers of pairs whose reversal is stated, in worlds with bare identities,
-            ``a → a``.
-        identities: Which ends have identities: ``none``, ``first`` or ``both``.
-        told_phrased: Numbers of pairs whose reversal is stated, where identities of
-            both ends are phrased, ``(a, same) → a``.
-        undecayed: Weight decay of the program that predicts training without decay in
-            the worlds with phrased identities (which are predicted by program (2) in
-            the other worlds).
-        training: The models and how they are trained.
+        n: Number of pairs, at least 2.
+        told: Numbers of pairs whose reversal is stated (from 0 to below ``n``), in
+            worlds with bare identities, ``a → a``.
+        identities: Ends of the pairs that have identities: ``none``, ``first``,
+            ``second`` or ``both``.
+        told_phrased: Numbers of pairs whose reversal is stated (from 0 to below ``n``),
+            in worlds in which both ends have phrased identities, ``(a, same) → a``.
+        undecayed: Weight decay of the program that predicts the training without decay
+            in worlds with phrased identities. In the other worlds, this training is
+            predicted by program (2).
+        training: Settings of the models and their training.
     """
 
     n: int = 20
@@ -53,13 +54,15 @@ def plan(settings: Settings) -> experiments.Plan:
         :meth:`~.kinds.Training.learners`); the measures ``trained``
         (:func:`inweights.probes.margins`) and ``accuracy``
         (:func:`inweights.probes.accuracy`); the computation ``predicted``
-        (:func:`~inweights.theory.prediction.predict.predicted_queries`), which contains
-        the answers of the programs to every query, the predicted answer to every query.
-        Values of labels are those of the default settings.
+        (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
+        that the programs predict for every query, for both conditions of the Emb-MLP,
+        with the same labels and for each seed. The label values listed here are those
+        of the default settings.
 
     Raises:
-        ConfigError: ``identities`` contains an unknown value, or there are more
-            reversals than pairs.
+        ConfigError: ``n`` is below 2, ``identities`` contains an unknown value, a
+            number of reversals is not from 0 to below ``n``, or a number is out of
+            range for a model or its training.
     """
     n = settings.n
     training = settings.training

@@ -40,15 +40,14 @@ class TrainingMix(iw.Config):
         reverse: Whether each fact is also stated in reverse, from its object to its
             subject.
         paraphrase: Number of wordings of each statement, at least 1 (the default).
-        hops: Facts that are trained: those of ``both`` hops, or only those of the
-            ``first`` or the ``second`` hop.
-        composed: Share of the bridges whose two-hop facts are trained as well, from 0
-            to below 1. Questions through these bridges are in distribution, all others
-            out of distribution.
+        hops: Facts that are trained: those of ``both`` hops, or of the ``first`` or
+            ``second`` hop.
+        composed: Share of the bridges (0 to below 1) whose two-hop facts are trained as
+            well. Questions through these bridges are in distribution, all others out of
+            distribution.
 
     Raises:
-        ConfigError: ``composed`` is not from 0 to below 1, ``hops`` is unknown, or a
-            value has the wrong type.
+        ConfigError: ``composed`` is not from 0 to below 1, or ``hops`` is unknown.
     """
 
     identity: bool = False
@@ -77,19 +76,16 @@ class TrainingMix(iw.Config):
 class Facts(iw.Config):
     """Config of chains of two facts, trained on a mix of statements.
 
-    The questions are compositions of two facts, both of their hops, and prompts that
-    skip the first hop. A pair consists of the prompt of a composition and the prompt of
-    its second hop.
+    The questions are compositions, both of their hops, and prompts that skip the first
+    hop. A pair consists of the prompts of a composition and of its second hop.
 
     Attributes:
         world: Config of invented facts. With ``None``, the default, the facts are real
             facts about people and substances.
         mix: Selection of the statements that are trained; by default the facts of both
             hops.
-        tokens: Number of tokens of one pass, the same for every mix. Statements are
-            repeated up to this number, which must be at least the number of tokens of
-            all statements. The default, 0, suffices only for a lesson that is not
-            trained.
+        tokens: Number of tokens of one pass, at least that of all statements, which are
+            repeated up to this number. The default, 0, suffices if nothing is trained.
     """
 
     world: Invented | None = None
@@ -105,7 +101,7 @@ class Facts(iw.Config):
         """Return the questions (the same for all mixes) and the ids of those that the mix states.
 
         Args:
-            seed: Root seed of invented facts and of the choice of trained bridges.
+            seed: Root seed of invented facts and trained bridges.
 
         Returns:
             The questions of :func:`asked_of`; for each composition, the pair of its
@@ -113,8 +109,7 @@ class Facts(iw.Config):
             two-hop facts are trained.
 
         Raises:
-            ConfigError: The numbers of ``world`` do not define a world, or ``seed`` is
-                negative.
+            ConfigError: ``world`` does not define a world, or ``seed`` is negative.
         """
         questions = asked_of(*facts_of(self.world, seed))
         through = trained_bridges(questions, self.mix, seed)
@@ -133,17 +128,15 @@ class Facts(iw.Config):
 
         Args:
             lm: The model, whose tokenizer counts the tokens.
-            seed: Root seed of invented facts, of the choice of trained bridges, and of
-                the repetitions.
+            seed: Root seed of invented facts, bridges and repetitions.
 
         Returns:
-            Examples, all in one stage. The countries of real cities (if
-            ``world.second`` is ``known``) are left out.
+            Examples in one stage, without the countries of real cities
+            (``world.second`` is ``known``).
 
         Raises:
-            ConfigError: The statements have more than ``tokens`` tokens, the numbers of
-                ``world`` do not define a world, ``mix.paraphrase`` is out of range, or
-                ``seed`` is negative.
+            ConfigError: The statements have more than ``tokens`` tokens, ``world`` or
+                ``mix.paraphrase`` is out of range, or ``seed`` is negative.
         """
         facts, words = facts_of(self.world, seed)
         told = statements(facts, words, self.mix, asked_of(facts, words), seed)
@@ -155,14 +148,13 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
     Args:
         world: Config of the invented world. ``None`` means real facts.
-        seed: Root seed of the invented world. It has no effect on real facts.
+        seed: Root seed of the invented world; no effect on real facts.
 
     Returns:
         The facts, and the sentence templates of their relations.
 
     Raises:
-        ConfigError: The numbers of ``world`` do not define a world, or ``seed`` is
-            negative.
+        ConfigError: ``world`` does not define a world, or ``seed`` is negative.
 
     Example:
         >>> facts, words = facts_of(None, 0)
@@ -197,8 +189,8 @@ def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
 
     Returns:
         Questions with the roles ``composition``, ``first_hop``, ``second_hop`` and
-        ``skip`` (second relation asked of the subject), each with at most 12
-        candidates. The list is empty if no two facts form a chain.
+        ``skip``, each with at most 12 candidates; an empty list if no two facts form a
+        chain.
 
     Raises:
         ConfigError: ``seed`` is negative.
@@ -214,14 +206,13 @@ def trained_bridges(
     """Return the bridges whose two-hop facts are trained, which are drawn at random.
 
     Args:
-        questions: Questions, whose bridges (``bridge``) are the candidates; questions
-            without a bridge are ignored.
-        mix: Mix of statements, whose ``composed`` is the share of the bridges that are
-            drawn. The number of bridges is rounded to the nearest integer.
+        questions: Questions, whose bridges (``bridge``) are the candidates.
+        mix: Mix of statements. Its ``composed`` is the share of the bridges that are
+            drawn.
         seed: Root seed of the draw.
 
     Returns:
-        Names of the bridges; the same set for the same questions and seed.
+        Names of the bridges; always the same for the same questions and seed.
 
     Raises:
         ConfigError: ``seed`` is negative.
@@ -245,13 +236,12 @@ def statements(
         facts: The facts.
         words: Wording of the statements of these facts.
         mix: Selection of the statements.
-        questions: Questions of :func:`asked_of`. The mix may also train some of the
-            compositions among them.
-        seed: Root seed of the choice of wordings and of trained bridges.
+        questions: Questions of :func:`asked_of`, some of which the mix may train.
+        seed: Root seed of wordings and trained bridges.
 
     Returns:
-        First the facts and the statements that the strategies of the mix add to them,
-        then the trained two-hop facts; all in one stage.
+        First the facts and what the strategies of the mix add to them, then the trained
+        two-hop facts; all in one stage.
 
     Raises:
         ConfigError: ``mix.paraphrase`` is out of range, or ``seed`` is negative.
