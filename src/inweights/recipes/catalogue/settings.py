@@ -101,7 +101,7 @@ def meanings(kind: type) -> dict[str, str]:
     Example:
         >>> from inweights.models import Node2VecConfig
         >>> meanings(Node2VecConfig)["init"]
-        'Initial scale of the vectors; standard normal in the paper.'
+        'Initial scale of the vectors; by default 1 (standard normal), as in the paper.'
     """
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):

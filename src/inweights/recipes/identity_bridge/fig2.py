@@ -26,10 +26,9 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects and of objects, at least 2.
         complexities: Values of ``C``, the number of objects per subject (from 1 to
             ``n``), in worlds with identities.
-        controls: Values of ``C`` in worlds without identities.
-        models: Names of models with an untied head: ``emb-mlp``, ``gpt``,
-            ``gpt-small``.
-        tied_models: Names of models with a tied head: ``gpt-tied``, ``gpt-tied-decay``.
+        controls: Values of ``C`` without identities.
+        models: Models with an untied head: ``emb-mlp``, ``gpt``, ``gpt-small``.
+        tied_models: Models with a tied head: ``gpt-tied``, ``gpt-tied-decay``.
         tied_complexities: Values of ``C`` with identities for models with a tied head.
         tied_controls: Values of ``C`` without identities for models with a tied head.
         fixed_complexities: Values of ``C`` with identities for ``gpt-fixed``, whose
