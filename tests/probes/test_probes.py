@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -213,6 +214,15 @@ def test_templates_are_the_product_of_the_weights() -> None:
     assert own["column"].item() == "c3"
     with pytest.raises(ConfigError, match="composition"):
         templates(model, WORLD, rows="compositions")
+
+
+@pytest.mark.parametrize("probe", [templates, shared_memory, probes.direction])
+def test_a_head_without_all_outputs_is_refused(probe: Callable[..., object]) -> None:
+    size = len(WORLD.vocabulary)
+    few = WORLD.outputs.tolist()[:-1]
+    model = EmbMLPConfig(width=4).build(vocabulary=size, seeds=[0], candidates=few)
+    with pytest.raises(DataError, match="head does not cover"):
+        probe(model, WORLD)
 
 
 def test_templates_mark_the_right_answer() -> None:

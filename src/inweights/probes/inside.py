@@ -1,9 +1,8 @@
 """Look inside a model: the logit lens, attention patterns, and similarity of two sets of states.
 
 Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The first two evaluate a
-model on its world; :func:`cka` compares states, for example of two models.
-
-Shapes: ``R`` replicas, ``n`` prompts, ``m`` statements, ``D`` and ``E`` widths, ``K``
+model on its world; :func:`cka` compares states, for example of two models. Shapes:
+``R`` replicas, ``n`` prompts, ``m`` statements, ``D`` and ``E`` widths, ``K``
 candidates, ``H`` heads, ``T`` positions.
 """
 
@@ -39,30 +38,31 @@ def logit_lens(
     layers: Sequence[str] | None = None,
     most: int = 2000,
 ) -> pl.DataFrame:
-    """Decode the answer from the state of each layer (the logit lens, nostalgebraist 2020).
+    """Decode the answer from the state of each layer, and measure accuracy (the logit lens).
 
-    The state at the last position is passed to the final norm and the unembedding, as
-    if later layers did not exist. For the deepest layer, the results are the model's
-    logits.
+    The state at the last position is passed to the final norm and the output matrix, as
+    if later layers did not exist (nostalgebraist 2020). For the deepest layer, the
+    results are the model's logits.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        layers: Names of layers, among ``model.layer_names``; by default all that can be
-            decoded (``model.decodable``).
-        most: Largest number of statements of each slice that are read; the first ones
-            are used.
+        layers: Names of layers, among ``model.decodable``; by default all of these.
+        most: Largest number of statements of each slice (part, role and distribution)
+            that are read, at least 1; the first ones are used.
 
     Returns:
         One row per replica, slice and layer, with the columns ``replica``, ``part``,
-        ``role`` and ``distribution`` (the slice; see
-        :func:`~inweights.probes.accuracy`), ``layer``, ``depth`` (index of the layer),
-        ``accuracy`` (of the first answer token, over all candidates), ``probability``
-        (of the right answer, mean), ``rank`` (mean number of candidates with a larger
-        logit) and ``statements`` (their number). If several answers are right, any of
-        them counts as right: ``probability`` is their sum, and ``rank`` is the number
-        of wrong candidates above the best of them.
+        ``role`` and ``distribution`` (``trained`` for facts, ``in`` or ``out`` of
+        distribution for queries; see :func:`~inweights.probes.accuracy`), ``layer``,
+        ``depth`` (index of the layer in ``model.layer_names``), ``accuracy`` (share of
+        statements for which the first answer token has the largest logit of all
+        candidates), ``probability`` (of the right answer, mean), ``rank`` (mean number
+        of candidates with a larger logit) and ``statements`` (number of statements
+        read). If several answers are right, any of them counts as right:
+        ``probability`` is their sum, and ``rank`` is the number of wrong candidates
+        above the best of them.
 
     Raises:
         ConfigError: A layer or a part is unknown, ``most`` is below 1, a layer cannot
@@ -156,21 +156,21 @@ def attention(
     parts: Sequence[Part] = ("facts", "queries"),
     most: int = 2000,
 ) -> pl.DataFrame:
-    """Compute the attention weights of every head, averaged over the prompts of a role.
+    """Compute the attention weights of every head, averaged over prompts of a role and length.
 
     Args:
         model: Model with ``R`` replicas, of an architecture with attention.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        most: Largest number of statements of each role and length that are read; the
-            first ones are used.
+        most: Largest number of statements of each role and length that are read, at
+            least 1; the first ones are used.
 
     Returns:
-        One row per replica, role, length of prompt, layer, head and pair of positions,
-        with the columns ``replica``, ``part``, ``role``, ``length``, ``layer``,
-        ``head``, ``position`` (the position that attends), ``attended`` (the position
-        to which it attends) and ``weight`` (mean attention, from 0 to 1). Later
-        positions, which a position cannot attend to, have no rows.
+        One row per replica, part, role, length of prompt, layer, head and pair of
+        positions (all from 0), with the columns ``replica``, ``part``, ``role``,
+        ``length``, ``layer``, ``head``, ``position`` (the position that attends),
+        ``attended`` (the position to which it attends) and ``weight`` (mean attention,
+        from 0 to 1). Later positions, which a position cannot attend to, have no rows.
 
     Raises:
         ConfigError: The architecture has no attention that the library can read, a part
@@ -214,7 +214,7 @@ def attention(
 
 
 def _attention_table(weights: NDArray[np.floating]) -> pl.DataFrame:
-    """Return one row per replica, head and pair of positions from weights ``[R, H, T, T]``.
+    """Return a row per replica, head and pair of positions, from weights ``[R, H, T, T]``.
 
     Positions after the one that attends are left out.
     """
@@ -230,19 +230,20 @@ def _attention_table(weights: NDArray[np.floating]) -> pl.DataFrame:
 def cka(
     one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]
 ) -> Float[Tensor, " R"]:
-    """Compute the linear CKA of two sets of states of the same prompts, a similarity from 0 to 1.
+    """Compute the linear CKA (centred kernel alignment), a similarity of two sets of states.
 
-    Rotating or scaling either set does not change it, so that models that were trained
-    separately can be compared (Kornblith et al. 2019, §3). With fewer prompts than
-    dimensions it is high for any two sets; if all prompts have the same state it is
-    NaN.
+    It does not change if either set is rotated or scaled, so that models that were
+    trained separately can be compared (Kornblith et al. 2019, §3). With fewer prompts
+    than dimensions, it is high for any two sets.
 
     Args:
         one: States ``[R, n, D]`` of ``n`` prompts.
-        other: States ``[R, n, E]`` of the same prompts, of any width.
+        other: States ``[R, n, E]`` of the same prompts in the same order, of any width
+            ``E``.
 
     Returns:
-        The similarity for each replica, ``[R]``.
+        The similarity for each replica, ``[R]``, in double precision, from 0 to 1; NaN
+        if all prompts of a set have the same state.
 
     Raises:
         DataError: The numbers of replicas or prompts differ, or an array does not have

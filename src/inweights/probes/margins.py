@@ -22,8 +22,9 @@ def margins(
 ) -> pl.DataFrame:
     """Compute the margin of every statement: ``f_y − max_{y' ≠ y} f_{y'}`` (Identity Bridge §4.3).
 
-    ``f`` are the logits and ``y`` the right answer. If several answers to a prompt are
-    right, it is the margin of the best right answer over the best wrong one.
+    ``f`` are the logits of the first answer token and ``y`` is the right one. If
+    several answers to a prompt are right, the margin is that of the best right answer
+    over the best wrong one.
 
     Args:
         model: Model with ``R`` replicas.
@@ -35,9 +36,9 @@ def margins(
         ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of distribution),
         ``prompt`` and ``answer`` (names; the first of several right answers),
         ``predicted`` (name of the candidate with the largest logit), ``margin``
-        (against all candidates) and ``margin_among`` (against the answers of the role
-        only), both in logits, and ``right_answers`` (number of right answers to the
-        prompt).
+        (against all wrong candidates) and ``margin_among`` (only against those that
+        answer some statement of the role), both in logits, and ``right_answers``
+        (number of right answers to the prompt).
 
     Raises:
         ConfigError: A part is unknown, the model has no replica axis or cannot read

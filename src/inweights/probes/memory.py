@@ -26,27 +26,31 @@ from inweights.worlds.world import Ids, World, Worlds
 
 @holds(logits=5, states=11)
 def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Measure how much a subject alone favours the objects that it leads to (Identity Bridge §4.4).
+    """Measure how much a subject alone favours the objects to which it leads.
 
-    The model reads the subject alone, ``(e1)``, and the subject with the second
-    relation only, ``(e1, r2)``; it was trained on neither (Fig. 7).
+    In a two-hop chain, a subject ``e1`` leads by two relations, ``r1`` and ``r2``, to
+    an object. The model reads the subject alone, ``(e1)``, and the subject with the
+    second relation, ``(e1, r2)``. It was trained on neither of these prompts (Identity
+    Bridge §4.4, Fig. 7).
 
     Args:
         model: Model with ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
 
     Returns:
-        One row per replica and prompt, with the columns ``replica``, ``prompt``
-        (``subject`` or ``subject_relation``), ``contrast`` (mean logit of the objects
-        to which the subject leads by two hops, minus that of the other objects) and
-        ``reached`` (share of prompts whose largest logit among the objects is one of
-        the former).
+        Two rows per replica, one for each form of prompt, with the columns ``replica``,
+        ``prompt`` (``subject`` or ``subject_relation``), ``contrast`` (mean logit of
+        the objects to which a subject leads by two hops in the queries, minus that of
+        the other objects; NaN if there are no others) and ``reached`` (share of
+        prompts, from 0 to 1, for which an object to which the subject leads has the
+        largest logit of all objects).
 
     Raises:
         ConfigError: The model has no replica axis, or the probe would need more memory
             than is available.
         DataError: A world has no compositions, or no tokens of the groups ``subject``,
-            ``second_relation`` and ``object``; or the worlds do not fit the model.
+            ``second_relation`` and ``object``; its compositions differ in length; the
+            head does not cover an object; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw
@@ -82,9 +86,9 @@ def _favour(
     reached: Sequence[tuple[Ids, Ids]],
     repeats: int,
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Return each replica's contrast, and how often the object with the largest logit is reached.
+    """Return each replica's contrast, and the share of prompts whose largest object is reached.
 
-    ``repeats`` prompts in a row have the same subject; prompts are read in blocks.
+    ``repeats`` consecutive prompts have the same subject. Prompts are read in blocks.
     """
     step = max(1, MAX_LOGITS // len(model.candidates) // repeats) * repeats
     sums: dict[bool, Any] = {True: 0.0, False: 0.0}
@@ -93,7 +97,7 @@ def _favour(
     for start in range(0, len(tokens), step):
         block = tokens[start : start + step]
         batch = pack([block])
-        logits = model(batch, at=batch.last)[..., model.column[objects]]
+        logits = model(batch, at=batch.last)[..., model.columns(objects)]
         mask = np.zeros((len(reached), len(block) // repeats, len(objects)), dtype=bool)
         for own, (subject, place) in zip(mask, reached, strict=True):
             here = (subject >= start // repeats) & (
@@ -115,7 +119,7 @@ def _favour(
 
 
 def _reached(world: World) -> tuple[Ids, Ids]:
-    """Return pairs of a subject and an object to which queries lead it, both counted from 0."""
+    """Return pairs of a subject and an object to which it leads in queries, both counted from 0."""
     rows = world.queries.with_role("composition")
     prompts, _ = world.queries.matrix(rows)
     places, answers = world.queries.right_pairs(rows)

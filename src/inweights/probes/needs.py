@@ -1,10 +1,11 @@
 """Memory that a probe needs, estimated before it starts.
 
-Every probe declares by the decorator :func:`holds` how many bytes it uses per number of
-each array that can be large. The sizes of these arrays follow from the model and its
-worlds (:func:`sizes`). A probe that would need more memory than is available raises an
-error (:func:`check_probe`). The factors were measured: ``tests/probes/test_needs.py``
-checks that they agree with the peaks within a factor of two.
+Every probe declares with the decorator :func:`holds` how many bytes it uses for each
+entry of each array that can be large. The sizes of these arrays follow from the model
+and its worlds (:func:`sizes`). A probe that would need more memory than is available
+raises an error (:func:`check_probe`). The factors were measured:
+``tests/probes/test_needs.py`` checks that they agree with the peaks within a factor of
+two.
 """
 
 from collections.abc import Callable
@@ -42,13 +43,14 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
 
     Returns:
         Sizes by name. ``logits``: logits of a block of statements; ``whole``: logits of
-        all statements; ``asked``: logits of a block of nodes, for one replica;
-        ``states``: states at the positions of a block, in one layer; ``kept``: states
-        of all prompts, in all layers; ``cosines``: cosines of a block; ``matrix``: all
-        pairs of nodes, in graphs whose pairs are not sampled; ``draws``: random
-        embeddings; ``angles``: their cosines, if they are sorted; ``margins``: their
-        margins; ``weights``: a matrix of tokens and candidates; ``statements``: one
-        column of a table; ``one``: 1, for memory that does not depend on sizes.
+        all statements of the largest role; ``asked``: logits of a block of nodes, for
+        one replica; ``states``: states at the positions of a block, in one layer;
+        ``kept``: states of these statements at one position, in all layers;
+        ``cosines``: cosines of a block of pairs; ``matrix``: all pairs of nodes, in
+        graphs whose pairs are not sampled; ``draws``: random embeddings; ``angles``:
+        their cosines, if they are sorted; ``margins``: their margins; ``weights``: a
+        matrix of tokens by candidates; ``statements``: statements of the largest role;
+        ``one``: 1, for memory that does not depend on sizes.
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -83,7 +85,7 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
 
 
 def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
-    """Estimate how many bytes a probe uses in addition to the model.
+    """Estimate how many bytes of memory a probe uses in addition to the model.
 
     Args:
         probe: Function of a model and worlds; without the decorator :func:`holds`, the
@@ -108,9 +110,9 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
 def holds(
     *, most: float = np.inf, **factors: float
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a probe with its memory, so that calls that would need too much raise an error.
+    """Return a decorator that declares the memory of a probe, and refuses calls that need too much.
 
-    The decorated probe also computes no gradients.
+    The decorated probe computes no gradients.
 
     Args:
         most: Default of the probe's option ``most``, the largest number of statements
@@ -123,8 +125,9 @@ def holds(
         and ``most``.
 
     Raises:
-        ConfigError: The decorated probe is called with too large a model or world; the
-            message states the memory needed and available.
+        ConfigError: The decorated probe is called with a model or world that is too
+            large (the message states the memory needed and available), or with a model
+            without a replica axis.
         DataError: The decorated probe is called with worlds that do not fit the model.
     """
 
@@ -147,7 +150,7 @@ def holds(
 def check_probe(
     probe: Callable[..., Any], model: Model, worlds: Worlds, **_: object
 ) -> None:
-    """Raise an error for a probe that would use more memory than is available.
+    """Raise an error if a probe would use more memory than is available.
 
     Args:
         probe: Function of a model and worlds.

@@ -26,32 +26,36 @@ from inweights.worlds.world import World, Worlds
 
 @holds(weights=460)
 def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFrame:
-    """Compare the direction of a linear model's templates with the optimum of program (2).
+    """Compare a linear model's templates with the optimum of program (2) of Identity Bridge.
 
-    Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its
-    logits. Program (2) of Identity Bridge minimises the nuclear norm of ``W`` subject
-    to a margin of at least 1 for all facts.
+    Templates ``W`` are the matrix with one row per token whose rows, summed over a
+    prompt's tokens, are its logits. Program (2) (§4.3) minimises the nuclear norm of
+    ``W`` subject to a margin of at least 1 for all facts.
 
     Args:
         model: An Emb-MLP or a deep linear network with ``R`` replicas.
         worlds: One world, or one for each replica.
-        gap: Certified relative duality gap at which the solver stops.
+        gap: Certified relative duality gap at which the solver stops, from 1e-7 to
+            below 1.
 
     Returns:
-        One row per replica, with the columns ``replica``; ``cosine`` of ``W`` and the
-        optimum, both centred by row; ``least_margin`` of the facts, in logits;
-        ``excess``, the nuclear norm of ``W`` scaled to a least margin of 1, divided by
-        the optimum's, minus 1; ``query_margin``, the median margin of the queries at
-        that scale; and ``expected``, the optimum's median margin of the queries.
-        ``excess`` and ``query_margin`` are NaN if a fact has no positive margin.
+        One row per replica, with the columns ``replica``; ``cosine``, that of ``W`` and
+        the optimum as vectors, both centred by row; ``least_margin``, the smallest
+        margin of the facts, in logits; ``excess``, the nuclear norm of ``W`` scaled to
+        a least margin of 1, divided by the optimum's, minus 1; ``query_margin``, the
+        median margin of the queries at that scale; and ``expected``, the median margin
+        of the queries at the optimum. ``excess`` and ``query_margin`` are NaN if a fact
+        has no positive margin.
 
     Raises:
-        ConfigError: The model is of another architecture, whose logits are not sums of
-            rows of templates; ``gap`` is not from 1e-7 to below 1; or the probe would
-            need more memory than is available.
-        DataError: The worlds do not fit the model, or no program can be made of a world
-            (an answer has several tokens, or facts contradict each other).
-        SolverError: No matrix gives all facts of a world a positive margin.
+        ConfigError: The model is of a different architecture, whose logits are not sums
+            of rows of templates; ``gap`` is not from 1e-7 to below 1; or the probe
+            would need more memory than is available.
+        DataError: The worlds do not fit the model, the head does not cover an answer,
+            or no program can be made of a world (an answer has several tokens, facts
+            contradict each other, or no output is ever wrong).
+        SolverError: No matrix gives all facts of a world a positive margin, or none was
+            found within the solver's 20,000 iterations.
 
     Example:
         >>> import inweights as iw
@@ -113,14 +117,16 @@ def nuclear_norm(
             :func:`numpy.linalg.norm`.
 
     Returns:
-        One row per replica, with the columns ``replica``, ``least_margin`` of the
-        facts, in logits, and ``norm``, which is NaN if a fact has no positive margin.
+        One row per replica, with the columns ``replica``, ``least_margin`` (the
+        smallest margin of the facts, in logits) and ``norm`` (of ``W`` divided by
+        ``least_margin``; NaN if a fact has no positive margin).
 
     Raises:
-        ConfigError: The model is of another architecture, or the probe would need more
-            memory than is available.
-        DataError: The worlds do not fit the model, or no program can be made of a world
-            (an answer has several tokens, or facts contradict each other).
+        ConfigError: The model is of a different architecture, ``order`` is unknown, or
+            the probe would need more memory than is available.
+        DataError: The worlds do not fit the model, the head does not cover an answer,
+            or no program can be made of a world (an answer has several tokens, facts
+            contradict each other, or no output is ever wrong).
 
     Example:
         >>> import inweights as iw
@@ -150,9 +156,7 @@ def _templates(model: Model, worlds: Worlds) -> Iterator[tuple[np.ndarray, Progr
     each = as_worlds(worlds, model)
     for replica, w in enumerate(model.templates().cpu().double().numpy()):
         world = each[replica % len(each)]
-        columns = model.column[
-            torch.from_numpy(world.outputs).to(model.column.device)
-        ].tolist()
+        columns = model.columns(torch.from_numpy(world.outputs)).tolist()
         yield w[world.inputs][:, columns], _program(world)
 
 

@@ -37,14 +37,15 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     Returns:
         One row per replica and slice (part, role and distribution; facts first), with
         the columns ``replica``, ``part`` (``facts`` or ``queries``), ``role``,
-        ``distribution`` (``trained``, ``in`` or ``out`` of distribution),
-        ``statements`` (their number), ``accuracy`` (of the largest logit over *all*
-        candidates of the head), ``accuracy_among`` (of the largest logit over only
-        those tokens that answer some statement of the role; for compositions, the
-        objects), ``chance`` (accuracy of guessing among the answers of the role),
-        ``loss`` (mean cross-entropy over all candidates, in nats; for a query, of all
-        its right answers together) and ``right_answers`` (mean number of answers of the
-        role that are right for a prompt).
+        ``distribution`` (``trained`` for facts, ``in`` or ``out`` of distribution for
+        queries), ``statements`` (their number), ``accuracy`` (share of statements for
+        which the largest logit of *all* candidates of the head is that of a right
+        answer), ``accuracy_among`` (the same among only those tokens that answer some
+        statement of the role; for compositions, the objects), ``chance`` (accuracy of
+        guessing among the answers of the role), ``loss`` (mean cross-entropy over all
+        candidates, in nats; if a query has several right answers, that of their total
+        probability) and ``right_answers`` (mean number of answers of the role that are
+        right for a prompt). Empty if the world has no statements.
 
     Raises:
         ConfigError: The model has no replica axis or cannot read such long prompts, or
@@ -103,19 +104,19 @@ def by_loops(
     *,
     counts: Sequence[int] = (1, 2, 4, 8),
 ) -> pl.DataFrame:
-    """Compute the accuracy of a looped GPT with other numbers of loops than in training.
+    """Compute the accuracy of a looped GPT for several numbers of loops.
 
     Args:
         model: A GPT with ``R`` replicas.
         worlds: One world, or one for each replica.
-        counts: Numbers of loops, at least one of them, and each at least 1.
+        counts: Numbers of loops, at least one number, each of them at least 1.
 
     Returns:
         The rows of :func:`accuracy` for each number of loops, with a column ``loops``.
 
     Raises:
-        ConfigError: The model is not a GPT, or ``counts`` is empty or contains a number
-            below 1.
+        ConfigError: The model is not a GPT, ``counts`` is empty or contains a number
+            below 1, or :func:`accuracy` would need more memory than is available.
         DataError: The worlds do not fit the model, or the head does not cover an
             answer.
 
@@ -191,7 +192,7 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
 def answers_among(
     model: Model, worlds: Sequence[World], part: Part, role: str
 ) -> Bool[torch.Tensor, "R K"]:
-    """Return which candidates answer some statement of a role, ``[R, K]``.
+    """Return which candidates are a right answer to some statement of a role, ``[R, K]``.
 
     Args:
         model: Model whose candidates are compared.
@@ -201,8 +202,8 @@ def answers_among(
             ``world.queries``.
 
     Returns:
-        Whether each candidate is a right answer to at least one of them, in the order
-        of the logits.
+        Whether each of the ``K`` candidates is a right answer to at least one of these
+        statements of the replica's world, in the order of the logits.
 
     Raises:
         DataError: A world has no statement of the role.

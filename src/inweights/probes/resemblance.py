@@ -53,23 +53,23 @@ def resemblance(
     """Compute the cosine of the states of two entities that share a property (equation 10).
 
     This is equation (10) of Feature Resemblance. For a
-    :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V e_b``;
-    for a deeper model, that of the penultimate states at the last token of a prompt.
-    The paper does not state which prompt is used, so the table contains it. A high
-    cosine alone is weak evidence, since all states of a layer may have similar
-    directions. Therefore the table also contains the mean cosine with entities of
-    *other* tuples.
+    :class:`~inweights.models.OneLayer`, it is the cosine of ``W_V e_a`` and ``W_V
+    e_b``, the embeddings of both entities times the value matrix. For a deeper model,
+    it is that of the penultimate layer's states at the last token of a prompt. The
+    paper does not state the prompt, so that the table has a column for it. Since all
+    states of a layer may have similar directions, the table also contains the mean
+    cosine with entities of *other* tuples.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Analogies, or two hops as analogies: one world, or one for each replica.
+        worlds: Worlds of analogies or of two hops as analogies: one, or one per
+            replica.
         prompt: ``entity``: the entity alone. ``premise``: the entity with the relation
             of the property that both share. ``query``: the entity with the relation of
-            the conclusion. By default ``entity`` for a
-            :class:`~inweights.models.OneLayer`, and ``premise`` for other models, which
-            in trials with a small GPT came closest to the similarities of Table 1.
-        layers: Names of layers; by default the penultimate layer, which is ``value`` of
-            a :class:`~inweights.models.OneLayer` and the last block's output of a GPT.
+            the conclusion. By default ``entity`` for a OneLayer, and ``premise`` for
+            other models, which came closest to Table 1 in trials with a small GPT.
+        layers: Names of layers, among ``model.layer_names``; by default the penultimate
+            layer (``value`` of a OneLayer, the last block's output of a GPT).
         by_pair: Whether there is one row per pair, instead of one row with the mean
             over pairs.
 
@@ -82,10 +82,10 @@ def resemblance(
         NaN if there are none) and ``contrast`` (``cosine − other``).
 
     Raises:
-        ConfigError: A prompt or layer is unknown, the layer's state depends only on the
-            last token, which is the same in both prompts, the model has no replica axis
-            or cannot read such long prompts, or the probe would need more memory than
-            is available.
+        ConfigError: The prompt or a layer is unknown, a layer (``embedding``,
+            ``value``) depends only on the last token and ``prompt`` is not ``entity``,
+            the model has no replica axis or cannot read such long prompts, or the probe
+            would need more memory than is available.
         DataError: The world has no pairs of entities, or the worlds do not fit the
             model.
 
@@ -157,17 +157,18 @@ def _compare(
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     """Return the pairs of entities that a conclusion links, ``[P, 2]``.
 
-    In an analogy these are ``(a_i, b_i)``, tuple by tuple. In two hops they are also
-    ``(a_i, b_i)``, where the entity ``b_i`` is the bridge to which ``a_i`` leads.
+    These are ``(a_i, b_i)``, tuple by tuple; in two hops, ``b_i`` is the bridge to
+    which ``a_i`` leads.
 
     Args:
         world: World of analogies, or of two hops as analogies.
 
     Returns:
-        Token ids of ``P`` pairs, ``[P, 2]``.
+        Token ids of ``P`` pairs, ``[P, 2]``, in a NumPy array.
 
     Raises:
-        DataError: The world has no conclusions, or neither similarities nor first hops.
+        DataError: The world has no conclusions, neither similarities nor first hops, or
+            facts of one of these roles that differ in length.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -196,7 +197,7 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
 def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
     """Return prompts of both entities of each pair, ``[P, T]``, and the pairs' labels, ``[P]``.
 
-    If a world has several relations of a kind, the first one is used.
+    If a world has several relations of a role, the first one is used.
     """
     pairs = entity_pairs(world)
     facts = world.facts
@@ -205,8 +206,7 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
     entities = conclusions[:, 0].tolist()
     # Reversed, so that of several conclusions about an entity the first one stays.
     concluded = dict(reversed(list(zip(entities, answers[:, 0].tolist(), strict=True))))
-    # A conclusion is about one entity of a pair: about b in an analogy, about a in two
-    # hops.
+    # A conclusion is about b of a pair in an analogy, and about a in two hops.
     labels = np.array(
         [concluded.get(a, concluded.get(b, -1)) for a, b in pairs.tolist()]
     )
@@ -233,17 +233,17 @@ def predicted_similarity(
     rho: float = 1.0,
     by_pair: bool = False,
 ) -> pl.DataFrame:
-    """Predict the resemblance of the entities of a world, without training a model.
+    """Predict the resemblance of the entities of a world (a cosine) without training a model.
 
     Args:
         world: Config of an analogy, or of two hops as an analogy.
         roles: Roles of the facts that are trained on in stage 1, such as
-            ``similarity``, each with how often its facts count.
+            ``similarity``, each with how often its facts count, at least 0.
         seed: Root seed of the world.
         model: Config with the scale ``κ0`` of the logits and the width ``m``; by
             default the paper's.
-        rate: Learning rate ``η`` of stage 1.
-        steps: Number of steps ``T1`` of stage 1.
+        rate: Learning rate ``η`` of stage 1, above 0.
+        steps: Number of steps ``T1`` of stage 1, above 0.
         course: One of the paper's curricula, whose closed form is also computed:
             ``joint`` (similarity and attribution together), ``SA`` (similarity first),
             ``AS`` (attribution first), ``two-hop``, or ``two-hop without identity``; by
@@ -261,7 +261,8 @@ def predicted_similarity(
         :func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`).
 
     Raises:
-        DataError: The world has no pairs of entities, or no facts of one of the roles.
+        DataError: The world has no pairs of entities, no facts of one of the roles, or
+            facts of different lengths.
         ConfigError: ``rate`` or ``steps`` is not above 0, ``rho`` is below 1,
             ``course`` is unknown, a count is negative, or all counts are 0.
     """

@@ -34,7 +34,7 @@ def last_states(
     prompts: Sequence[Int[Ids, "m T"]],
     layers: Sequence[str] | None = None,
 ) -> dict[str, Float[Tensor, "R m D"]]:
-    """Return the hidden state of every prompt at its last position, ``[R, m, D]``, by layer name.
+    """Return the hidden state of every prompt at its last position, by layer name.
 
     Args:
         model: Model with ``R`` replicas.
@@ -43,10 +43,12 @@ def last_states(
         layers: Names of layers, among ``model.layer_names``; by default all.
 
     Returns:
-        State ``[R, m, D]`` (width ``D``) of each requested layer, by its name.
+        A tensor ``[R, m, D]`` (``m`` prompts, width ``D``) for each requested layer, by
+        its name, on the model's device.
 
     Raises:
-        ConfigError: A layer is unknown.
+        ConfigError: A layer is unknown, or the prompts are longer than the model's
+            limit.
     """
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     blocks = tokens.to(model.column.device).split(
@@ -62,12 +64,12 @@ def last_states(
 
 
 def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
-    """Return a table's rows, one for each replica.
+    """Return the rows of a table, one for each replica.
 
     Args:
         replicas: Number of replicas ``R``.
-        columns: Columns by name: a tensor ``[R]``, or one value that all replicas
-            share.
+        columns: Columns by name: a tensor ``[R]`` with one value for each replica, or a
+            single value that all replicas share.
 
     Returns:
         ``R`` rows, each a dictionary with the column ``replica`` (from 0), then the
@@ -92,10 +94,11 @@ def share(
 ) -> Float[Tensor, "R ..."]:
     """Return the share of each replica's statements that are right, in double precision.
 
-    In double precision, 18 of 20 is .9, while single precision would give .8999999762.
+    In single precision, 18 of 20 would be .8999999762 instead of .9.
 
     Args:
-        right: Whether each statement is right, optionally at several positions.
+        right: Whether each of ``m`` statements is right, ``[R, m]``, optionally at
+            several positions (further axes).
         among: Statements that are counted, ``[R, m]`` (``R`` replicas); by default all.
             If there are none, the share is NaN.
 
@@ -115,20 +118,21 @@ def share(
 def cosine_blocks(
     one: Float[Tensor, "R m D"], two: Float[Tensor, "R m D"], groups: Int[Ids, "_ m"]
 ) -> Iterator[tuple[slice, Float[Tensor, "R b m"], Bool[Tensor, "_ b m"]]]:
-    """Yield the cosines of some states of ``one`` with all states of ``two``, block by block.
+    """Yield the cosines of the states of ``one`` with all states of ``two``, block by block.
 
     Up to 2,048 states form one block. Blocks do not depend on the number of replicas.
 
     Args:
         one: States, ``[R, m, D]`` (``R`` replicas, width ``D``).
         two: States with which they are compared, ``[R, m, D]``.
-        groups: Group of every state: one row for all replicas, or one for each.
+        groups: Group of every state, ``[1, m]`` for all replicas, or ``[R, m]``.
 
     Yields:
-        The block's rows of ``one``, their cosines ``[R, b, m]``, and whether the states
-        of a pair belong to the same group. Copy results that are needed after a block
-        into an array that was allocated before: a view keeps the whole block in memory,
-        and small arrays between blocks fragment it.
+        A slice of the ``b`` rows of ``one`` in the block, their cosines ``[R, b, m]``,
+        and whether the two states of each pair belong to the same group, ``[1, b, m]``
+        or ``[R, b, m]``. Copy results that are needed after a block into an array that
+        was allocated before: a view keeps the whole block in memory, and small arrays
+        between blocks fragment it.
     """
     ours = F.normalize(one, dim=-1)
     theirs = F.normalize(two, dim=-1).mT

@@ -26,7 +26,7 @@ _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "objec
 
 @torch.no_grad()
 def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
-    """Return the logits of every output for tokens or prompts, as a long table.
+    """Return the logits of every output for tokens or prompts, as a table with one row per logit.
 
     For an Emb-MLP, the rows of ``tokens`` are the rows of ``W = E W_proj``, and the row
     of a prompt is the sum of its tokens' rows. For other models, a row contains the
@@ -41,15 +41,17 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
     Returns:
         One row per replica, prompt and output token of the world, with the columns
         ``replica``, ``row`` (the prompt), ``row_group`` (group of its first token),
-        ``column`` (the output token), ``column_group`` (its group), ``value`` (logit,
-        centred over the outputs of its prompt), ``top`` (whether it is the largest of
-        its prompt) and ``answer`` (whether the output is the right answer, the first
-        one if there are several; false for ``tokens``).
+        ``column`` (the output token), ``column_group`` (its group), ``value`` (logit
+        minus the mean logit of all outputs for the prompt), ``top`` (whether it is the
+        largest one for the prompt) and ``answer`` (whether the output is the right
+        answer, the first one if there are several; false for ``tokens``).
 
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, the table
-            would need too much memory, or the model has no replica axis.
-        DataError: The worlds do not fit the model.
+            would need too much memory, or the model has no replica axis or cannot read
+            such long prompts.
+        DataError: The worlds do not fit the model, the head does not cover an output,
+            or the prompts or answers of the role differ in length.
 
     Example:
         >>> import inweights as iw
@@ -68,7 +70,7 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         hint="ask for the rows of one role",
     )
     outputs = torch.from_numpy(np.stack([world.outputs for world in each]))
-    columns = model.column[outputs.to(model.column.device)].expand(model.replicas, -1)
+    columns = model.columns(outputs).expand(model.replicas, -1)
     step = max(1, MAX_LOGITS // len(model.candidates))
     tables: list[list[pl.DataFrame]] = [[] for _ in range(model.replicas)]
     for start in range(0, shown.shape[-2], step):
@@ -88,7 +90,7 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
 def _cells(
     world: World, replica: int, prompt: Ids, answer: Ids, values: NDArray[np.float32]
 ) -> pl.DataFrame:
-    """Return the cells of some rows of one replica, ``values`` of shape ``[rows, outputs]``."""
+    """Return a table of the logits ``values``, ``[rows, outputs]``, of one replica."""
     groups = _groups(world)
     height, width = values.shape
     rows_of = np.repeat(range(height), width)
@@ -117,11 +119,14 @@ def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
 
     Args:
         table: A table from :func:`templates`.
-        by: Further columns that identify a table, such as ``replica`` or ``seed``.
+        by: Columns that identify the tables that ``table`` contains, such as
+            ``replica`` or ``seed``; by default all rows are of one table.
 
     Returns:
-        One row per table, prompt and group, with the columns ``by`` and ``row``,
-        ``row_group``, ``column_group``, ``column`` and ``value`` of :func:`templates`.
+        One row per table, prompt and group of outputs, with the columns ``by``, and
+        ``row`` (the prompt), ``row_group`` (group of its first token), ``column_group``
+        (the group of outputs), ``column`` (the output with the largest logit) and
+        ``value`` (its centred logit). Rows are in descending order of ``value``.
     """
     keys = [*by, "row", "row_group", "column_group"]
     best = table.sort("value", descending=True, maintain_order=True)
@@ -149,7 +154,7 @@ def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
 
 
 def _groups(world: World) -> dict[int, str]:
-    """Return the group of every token."""
+    """Return the name of the group of every token, by its id."""
     groups: dict[int, str] = {}
     for group in world.vocabulary.groups:
         groups |= dict.fromkeys(world.vocabulary[group].tolist(), group)

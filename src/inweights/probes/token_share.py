@@ -28,8 +28,8 @@ def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataF
     """Measure how much of the state before the first block depends on the prompt's last token.
 
     This state is the sum of the token's embedding and the position's contribution. A
-    residual stream passes it to the head unchanged, except for the norm. The component
-    that all prompts share contains no information about the token.
+    residual stream passes this state to the head, which reads it after the final norm.
+    The component that all prompts share contains no information about the token.
 
     Args:
         model: Model with a table of token embeddings, a state ``embedding`` and ``R``
@@ -41,16 +41,18 @@ def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataF
     Returns:
         One row per replica, with the columns ``replica``; ``token`` and ``added``, the
         root mean square lengths of the last tokens' embeddings and of the vectors added
-        to them; ``ratio``, the second divided by the first; ``share``, the fraction of
-        the normalised states' energy that differs between prompts (0 to 1); and
-        ``gradient``, the same fraction for the gradient that the head receives from
-        those states if all answers are equally likely, as at the start of training (0
-        to 1).
+        to them; ``ratio``, the second divided by the first; ``share``, the fraction (0
+        to 1) of the sum of squares of the states after the final norm that remains when
+        the mean over prompts is subtracted; and ``gradient``, the same fraction for the
+        gradient that the head receives from those states if all answers are equally
+        likely, as at the start of training (0 to 1).
 
     Raises:
         ConfigError: The model has no table of token embeddings, no layer ``embedding``
-            or no replica axis, or the probe would need more memory than is available.
-        DataError: No fact has the role, or the worlds do not fit the model.
+            or no replica axis, or cannot read such long prompts, or the probe would
+            need more memory than is available.
+        DataError: No fact has the role, the facts of the role differ in length, or the
+            worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -43,15 +43,16 @@ from inweights.worlds.world import Worlds
 def logit_attribution(
     model: Model, worlds: Worlds, *, part: Part = "queries", most: int = 256
 ) -> pl.DataFrame:
-    """Split the logit of the answer into contributions of the embedding, heads and MLPs.
+    """Split the logit of the answer into the contributions of a GPT's embedding, heads and MLPs.
 
     The parts of a GPT add their outputs to one residual stream, which the final norm
-    and the head read. If the scale of the final norm is fixed for each prompt, the
-    logit is a sum with one term per part (direct logit attribution; Elhage et al. 2021,
-    "A Mathematical Framework for Transformer Circuits"). The decomposed quantity is the
-    logit of the answer at the last position minus the mean logit of the answers of its
-    role, since adding a constant to all logits has no effect. A part also has an effect
-    through later parts, which is not included here but in :func:`attribution_patching`.
+    and the output matrix read. If the scale of the final norm is fixed for each prompt,
+    the logit is a sum with one term per part (direct logit attribution; Elhage et al.
+    2021, "A Mathematical Framework for Transformer Circuits"). The decomposed quantity
+    is the logit of the answer at the last position minus the mean logit of the answers
+    of its role, since adding a constant to all logits has no effect. A part also has an
+    effect through later parts. That effect is not included here, but in
+    :func:`attribution_patching`.
 
     Args:
         model: A GPT with a residual stream and ``R`` replicas.
@@ -66,14 +67,14 @@ def logit_attribution(
         of the prompts), ``component`` (such as ``embedding``, ``block.0.head.1``,
         ``block.0.mlp`` or ``block.0.memory``; ``bias`` is that of all attention
         matrices and of the final norm), ``depth`` (index in ``layer_names``; 0 for
-        ``bias``), ``contribution`` (mean over statements; the contributions of all
-        components sum to the logit), ``positive`` (share of statements for which it is
-        above 0) and ``statements`` (their number).
+        ``bias``), ``contribution`` (mean over statements, in logits; those of all
+        components sum to the decomposed quantity), ``positive`` (share of statements
+        whose contribution is above 0) and ``statements`` (number of statements read).
 
     Raises:
-        ConfigError: The model is not a GPT or has no residual stream, the part is
-            unknown, ``most`` is below 1, or the probe would need more memory than is
-            available.
+        ConfigError: The model is not a GPT, has no residual stream or cannot read such
+            long prompts, the part is unknown, ``most`` is below 1, or the probe would
+            need more memory than is available.
         DataError: The part is empty, the head does not cover an answer, or the worlds
             do not fit the model.
 
@@ -136,13 +137,15 @@ def attribution_patching(
     layers: Sequence[str] | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Estimate the effect of patching on the answer, for all places at once, from one gradient.
+    """Estimate the effect of patching each state on the answer, for all states from one gradient.
 
-    :func:`~inweights.probes.activation_patching` runs the model once for each place and
-    position. Let ``d`` be the logit of the partner's answer minus that of the
-    statement's own answer. To first order, replacing a state ``x`` by the partner's
-    ``x'`` changes ``d`` by the product of ``x' − x`` with the gradient of ``d``
-    (attribution patching; Nanda 2023; Syed et al. 2023, arXiv:2310.10348):
+    Patching replaces a hidden state by that of a partner, the next statement with a
+    different prompt and answer. :func:`~inweights.probes.activation_patching` runs the
+    model once for each place (a layer, a part of a layer, or a head) and position. Let
+    ``d`` be the logit of the partner's answer minus that of the statement's own answer.
+    To first order, replacing a state ``x`` by the partner's ``x'`` changes ``d`` by the
+    product of ``x' − x`` with the gradient of ``d`` (attribution patching; Nanda 2023;
+    Syed et al. 2023, arXiv:2310.10348):
 
         ``effect = Σ (x' − x) · ∂d/∂x / (d_partner − d_own)``,
 
@@ -157,19 +160,21 @@ def attribution_patching(
         layers: Names of layers, of parts of layers, and of heads of a GPT such as
             ``block.0.head.1``; by default all layers and parts, and each head
             separately.
-        most: Largest number of statements of each role and length; the first ones are
-            used.
+        most: Largest number of statements of each role and length, at least 2; the
+            first ones are used.
 
     Returns:
-        One row per replica, role, length, place and position, with the columns
-        ``replica``, ``part``, ``role``, ``length``, ``layer``, ``depth``, ``position``,
-        ``effect`` and ``statements``, as explained at
-        :func:`~inweights.probes.activation_patching`.
+        One row per replica, role, length of prompts and answers, place and position,
+        with the columns ``replica``, ``part``, ``role``, ``length`` (tokens of the
+        prompts), ``layer`` (name of the place), ``depth`` (index in ``layer_names`` of
+        the layer to which it belongs), ``position`` (from 0), ``effect`` (about 1 if
+        the state carries the answer, 0 if it has no effect, NaN if the logits of both
+        prompts are equal) and ``statements`` (number of statements read).
 
     Raises:
         ConfigError: A layer or the part is unknown, ``most`` is below 1, the model
-            cannot be differentiated there or has no replica axis, or the probe would
-            need more memory than is available.
+            cannot be differentiated there, has no replica axis or cannot read such long
+            prompts, or the probe would need more memory than is available.
         DataError: The part is empty, a statement has no partner, the head does not
             cover an answer, or the worlds do not fit the model.
 
@@ -208,7 +213,7 @@ def attribution_patching(
 def _effects(
     model: Model, contrast: Contrast, spots: dict[str, Spot]
 ) -> dict[str, Float[Tensor, "R T"]]:
-    """Return the estimated effect of each place, by position, ``[R, T]``."""
+    """Return the estimated effects of each place, by its name, at every position, ``[R, T]``."""
     names = {spot.name for spot in spots.values()}
     theirs = recorded(model, pack([contrast.partners]), names)
     own, gradients, moved = _own_states(model, contrast.tokens, contrast, names)
@@ -226,12 +231,12 @@ def _effects(
 def _own_states(
     model: Model, tokens: Int[Tensor, "*R B T"], contrast: Contrast, names: set[str]
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Float[Tensor, " R"]]:
-    """Return states, the gradients of the summed logit difference, and this difference."""
+    """Return states and gradients by name, and the summed logit difference of each replica."""
     own: dict[str, Tensor] = {}
     added: dict[str, Tensor] = {}
 
     def marked(name: str, state: Tensor) -> Tensor:
-        """Add zeros to a state, whose gradient is the state's even if no parameter has one."""
+        """Add zeros to a state; their gradient is the state's, even if no parameter has one."""
         own[name] = state.detach()
         added[name] = torch.zeros_like(state, requires_grad=True)
         return state + added[name]

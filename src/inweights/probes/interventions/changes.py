@@ -31,7 +31,7 @@ Vector = Any
 
 
 class Change(TypedDict, total=False):
-    """A change of a hidden state; exactly one of the four keys is given.
+    """A change of a hidden state, with exactly one of the four keys.
 
     Attributes:
         add: Vector that is added: ``[D]`` (width ``D``), or ``[R, D]`` (``R`` replicas)
@@ -40,8 +40,8 @@ class Change(TypedDict, total=False):
             token, if the prompt has no such position); or two prompts, for the
             difference of their states (first minus second).
         replace: Vector that replaces the state, in the same forms.
-        project_out: Vector whose direction is removed from the state, in the same
-            forms.
+        project_out: Vector, in the same forms, onto which the state is projected; the
+            projection is subtracted.
         scale: Factor by which the state is multiplied.
     """
 
@@ -98,7 +98,7 @@ def random_change(
     seed: int,
     draw: int,
 ) -> Float[Tensor, "R B T D"]:
-    """Return a state moved by the same distance as a change moves it, in a random direction.
+    """Return a state, moved in a random direction by the distance by which a change moves it.
 
     Args:
         state: The state, ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts, ``T``
@@ -106,7 +106,7 @@ def random_change(
         changed: The state after the change, which determines the distance.
         seed: Root seed of the direction, which all replicas, prompts and positions
             share.
-        draw: Number of the random direction.
+        draw: Number of the random direction; each number has a direction of its own.
 
     Returns:
         The moved state, ``[R, B, T, D]``.
@@ -129,7 +129,7 @@ def random_change(
 def places(
     position: Position, worlds: Sequence[World], tokens: Int[Tensor, "*R B T"]
 ) -> Bool[Tensor, "*R B T"]:
-    """Return at which positions of some prompts a change applies.
+    """Return a mask of the positions of prompts at which a change applies.
 
     Args:
         position: Index of a position (negative from the end), the name of a token or
@@ -139,7 +139,8 @@ def places(
         tokens: Token ids of prompts of one length.
 
     Returns:
-        A mask in the shape of ``tokens``. Prompts without the position have no
+        A Boolean mask in the shape of ``tokens``. With several names, every position
+        whose token has one of them is ``True``. Prompts without the position have no
         ``True``.
 
     Raises:
@@ -178,7 +179,7 @@ def places(
 def with_position(
     position: Position, worlds: Sequence[World], part: Part, indices: Int[Ids, " n"]
 ) -> Int[Ids, " m"]:
-    """Return the indices of statements whose prompts have a position, in every world.
+    """Return the indices of the statements whose prompts have a given position in every world.
 
     Args:
         position: Index of a position (negative from the end), the name of a token or
@@ -188,7 +189,8 @@ def with_position(
         indices: Indices of the statements among which they are chosen, ``[n]``.
 
     Returns:
-        Those of ``indices`` whose prompts have the position, ``[m]``.
+        Those of ``indices`` whose prompts have the position, ``[m]``, in the same
+        order; may be empty.
 
     Raises:
         DataError: A name is not a token, or a mask has another shape.
@@ -211,12 +213,13 @@ def with_position(
 def vector_of(
     given: Vector, model: Model, worlds: Sequence[World], at: str, position: Position
 ) -> Tensor:
-    """Return the vector that a change adds, inserts or removes, broadcast to ``[R, B, T, D]``.
+    """Return the vector that a change adds, inserts or removes, as a tensor.
 
     Args:
         given: Numbers ``[D]`` or ``[R, D]``; a prompt, whose state is the vector; or
-            two prompts, for the difference of their states. For a change of scale, the
-            factor.
+            two prompts, for the difference of their states (first minus second). A
+            prompt is a string of token names, separated by spaces. For a change of
+            scale, the factor.
         model: Model whose states of prompts are read.
         worlds: One world, or one for each replica.
         at: Name of the layer.
@@ -225,14 +228,15 @@ def vector_of(
             the state is read at its last token.
 
     Returns:
-        A tensor that fits ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts, ``T``
-        positions, width ``D``): one vector for all, or one for each replica; for a
-        change of scale, the factor as a tensor.
+        A tensor that can be broadcast to ``[R, B, T, D]`` (``R`` replicas, ``B``
+        prompts, ``T`` positions, width ``D``): ``[D]``, or ``[R, 1, 1, D]`` with one
+        vector for each replica; for a change of scale, the factor as a tensor. That
+        ``D`` is the width of the layer is not checked.
 
     Raises:
         DataError: A prompt has several such positions, numbers have another shape, a
             list does not have two prompts, or a name is not a token.
-        ConfigError: The layer or head is unknown.
+        ConfigError: A prompt is given and the layer or head is unknown.
     """
     if isinstance(given, str):
         return _state_of(given, model, worlds, at, position)
@@ -260,7 +264,7 @@ def vector_of(
 
 
 def _ids(world: World, names: Sequence[str]) -> list[int]:
-    """Return the ids of tokens by their names; a name may have another id in each world."""
+    """Return the ids of tokens by their names, which may differ between worlds."""
     return list(map(world.vocabulary.id, names))
 
 

@@ -1,8 +1,8 @@
-"""Statements with partners: prompts of one role and length that differ in their answer.
+"""Statements with partners: statements of one role and length with different answers.
 
-Patching and its approximation by gradients read both prompts, and measure how far a
-state of the partner changes the logits from the own answer to the partner's. Shapes:
-``R`` replicas, ``B`` statements, ``T`` positions, ``K`` candidates.
+Patching and its approximation by gradients read the prompts of both, and measure how
+far a state of the partner changes the logits from the statement's own answer to the
+partner's. Shapes: ``R`` replicas, ``B`` statements, ``T`` positions, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Contrast:
         tokens: Token ids of their prompts; without the axis ``R`` if all replicas share
             a world.
         partners: Token ids of the prompts of their partners, in the same shape.
-        columns: Logit columns of the own answer and of the partner's answer.
+        columns: Logit columns of the statement's own answer and of the partner's
+            answer.
     """
 
     role: str
@@ -40,7 +41,7 @@ class Contrast:
     columns: Int[Tensor, "R B 2"]
 
     def difference(self, logits: Float[Tensor, "R B K"]) -> Float[Tensor, "R B"]:
-        """Return the logit of the partner's answer minus that of the own answer, ``[R, B]``.
+        """Return the logit of the partner's answer minus that of the statement's own, ``[R, B]``.
 
         Args:
             logits: Logits at the last position of every prompt, ``[R, B, K]`` (``R``
@@ -55,17 +56,19 @@ def contrasts(
 ) -> Iterator[Contrast]:
     """Yield the statements of each role and length with their partners.
 
-    A partner is the next statement with another prompt and another answer.
+    A partner is the next statement of the same role and lengths whose prompt and answer
+    both differ; after the last statement, the search goes on with the first one.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Largest number of statements of each role and length; the first ones are
-            used.
+        most: Largest number of statements of each role and length, at least 2; the
+            first ones are used, and partners are found among them.
 
     Yields:
-        One :class:`Contrast` for each role and pair of lengths of prompt and answer.
+        One :class:`Contrast` for each role and each pair of a length of prompts and a
+        length of answers.
 
     Raises:
         DataError: A statement has no partner, as too few statements of its role and
@@ -90,9 +93,9 @@ def last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R
     """Return the logits at the last position of every prompt, ``[R, B, K]``.
 
     Args:
-        model: The model.
+        model: Model with ``R`` replicas and ``K`` candidates.
         tokens: Token ids of ``B`` prompts of one length, ``[B, T]`` (``T`` positions)
-            or ``[R, B, T]`` (``R`` replicas).
+            or ``[R, B, T]`` (one set of prompts for each replica).
     """
     batch = pack([tokens])
     logits: Tensor = model(batch, at=batch.last)
@@ -102,7 +105,7 @@ def last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R
 def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
     """Return the index of each statement's partner, ``[m]`` or ``[R, m]``.
 
-    It is that of the next statement with another prompt and another answer.
+    The partner is the next statement with a different prompt and a different answer.
     """
     count = answers.shape[-1]
     partners = np.full(answers.shape, -1)

@@ -1,4 +1,4 @@
-"""Effects of edits of stored facts on other facts, and on statements that follow from the edit.
+"""Effects of editing stored facts on other facts, and on statements that follow from the edit.
 
 :func:`edits` tests edits on copies of a model; :func:`after_edits` measures the edits
 of a curriculum's phase. :mod:`inweights.training.steps.editing` edits the weights.
@@ -45,17 +45,18 @@ def edits(
     at_once: int = 1,
     layer: int | None = None,
 ) -> pl.DataFrame:
-    """Edit facts in copies of a model; measure which dependent and other answers change.
+    """Edit facts in copies of a model, and measure which dependent and other answers change.
 
-    In each copy, a fact gets the answer of the next fact of its role; the model itself
-    does not change. The dependent statements depend on the world:
+    In each copy, a fact gets the answer of the next fact of its role whose answer is
+    wrong for it. The model itself does not change. The dependent statements depend on
+    the world:
 
     - two hops: the two-hop facts and queries through the edited hop;
     - an analogy: from an edited attribution, the same attribution of other entities of
       the class; from an edited similarity, the attributes of the new class;
-    - an edge: its reversal, if that is a query or in a graph. If a prompt has ``k``
-      right answers, the new answer has to be among the ``k`` largest logits, and among
-      the two largest if the old answer is right as well.
+    - an edge: its reversal, if the reversal is a query, or the world is a graph. If a
+      prompt has ``k`` right answers, the new answer has to be among the ``k`` largest
+      logits, and among the two largest if the old answer is right as well.
 
     Args:
         model: A GPT with ``R`` replicas.
@@ -64,28 +65,32 @@ def edits(
             ``attribution`` or ``similarity``, or ``edge``.
         method: Method by which the weights are changed: ``rank-one``, ``training`` or
             ``embedding``; see :class:`~inweights.training.Edit`.
-        most: Largest number of facts that are edited; the first ones are used.
-        steps: Largest number of updates of an edit by gradient descent.
+        most: Largest number of facts that are edited, at least 1; the first ones are
+            used.
+        steps: Largest number of updates of an edit by gradient descent (``training``
+            and ``embedding``).
         rate: Learning rate of an edit by gradient descent.
-        at_once: Number of facts that are edited together in one copy.
+        at_once: Number of facts that are edited together in one copy, at least 1.
         layer: Index of the block of a rank-one edit; by default the last one.
 
     Returns:
-        One row per replica, with means over edits in the columns ``replica``;
-        ``holds``, the share of edited facts with the new answer; ``reached``, the share
-        of statements that should follow from the edit with the new answer, and
-        ``unmoved``, the share of these with the same answer as before; ``facts`` and
-        ``others``, the shares of other facts of the role and of other statements with
-        the same answer as before; ``overlap``, the overlap of the edited keys (inputs
-        of the MLP's output matrix) with the keys of the statements that should follow,
-        before any edit, and ``apart``, the overlap with the keys of other statements.
+        One row per replica, with the columns ``replica`` and means over the edited
+        copies, as shares from 0 to 1 (NaN if there are no such statements): ``holds``,
+        the share of edited facts with the new answer; ``reached``, the share of
+        dependent statements with the new answer, and ``unmoved``, the share of these
+        with the same answer as before; ``facts`` and ``others``, the shares of other
+        facts of the role and of other statements with the same answer as before;
+        ``overlap``, the overlap before any edit of the edited facts' keys (inputs of
+        the MLP's output matrix) with the keys of the dependent statements, and
+        ``apart``, their overlap with the keys of other statements.
 
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop, a name
             or number is out of range, or the probe would need more memory than is
             available.
-        DataError: The world has no facts of the role, they all have the same answer, or
-            the worlds do not fit the model.
+        DataError: The world has no facts of the role, a fact has no other fact of the
+            role whose answer is wrong for it, the world has no statements of the roles
+            that depend on these facts, or the worlds do not fit the model.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -135,7 +140,7 @@ def edits(
 def after_edits(
     model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Measure the facts that a phase edited, and dependent statements, at any later step.
+    """Measure the facts that a phase of training edited, and dependent statements, at a later step.
 
     Args:
         model: Model with ``R`` replicas.
@@ -146,18 +151,21 @@ def after_edits(
     Returns:
         One row per replica, with the columns ``replica``; ``holds``, the share of
         edited facts with the new answer; ``reached`` and ``unmoved``, the shares of
-        statements that should follow from the edits with the new answer, and with that
-        of the world; ``facts`` and ``others``, the shares of other facts of the role,
-        and of other statements, with the answer of the world; ``restored``, the share
-        of edited facts that have the old answer again; and ``edited``, the list of the
-        edited facts with their new answers.
+        dependent statements (those that follow from an edited fact) with the new
+        answer, and with the answer of the world; ``facts`` and ``others``, the shares
+        of other facts of the role, and of other statements, with the answer of the
+        world (all from 0 to 1; NaN if there are no such statements); ``restored``, the
+        share of edited facts that have the old answer again; and ``edited``, the list
+        of the edited facts with their new answers.
 
     Raises:
-        ConfigError: The model does not have the weights that the method changes,
-            ``edit`` has an unknown field or value, or the probe would need more memory
-            than is available.
-        DataError: A world has too few facts of the role, or the worlds do not fit the
-            model.
+        ConfigError: The model does not have the weights that the method changes, more
+            than four times the model's width of facts are edited at rank one, ``edit``
+            has an unknown field or value, the model has no replica axis, or the probe
+            would need more memory than is available.
+        DataError: A world has fewer facts of the role than are edited, or none; a fact
+            has no other fact of the role whose answer is wrong for it; no statements
+            depend on these facts; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw
@@ -190,7 +198,7 @@ def _after(
     fact_columns: Int[Tensor, "R N"],
     query_columns: Int[Tensor, "R M"],
 ) -> dict[str, Tensor]:
-    """Return the shares of an edited model, given the answers' columns before the edit."""
+    """Return the shares of an edited model, given the columns of the answers before the edit."""
     names = ("donors", "through", "expected", "apart")
     donors, through, expected, apart = (take(name)[:, places] for name in names)
     answer = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]
@@ -227,7 +235,7 @@ def _first(
     columns: Int[Tensor, "R N"],
     rights: Int[Tensor, "R N"],
 ) -> Bool[Tensor, "R N"]:
-    """Return whether answers are among the ``k`` largest logits, for ``k`` right answers."""
+    """Return whether each answer is among the ``k`` largest logits, for ``k`` right answers."""
     return (logits > logits.gather(-1, columns.unsqueeze(-1))).sum(-1) < rights
 
 

@@ -46,18 +46,19 @@ def carries(
     places: Sequence[Place] | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Measure what hidden states carry of a two-hop query, by interchange interventions.
+    """Measure what each hidden state of a two-hop query carries, by interchange interventions.
 
     The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced by
     that of a source query ``(a', r1', r3)`` with another bridge ``b'`` and another last
     relation (Vig et al. 2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997).
     The model's answer then shows what the place carries. The answer to ``(b', r2)``
-    shows that it carries the *bridge*; the answer to ``(b, r3)``, the *relation*; the
-    source's answer, both or the *answer* itself; and the answer to ``(b, r2)`` is
-    *unchanged*. The four answers differ. With a single last relation, bridge and answer
-    would change together, so that patching could not separate them. If the model
-    already gives one of these answers without the intervention, the outcome counts as
-    ``other``.
+    shows that the state carries the *bridge*. The answer to ``(b, r3)`` shows that it
+    carries the *relation*, and the source's answer to ``(b', r3)`` that it carries
+    both, or the *answer* itself. The answer to ``(b, r2)`` is *unchanged*. Only pairs
+    of queries for which the four answers differ are used. With a single last relation,
+    bridge and answer would change together, so that patching could not separate them.
+    If the model already gives one of these answers without the intervention, the
+    outcome counts as ``other``.
 
     The world needs at least two last relations, as in ``TwoHop(complexity=2,
     first_relations=1, second_relations=2)``.
@@ -68,22 +69,24 @@ def carries(
         role: Role of the queries, which have three tokens; one of
             ``world.queries.role_names``.
         places: Names from the model's ``layer_names`` or ``part_names``, or heads of a
-            GPT such as ``block.0.head.1``. A list of names within the list means that
-            their states are replaced together. By default each layer.
-        most: Largest number of base queries; the first ones are used.
+            GPT such as ``block.0.head.1``. For a list of names within the list, their
+            states are replaced together. By default, each layer separately.
+        most: Largest number of base queries, at least 1; the first ones are used, and
+            their sources are found among them.
 
     Returns:
-        One row per replica, place and position, with the columns ``replica``,
-        ``place``, ``depth`` (index in ``places``), ``position``, the shares of base
-        queries by the model's answer (``bridge``, ``relation``, ``answer``,
-        ``unchanged`` and ``other``), ``clean`` (share answered correctly without an
+        One row per replica, place and position, with the columns ``replica``, ``place``
+        (its name; several names are joined by `` + ``), ``depth`` (index in
+        ``places``), ``position`` (from 0 to 2), the shares of base queries by the
+        model's answer (``bridge``, ``relation``, ``answer``, ``unchanged`` and
+        ``other``, which sum to 1), ``clean`` (share answered correctly without an
         intervention), ``chance`` (one divided by the number of answers of the second
-        hop) and ``statements`` (number of base queries).
+        hop) and ``statements`` (number of base queries with a source).
 
     Raises:
-        ConfigError: A place is unknown, ``most`` is below 1, the model has no replica
-            axis or cannot read such long prompts, or the probe would need more memory
-            than is available.
+        ConfigError: A place (layer, part or head) is unknown, ``most`` is below 1, the
+            model has no replica axis or cannot read such long prompts, or the probe
+            would need more memory than is available.
         DataError: No query has the role, or none has a source; the head does not cover
             an answer; or the worlds do not fit the model.
 
@@ -174,7 +177,7 @@ class _Outcomes:
 
 
 def _put(states: Tensor, position: int, columns: slice) -> Edit:
-    """Return an edit that replaces one position of a state ``[R, m, T, D]`` by another state's."""
+    """Return an edit that replaces one position of a state ``[R, m, T, D]`` by that of another."""
 
     def replace(own: Tensor) -> Tensor:
         whole = own.clone()
@@ -212,7 +215,7 @@ class _Pairs:
 
 
 def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
-    """Stack the pairs of all worlds, which have the same number of bases."""
+    """Stack the pairs of all worlds, which have the same number of base queries."""
     found = [_pairs_of(world, role, most) for world in worlds]
     if not all(len(part["valid"]) and part["valid"].any() for part, _ in found):
         raise DataError(
@@ -228,7 +231,7 @@ def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
 
 
 def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float]:
-    """Return the pairs of one world as columns, and the chance of one answer."""
+    """Return the pairs of one world as columns, and the probability of guessing the answer."""
     hops = _single_answers(world)
     places = world.queries.with_role(role)
     lengths = np.diff(world.queries.prompt_ends, prepend=0)[places]

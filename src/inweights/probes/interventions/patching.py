@@ -1,4 +1,4 @@
-"""Activation patching: a hidden state is replaced by another, and the effect on the answer.
+"""Activation patching: replace a hidden state by another one, and measure the effect.
 
 :func:`patch` replaces a state and returns logits; :func:`activation_patching` does this
 for all layers and positions and returns a table.
@@ -48,10 +48,12 @@ def patch(
         tokens: Token ids ``[B, T]`` (``B`` prompts, ``T`` positions), or ``[R, B, T]``
             if replicas read different ones.
         state: The new state: ``[R, B, D]`` (width ``D``) for one position, ``[R, B, T,
-            D]`` for all; an axis of length 1 is used for all replicas, or all prompts.
+            D]`` for all; an axis ``R`` or ``B`` of length 1 means that all replicas or
+            prompts get the same state.
         layer: One of the model's ``layer_names`` or ``part_names``, or a head of a GPT
             such as ``block.0.head.1``, whose state has the width of one head.
-        position: Position that is replaced, negative from the end; by default all.
+        position: Index of the position that is replaced, negative from the end; by
+            default all positions.
         at: Positions at which logits are computed: ``all``, or only the ``last``.
 
     Returns:
@@ -59,9 +61,10 @@ def patch(
         position.
 
     Raises:
-        ConfigError: The layer, head or ``at`` is unknown, or a user's own model does
-            not pass the layer to hooks.
-        DataError: The position or the shape of ``state`` does not fit.
+        ConfigError: The layer, head or ``at`` is unknown, a prompt is longer than the
+            model's limit, or a user's own model does not pass the layer to hooks.
+        DataError: The position is not in the prompts, ``state`` cannot be broadcast to
+            the replaced state, or ``tokens`` are not token ids of the model.
 
     Example:
         >>> import torch
@@ -112,7 +115,7 @@ def activation_patching(
     donor: Model | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Measure the effect of patching on the answer, by layer and position.
+    """Measure the effect of patching a hidden state on the answer, by layer and position.
 
     The effect shows which hidden state carries the answer. Each statement gets a
     partner, the next statement of its role and length with another prompt and another
@@ -137,13 +140,14 @@ def activation_patching(
             replica or the same number of replicas; by default the model itself. With a
             donor, an effect of 1 means that the donor's states have the same effect as
             the model's own.
-        most: Largest number of statements of each role and length that are read; the
-            first ones are used.
+        most: Largest number of statements of each role and length that are read, at
+            least 2; the first ones are used.
 
     Returns:
-        One row per replica, role, length, layer and position, with the columns
-        ``replica``, ``part``, ``role``, ``length`` (tokens of the prompts), ``layer``,
-        ``depth`` (index in ``layer_names``), ``position``, ``effect``, ``accuracy``
+        One row per replica, role, length of prompts and answers, layer and position,
+        with the columns ``replica``, ``part``, ``role``, ``length`` (tokens of the
+        prompts), ``layer`` (name of the layer, part or head), ``depth`` (index of the
+        layer in ``layer_names``), ``position`` (from 0), ``effect``, ``accuracy``
         (share of statements for which the largest logit is then the partner's answer)
         and ``statements`` (their number).
 

@@ -1,4 +1,4 @@
-"""Realignment: during the forward pass, a bridge's state is replaced by that of the bridge token.
+"""Realignment: replace the state after a first hop by that of the bridge token.
 
 After a first hop ``(e1, r1)``, the bridge may be decodable from a state that later
 layers, or the next loop, cannot use (Fu et al. 2026, arXiv:2607.00341).
@@ -44,31 +44,33 @@ def realignment(
     layers: Sequence[str] | None = None,
     ridge: float = 0.01,
 ) -> pl.DataFrame:
-    """Measure accuracy on two-hop queries with the state after the first relation realigned.
+    """Measure accuracy on two-hop queries when the state after the first relation is replaced.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
-        onto: State by which it is replaced: ``embedding``, the state of the bridge
-            token in the first layer at this position; or ``layer``, the state of a
-            prompt of the bridge token only, in the same layer.
-        methods: Methods that determine the bridge: ``none`` does not change the state;
-            ``decoded`` uses the token with the largest logit of the layer (logit lens);
-            ``ridge`` applies a linear map from states after first hops onto bridges,
-            fitted without the bridges to which it is applied; ``true`` uses the right
-            bridge, an upper bound.
+        onto: The replacing state: ``embedding``, the state of the bridge token in the
+            first layer, at the position of the first relation; or ``layer``, the state
+            of a prompt that consists of the bridge token alone, in the same layer.
+        methods: Methods that determine the bridge or the replacing state: ``none`` does
+            not change the state; ``decoded`` uses the token with the largest logit of
+            the layer (logit lens); ``ridge`` applies a linear map from states after
+            first hops onto bridges, fitted without the bridges to which it is applied;
+            ``true`` uses the right bridge, an upper bound.
         layers: Names of the layers, among ``model.layer_names``, in which the state is
-            replaced; by default all but the first and the last. If there are none, the
-            table is empty.
-        ridge: Penalty of the map, relative to the mean square of its inputs.
+            replaced; by default (also if it is empty) all but the first and the last.
+            If the model has no others, the table is empty.
+        ridge: Penalty of the map, at least 0, relative to the mean square of its inputs
+            times their number; only ``ridge`` uses it.
 
     Returns:
         One row per replica, role of queries, layer and method, with the columns
         ``replica``, ``role``, ``layer``, ``depth`` (index of the layer), ``method``,
-        ``accuracy``, ``decodable`` (share of queries whose bridge has the largest
-        logit), ``cosine`` (mean cosine of the state with that of the right bridge),
-        ``other`` (mean cosine with those of other bridges) and ``statements`` (number
-        of queries).
+        ``accuracy`` (share of queries whose answer has the largest logit),
+        ``decodable`` (share of queries whose bridge has the largest logit when the
+        layer's state is decoded), ``cosine`` (mean cosine of the unchanged state with
+        the replacing state of the right bridge), ``other`` (mean cosine with those of
+        other bridges; NaN if there are none) and ``statements`` (number of queries).
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown, the model has no replica
@@ -131,7 +133,7 @@ def realignment(
 
 @dataclass(frozen=True, eq=False)
 class _Queries:
-    """Queries of one role, the states after their first relation, and the replacing states.
+    """Queries of one role, with functions for the states after their first relation.
 
     Attributes:
         model: Model with ``R`` replicas.
@@ -154,12 +156,12 @@ class _Queries:
         ]
 
     def decoded(self, layer: str) -> Int[Tensor, "R M"]:
-        """Return the token that the logit lens decodes from that state, ``[R, M]``."""
+        """Return the token with the largest logit when that state is decoded, ``[R, M]``."""
         logits = self.model.decode(layer, self.state(layer))
         return self.model.candidates[logits.argmax(-1)]
 
     def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
-        """Return the state of bridge tokens, embedded at this position or alone at the layer."""
+        """Return the state of bridge tokens, embedded at that position, or alone at the layer."""
         if self.onto == "layer":
             alone = tokens.unsqueeze(-1)
             return self.model.hidden(alone, layers=[layer], at="all")[layer][:, :, 0]
@@ -200,7 +202,7 @@ class _Queries:
     def cosines(
         self, layer: str, state: Float[Tensor, "R M D"]
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-        """Return mean cosines of the states with their targets, and with other bridges' targets."""
+        """Return the mean cosine of states with their targets, and with those of other bridges."""
         right = self.target(layer, self.bridges)
         every = normalize(state, dim=-1) @ normalize(right, dim=-1).mT
         same = self.bridges.unsqueeze(2) == self.bridges.unsqueeze(1)

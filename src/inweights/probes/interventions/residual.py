@@ -25,7 +25,7 @@ _EPSILON = 1e-5
 
 
 class ResidualSum:
-    """Split logits of a GPT into contributions of its parts.
+    """Split the logits of a GPT into the contributions of its parts.
 
     Args:
         model: A GPT with a residual stream.
@@ -40,7 +40,7 @@ class ResidualSum:
         columns: Int[Tensor, "R B"],
         allowed: Bool[Tensor, "R K"],
     ) -> dict[str, Float[Tensor, "R B"]]:
-        """Return the contribution of each component to a logit minus the mean over allowed tokens.
+        """Return each component's contribution to a logit minus the mean over allowed candidates.
 
         Args:
             tokens: Prompts of one length, ``[B, T]`` (``B`` prompts, ``T`` positions)
@@ -50,8 +50,10 @@ class ResidualSum:
                 candidates).
 
         Returns:
-            Contributions ``[R, B]`` by component, in the order in which they are added;
-            they sum to the logit minus that mean.
+            Contributions ``[R, B]`` in double precision by the name of the component
+            (``embedding``, then heads, MLP and memory of each block, such as
+            ``block.0.head.1``, and ``bias``), in the order in which the model adds
+            them. They sum to the logit minus that mean.
         """
         model = self._model
         state, terms = self._terms(tokens)
@@ -105,7 +107,7 @@ class ResidualSum:
 
 
 class _Norm:
-    """The final norm with a fixed scale, computed from given states, which makes it linear."""
+    """The final norm as a linear function, with a scale that is fixed by given states."""
 
     def __init__(self, model: GPT, state: Float[Tensor, "R B D"]) -> None:
         norm = model.norm

@@ -24,11 +24,11 @@ _HEADS = ".heads"
 
 
 class Spot(NamedTuple):
-    """A place in a model.
+    """A place in a model at which a state can be read or replaced.
 
     Attributes:
-        name: The name that its hooks use.
-        columns: Columns of the state with this name that belong to the place.
+        name: Name of a layer or part, as :meth:`.Model.hooks` takes it.
+        columns: Columns (of the width) of this state that belong to the place.
     """
 
     name: str
@@ -36,19 +36,19 @@ class Spot(NamedTuple):
 
 
 def spot_of(model: Model, place: str) -> Spot:
-    """Return a place by its name; a head is a range of columns in the output of all heads.
+    """Return where hooks find a place: the name of a state, and the columns of the place in it.
 
     Args:
         model: The model.
         place: Name of a layer, a part of a layer, or a head such as ``block.0.head.1``.
 
     Returns:
-        The name for hooks, and the columns of the place in the state of that name: a
-        range for a head, all columns for others.
+        For a head of a GPT, the name of the output of all heads, and a range of
+        columns; otherwise ``place`` itself, and all columns.
 
     Raises:
-        ConfigError: The block has no such head. Other names are checked when hooks are
-            set.
+        ConfigError: The block has no such head. Other unknown names are not noticed
+            here, but when hooks are set.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])
@@ -73,7 +73,7 @@ def all_places(model: Model) -> tuple[str, ...]:
         model: The model.
 
     Returns:
-        Names from shallow to deep; the parts of a block precede the block.
+        Names from shallow to deep; the parts of a layer precede the layer.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])
@@ -91,7 +91,7 @@ def all_places(model: Model) -> tuple[str, ...]:
 
 
 def _heads_of(model: Model, part: str) -> list[str]:
-    """Return the names of a part's heads, if it is the output of all heads; otherwise the part."""
+    """Return the names of the heads, if a part is the output of all heads; otherwise the part."""
     config = getattr(model, "config", None)
     if not part.endswith(_HEADS) or not isinstance(config, GPTConfig):
         return [part]
@@ -124,18 +124,19 @@ def depth_of(model: Model, place: str) -> int:
 def recorded(
     model: Model, batch: Packed, names: Iterable[str]
 ) -> dict[str, Float[Tensor, "R B T D"]]:
-    """Return the state at each name while the model reads a batch of prompts of one length.
+    """Return the states at places of a model while it reads a batch of prompts of one length.
 
     Args:
         model: Model with ``R`` replicas.
         batch: Packed prompts.
-        names: Names that hooks use.
+        names: Names of layers and parts, as :meth:`.Model.hooks` takes them.
 
     Returns:
         States ``[R, B, T, D]`` (``B`` prompts, ``T`` positions, width ``D``) by name.
 
     Raises:
-        ConfigError: The model has no such place.
+        ConfigError: The model has no such layer or part, or the prompts are longer than
+            its limit.
     """
     seen: dict[str, Tensor] = {}
 

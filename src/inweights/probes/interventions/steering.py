@@ -51,10 +51,10 @@ def steered(
     seed: int = 0,
     **change: Unpack[Change],
 ) -> Iterator[None]:
-    """Return a context manager within which a hidden state of a model is changed at a position.
+    """Return a context manager within which a hidden state of a model is changed.
 
-    The change affects everything that reads the model within the block:
-    :func:`inweights.ask`, probes, and calls of the model itself.
+    The context manager has no value. The change affects everything that uses the model
+    within the block: :func:`inweights.ask`, probes, and calls of the model itself.
 
     Args:
         model: Model with ``R`` replicas.
@@ -62,7 +62,8 @@ def steered(
         at: A layer (:attr:`~inweights.models.Model.layer_names`), a part of a layer
             (:attr:`~inweights.models.Model.part_names`), or a head of a GPT such as
             ``block.0.head.1``, whose state is the head's output before the attention's
-            output matrix.
+            output matrix. Exactly one of ``add``, ``replace``, ``project_out`` and
+            ``scale`` is given.
         position: Position in a prompt: an index (negative from the end), the name of a
             token or several names, or a mask ``[B, T]`` (``B`` prompts, ``T``
             positions); by default all positions.
@@ -76,7 +77,8 @@ def steered(
             forms.
         scale: Factor by which the state is multiplied.
         random: Number of a random direction. If given, the state is moved in this
-            direction, by the same distance as the change would move it.
+            direction, by the distance by which the change would move it. By default
+            ``None``, and the change itself is applied.
         seed: Root seed of random directions.
 
     Raises:
@@ -143,7 +145,7 @@ def steer(
     draws: int = 8,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Measure how a change of a hidden state affects answers, beside a random change of equal size.
+    """Measure how a change of a hidden state affects answers, compared with a random change.
 
     The change is defined as in :func:`steered`. The control moves each state by the
     same distance in a random direction; its numbers are means over ``draws``
@@ -154,8 +156,9 @@ def steer(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         at: A layer, a part of a layer, or a head of a GPT such as ``block.0.head.1``.
-        position: Position in a prompt, as in :func:`steered`; statements without it are
-            left out.
+        position: Position in a prompt: an index (negative from the end), the name of a
+            token or several names; by default all positions. Statements whose prompts
+            lack it are left out.
         add: What is added: a vector ``[D]`` (width ``D``) or ``[R, D]``, a prompt whose
             state is the vector, or two prompts, for the difference of their states (see
             :func:`steered`). Exactly one of ``add``, ``replace``, ``project_out`` and
@@ -166,19 +169,20 @@ def steer(
         scale: Factor by which the state is multiplied.
         parts: ``facts``, ``queries`` or both.
         toward: Name of a token whose probability is measured; by default none.
-        draws: Number of random directions of the control; 0 for no control.
+        draws: Number of random directions of the control, at least 0; with 0 there is
+            no control.
         seed: Root seed of these directions.
 
     Returns:
         One row per replica, slice and change, with the columns ``replica``; ``part``,
-        ``role`` and ``distribution`` (the slice; see
-        :func:`~inweights.probes.accuracy`); ``change`` (``none``, the name of the
-        change, or ``random``); ``statements`` (their number); ``accuracy`` and
-        ``chance`` (of guessing among the answers of the role); ``changed``, the share
-        of statements whose first answer differs from that without a change;
-        ``divergence``, the mean Kullback-Leibler divergence of the distribution of
-        answers from that without a change, in nats; and ``toward``, the mean
-        probability of the target token, if one is given.
+        ``role`` and ``distribution`` (the slice: ``trained`` for facts, ``in`` or
+        ``out`` of distribution for queries); ``change`` (``none``, the name of the
+        change, or ``random`` for the control); ``statements`` (number of statements);
+        ``accuracy`` and ``chance`` (accuracy of guessing among the answers of the
+        role); ``changed``, the share of statements whose first answer differs from that
+        without a change; ``divergence``, the mean Kullback-Leibler divergence of the
+        distribution of answers from that without a change, in nats; and, only if
+        ``toward`` is given, ``toward``, the mean probability of that token.
 
     Raises:
         ConfigError: A layer, head or part is unknown, no change or several changes are
@@ -234,7 +238,7 @@ def steer(
 
 
 class _View:
-    """Some statements of one role, and a model's answers to them."""
+    """Statements of one role, and a model's answers to them."""
 
     def __init__(
         self,
@@ -259,7 +263,7 @@ class _View:
         self.toward = model.columns(ids).expand(model.replicas) if toward else None
 
     def answers(self) -> tuple[Bool[Tensor, "R m"], Float[Tensor, "R m K"]]:
-        """Return whether answers are right, and the logarithms of all probabilities."""
+        """Return whether each answer is right, and the log-probabilities of all candidates."""
         args = self.model, self.worlds, self.part, self.indices
         right = answer_scores(*args, self.allowed).right
         return right, answer_logits(*args).double().log_softmax(-1)

@@ -46,7 +46,9 @@ def navigation(
         model: Model with a table of token embeddings and ``R`` replicas.
         worlds: Worlds with paths (facts and queries of role ``path``): one, or one for
             each replica.
-        layer: ``tokens`` for the token embeddings, or one of ``model.layer_names``.
+        layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
+            ``model.layer_names``, whose state is read after a prompt of the token
+            alone.
         ridge: Penalty of the affine map, above 0, relative to the mean variance of a
             coordinate.
 
@@ -55,9 +57,9 @@ def navigation(
         for paths of ``p`` nodes (the leaf's neighbour), with the columns ``replica``,
         ``depth``, ``hops`` (number of edges from the leaf), ``nearest`` (share of
         held-out leaves whose own node of that depth is the closest by cosine, among all
-        arms), ``ridge`` (the same after the map), ``explained`` (share of the held-out
-        nodes' variance that the map explains) and ``chance`` (one divided by the number
-        of arms).
+        arms), ``ridge`` (the same for the leaf's vector after the map), ``explained``
+        (share of the held-out nodes' variance that the map explains; negative if the
+        map is worse than the mean) and ``chance`` (one divided by the number of arms).
 
     Raises:
         DataError: A world has no trained or no held-out paths, paths differ in length
@@ -129,35 +131,38 @@ def stepwise(
     most: int = 2000,
     apart: bool = False,
 ) -> pl.DataFrame:
-    """Compute accuracy and recall of every token of an answer, given the preceding tokens.
+    """Compute the accuracy and recall of every token of an answer, given the preceding tokens.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: One world, or one for each replica; all statements of a role have the
-            same shape.
+        worlds: One world, or one for each replica. All statements of a role must have
+            prompts of one length and answers of one length.
         roles: Roles of facts and queries that are evaluated, among ``role_names`` of
             ``world.facts`` and ``world.queries``; by default all. Names that the world
             lacks are ignored; the table is empty if it has none of them.
         most: Largest number of statements of a role that are read, evenly spaced; 0 for
             all.
-        apart: Whether prompts with the largest number of answers, such as the root of a
-            star, get separate rows if a role has such prompts. The column ``hub`` then
-            marks these rows.
+        apart: Whether prompts with the largest number of answers (hubs), such as the
+            root of a star, get separate rows. A column ``hub`` then tells whether a row
+            is about them.
 
     Returns:
-        One row per replica, role and place, with the columns ``replica``, ``part``,
-        ``role``, ``hub`` (with ``apart``), ``place`` (index of the token in the answer,
-        from 0), ``statements`` (their number), ``accuracy`` (of the largest logit over
-        all candidates), ``recall`` (share of tokens among the ``k`` largest logits,
-        where ``k`` is the number of answers of the prompt in these roles; 1 if all
-        edges are stored) and ``exact`` (share of answers that are right at every place,
-        as greedy decoding finds them).
+        One row per replica, part, role and place (and per value of ``hub``), with the
+        columns ``replica``, ``part`` (``facts`` or ``queries``), ``role``, ``hub``
+        (only with ``apart``), ``place`` (index of the token in the answer, from 0),
+        ``statements`` (their number), ``accuracy`` (of the largest logit over all
+        candidates), ``recall`` (share of statements whose token is among the ``k``
+        largest logits, where ``k`` is the number of answers to the prompt in these
+        roles; 1 if all edges are stored) and ``exact`` (share of answers that are right
+        at every place, as greedy decoding finds them).
 
     Raises:
         DataError: The statements of a role differ in shape, the head does not cover a
             token of an answer, or the worlds do not fit the model.
-        ConfigError: ``most`` is negative, the model has no replica axis, or the probe
-            would need more memory than is available.
+        ConfigError: ``most`` is negative, the model has no replica axis, cannot read
+            such long prompts, or returns logits only for the last position although
+            answers have several tokens, or the probe would need more memory than is
+            available.
 
     Example:
         >>> import inweights as iw
@@ -196,7 +201,7 @@ def _step_rows(
     chosen: Bool[Bools, "_ m"],
     named: Mapping[str, object],
 ) -> list[dict[str, object]]:
-    """Return rows of :func:`stepwise` for the chosen statements of each replica, if any."""
+    """Return the rows of :func:`stepwise` for the chosen statements of each replica, if any."""
     right = ranks == 0
     # A prompt with d right answers has them all known if each is among its first d.
     known = ranks < degrees[:, :, None]
@@ -218,7 +223,7 @@ def _step_rows(
 
 
 def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
-    """Count for each statement those of its shape and of these roles with its prompt, ``[M]``."""
+    """Count, for each statement, those of these roles with the same shape and prompt, ``[M]``."""
     counts = np.zeros(len(statements), dtype=np.int64)
     among = np.sort(np.concatenate(list(map(statements.with_role, roles))))
     for rows, prompts, _ in statements.by_shape(among):
@@ -235,13 +240,13 @@ def ridge_map(
     """Return the matrix ``W`` that minimises ``‖X W − Y‖² + λ ‖W‖²`` (ridge regression).
 
     Args:
-        inputs: ``X``, one row per pair.
-        targets: ``Y``, one row per pair.
+        inputs: ``X``, one row per pair of an input and a target, at least one.
+        targets: ``Y``, one row per pair, in the same order.
         ridge: ``λ``, above 0, in units of the mean squared entry of ``X`` times the
             number of its rows.
 
     Returns:
-        The matrix ``W``, ``[D, E]`` (widths ``D`` and ``E``).
+        The matrix ``W``, ``[D, E]`` (widths ``D`` and ``E`` of inputs and targets).
 
     Raises:
         DataError: The penalty is not above 0, or there are no pairs.
@@ -262,10 +267,14 @@ def ridge_map(
 
 
 def paths_of(part: Statements) -> Int[Ids, "d p"]:
-    """Return the nodes of every path, from the root to the leaf, ``[d, p]``.
+    """Return the nodes of every path, from the root to the leaf.
 
     Args:
         part: Facts or queries with the role ``path``, whose answers are the paths.
+
+    Returns:
+        Token ids ``[d, p]`` of ``d`` paths with ``p`` nodes, in the order of the
+        statements.
 
     Raises:
         DataError: There are no statements of the role ``path``, or the paths differ in

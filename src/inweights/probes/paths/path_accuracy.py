@@ -37,7 +37,7 @@ def path_accuracy(
     most: int = 2000,
     teacherless: str = "",
 ) -> pl.DataFrame:
-    """Compute the accuracy of path answers by the place of the token, over all candidates.
+    """Compute the accuracy of path answers at each place of the answer, over all candidates.
 
     Args:
         model: Model with ``R`` replicas.
@@ -48,8 +48,8 @@ def path_accuracy(
         hardest: Index in the answer of the hardest token, from 0; by default the first
             node after the root (Geometric Memory, Fig. 3), which determines all later
             ones.
-        most: Largest number of statements of a part that are read. The first ones are
-            used; the order of statements in a world is random.
+        most: Largest number of statements of a part that are read, at least 1. The
+            first ones are used; the built-in worlds have their paths in random order.
         teacherless: Name of a token that the model reads in place of the answer's
             tokens, as in training with ``Phase.teacherless``. By default empty, and the
             model reads the right tokens.
@@ -59,15 +59,17 @@ def path_accuracy(
         ``place`` (index of the token in the answer, from 0), ``hardest`` (whether it is
         the hardest place), ``accuracy``, ``exact`` (share of answers that are right at
         every place, as greedy decoding finds them), ``statements`` (their number) and
-        ``chance`` (one divided by the number of distinct tokens at that place, in facts
-        and queries).
+        ``chance`` (accuracy of guessing: one divided by the number of distinct tokens
+        at that place, in facts and queries).
 
     Raises:
         DataError: There is no such statement, prompts or answers differ in length, the
             head does not cover a token of an answer, ``teacherless`` is not a token, or
             the worlds do not fit the model.
-        ConfigError: ``most`` is below 1, the model has no replica axis or cannot read
-            such long prompts, or the probe would need more memory than is available.
+        ConfigError: ``most`` is below 1, the model has no replica axis, cannot read
+            such long prompts, or returns logits only for the last position although
+            answers have several tokens, or the probe would need more memory than is
+            available.
 
     Example:
         >>> import inweights as iw
@@ -123,28 +125,30 @@ def arm_cosines(
     part: Literal["facts", "queries"] = "queries",
     layer: str = "tokens",
 ) -> pl.DataFrame:
-    """Compute cosines of leaves with the first nodes of arms (Geometric Memory, Fig. 4).
+    """Compute the cosines of leaves with the first nodes of arms (Geometric Memory, Fig. 4).
 
     Args:
         model: Model with a table of token embeddings and ``R`` replicas.
-        worlds: Worlds with paths that are stated from the root: one, or one for each
-            replica.
-        arms: Largest number of arms; the first ones are used.
+        worlds: Worlds with paths whose answers begin with the root: one, or one for
+            each replica.
+        arms: Largest number of arms, at least 1; those of the first statements of the
+            part are used.
         part: ``queries``, whose paths were never trained, or ``facts``.
-        layer: ``tokens`` for the token embeddings, or one of ``model.layer_names``.
+        layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
+            ``model.layer_names``, whose state is read after a prompt of the node alone.
 
     Returns:
         One row per replica, leaf and first node, with the columns ``replica``, ``leaf``
-        and ``first`` (both as the number of the arm, from 1), ``own`` (whether they
-        belong to the same arm) and ``cosine`` (of the vectors minus their mean over all
-        nodes).
+        and ``first`` (both as the number of the arm among those used, from 1), ``own``
+        (whether they belong to the same arm) and ``cosine`` (of the vectors minus their
+        mean over all nodes).
 
     Raises:
         ConfigError: The layer is unknown, the model has no replica axis, or the probe
             would need more memory than is available.
-        DataError: A world has no statements of the role ``path`` in the part, or no
-            tokens of the group ``node``; the model has no table of token embeddings; or
-            the worlds do not fit it.
+        DataError: A world has no statements of the role ``path`` in the part, or they
+            differ in length; it has no tokens of the group ``node``; the model has no
+            table of token embeddings; or the worlds do not fit it.
 
     Example:
         >>> import inweights as iw

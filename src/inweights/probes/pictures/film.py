@@ -47,9 +47,9 @@ _SKETCH = 16
 
 @holds(asked=24, logits=4)
 def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
-    """Record one frame of an animation: the Gram matrix of the node vectors, and recall of edges.
+    """Record a frame of an animation: the Gram matrix of the node vectors, and the recall of edges.
 
-    Measured at every few steps of training, the rows form the animation that
+    Rows that are measured every few steps of training form the animation that
     :func:`render_frames` takes.
 
     Args:
@@ -60,12 +60,13 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
             :func:`inweights.probes.geometry.vectors.node_vectors`.
 
     Returns:
-        One row per replica, with the columns ``replica``, ``gram`` (rows of the lower
-        triangle, ``N (N + 1) / 2`` single-precision numbers), ``recall`` and
-        ``recall_others`` (as in
-        :func:`~inweights.probes.geometry.cosines.graph_recall`). For a graph with more
-        than 250 nodes, a column ``vectors`` (``N D`` numbers, node after node) replaces
-        ``gram``.
+        One row per replica, with the columns ``replica``, ``gram`` (inner products of
+        the ``N`` node vectors: the lower triangle row by row, ``N (N + 1) / 2``
+        single-precision numbers), ``recall`` (share of a node's neighbours among its
+        largest logits, over all edges) and ``recall_others`` (the same without a node's
+        own logit; see :func:`~inweights.probes.geometry.cosines.graph_recall`). For a
+        graph with more than 250 nodes, a column ``vectors`` (``N D`` numbers, node
+        after node) replaces ``gram``.
 
     Raises:
         DataError: A world is not a graph, the model's head does not cover the nodes,
@@ -105,7 +106,7 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
 def render_frames(
     film: pl.DataFrame, world: World, *, frames: int = 40
 ) -> pl.DataFrame:
-    """Compute the contents of an animation's frames: positions, cosines, energies, correlation.
+    """Compute what an animation's frames show: positions, cosines, energies and a correlation.
 
     For a graph with more than 250 nodes, positions and cosines are those of 250 of
     them, energies are by bands of eigenvalues, and there are fewer frames (40 for 1,000
@@ -113,20 +114,23 @@ def render_frames(
 
     Args:
         film: Rows of :func:`snapshot` of one replica, with a column ``step``.
-        world: The graph that was learnt.
-        frames: Approximate number of frames, denser at the start.
+        world: World of the graph that the model learnt.
+        frames: Largest number of frames, chosen among the recorded steps, more of them
+            at the start; below 2, all recorded steps are used.
 
     Returns:
-        One row per frame, with the columns ``step``, ``recall`` (without a node's own
-        logit), ``spearman`` (of cosine with hops; null if all distances are equal),
-        ``shown`` (share of the variance in three dimensions), ``positions`` (``3 N``
-        numbers, node after node), ``cosines`` (the lower triangle without the diagonal,
-        ``N (N - 1) / 2`` numbers) and ``energies`` (``G`` numbers, from the smoothest
-        eigenspace).
+        One row per frame, in the order of steps, with the columns ``step``, ``recall``
+        (without a node's own logit), ``spearman`` (rank correlation of cosine with
+        hops; null if all distances are equal), ``shown`` (share of the variance in
+        three dimensions, from 0 to 1), ``positions`` (``3 N`` numbers, node after
+        node), ``cosines`` (the lower triangle without the diagonal, ``N (N - 1) / 2``
+        numbers) and ``energies`` (shares of the energy in the ``G`` eigenspaces of the
+        graph, from the smoothest one).
 
     Raises:
-        DataError: The world is not a graph, the film is empty or has other nodes than
-            the world, or a step occurs twice, as in a film of several replicas.
+        DataError: The world is not a graph, the film is empty, its nodes differ in
+            number from those of the world, or a step occurs twice, as in a film of
+            several replicas.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -201,7 +205,7 @@ def _render_small(
 def _render_large(
     count: int, u: Ids, v: Ids
 ) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
-    """Return a function that renders one frame with vectors: positions of drawn nodes only."""
+    """Return a function that turns a frame's vectors into positions and other columns."""
     detail = Detail.of(count, u, v)
     bands = Bands.of(count, u, v)
     pairs = choose_pairs(count, u, v)

@@ -13,14 +13,15 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
-    """Choose about ``frames`` of the recorded steps, denser at the start.
+    """Choose at most ``frames`` of the recorded steps, more of them at the start.
 
     Args:
         steps: Recorded steps, in any order.
-        frames: Largest number of chosen steps; below 2, all steps are chosen.
+        frames: Largest number of chosen steps. Below 2, all steps are chosen.
 
     Returns:
-        The chosen steps, ascending, including the first and the last one.
+        The chosen steps, ascending and without repetition, including the first and the
+        last one; empty if there are no steps.
 
     Example:
         >>> moments(range(0, 501, 5), 8)
@@ -47,7 +48,7 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
     """Return the coordinates of nodes in their three leading principal directions.
 
     Args:
-        gram: Inner products of the node vectors.
+        gram: Inner products of the vectors of ``N`` nodes, ``[N, N]``.
 
     Returns:
         Centred coordinates ``[N, 3]`` (``N`` nodes) with a root mean square length of
@@ -70,14 +71,14 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
 
 
 def in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
-    """Return coordinates padded with zeros to three dimensions, with root mean square length 1.
+    """Pad coordinates with zeros to three dimensions, and scale them to root mean square length 1.
 
     Args:
         where: Coordinates of ``N`` points in at most three dimensions, ``[N, D]``
-            (width ``D``); not centred here.
+            (``D`` dimensions). They are not centred here.
 
     Returns:
-        ``[N, 3]``; zeros if all points are at the origin.
+        A copy, ``[N, 3]``; zeros if all points are at the origin.
     """
     place = np.zeros((len(where), 3))
     place[:, : where.shape[1]] = where

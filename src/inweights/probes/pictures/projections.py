@@ -1,4 +1,4 @@
-"""Hidden states in the plane: PCA and t-SNE, with a measure of how faithful the picture is.
+"""Hidden states in the plane, by PCA or t-SNE, with a measure of how faithful the picture is.
 
 :func:`project` accepts any points, :func:`bridge_projection` projects the states of
 first hops and bridges, and :func:`align_frames` aligns projections of several steps for
@@ -32,7 +32,7 @@ Method = Literal["pca", "tsne"]
 def project(
     points: Float[NDArray[np.floating], "n D"], *, method: Method = "pca", seed: int = 0
 ) -> tuple[Float[Floats, "n 2"], float]:
-    """Project points into the plane by cosine distance.
+    """Project points into the plane, and measure how well their neighbourhoods are preserved.
 
     Points are first scaled to length 1, so that only directions matter.
 
@@ -43,13 +43,15 @@ def project(
         seed: Root seed; only t-SNE uses it.
 
     Returns:
-        Coordinates, ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001), which
-        is 1 if all neighbours in the plane are also neighbours in the space.
+        Coordinates, ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001), a
+        number up to 1, which it is if the nearest five neighbours of every point in the
+        plane (fewer of less than 11 points) are also its nearest neighbours in the
+        space.
 
     Raises:
         DataError: There are fewer than 8 points.
-        ConfigError: ``method`` is unknown, or scikit-learn, which computes t-SNE, is
-            not installed.
+        ConfigError: ``method`` is unknown, scikit-learn, which computes t-SNE, is not
+            installed, or ``seed`` is not from 0 to 2**63 - 1 (with ``tsne``).
 
     Example:
         >>> where, trust = project(np.eye(8) + np.arange(8)[:, None])
@@ -81,7 +83,7 @@ def project(
 def _trust(
     x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int
 ) -> float:
-    """Return the trustworthiness: 1 minus a penalty for neighbours only in the plane."""
+    """Return the trustworthiness: 1 minus a penalty for points that are near only in the plane."""
     n = len(x)
     near = []
     for points in (x, where):
@@ -106,27 +108,30 @@ def bridge_projection(
     place: str = "first_hop",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Project the states of some first hops and of their bridges, all layers in one picture.
+    """Project the states of first hops and of their bridges into the plane, all layers together.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
         method: ``pca`` or ``tsne``.
-        samples: Largest number of pairs, evenly spaced over the world.
+        samples: Largest number of pairs of a first hop and its bridge, evenly spaced
+            over the pairs of the world.
         place: ``first_hop`` (``(e1, r1)`` and ``(e2)``) or ``query`` (``(e1, r1, r2)``
             and ``(e2, r2)``).
         seed: Root seed of t-SNE.
 
     Returns:
         One row per replica, state and layer, with the columns ``replica``, ``pair``
-        (the subject's prompt), ``kind`` (``subject`` or ``bridge``), ``layer``,
-        ``depth`` (index of the layer), ``x`` and ``y`` (coordinates) and
-        ``trustworthiness`` (of the replica's picture; see :func:`project`). Layers of
-        another width than the first are left out.
+        (the subject's prompt), ``kind`` (whether the state is that of the ``subject``'s
+        or the ``bridge``'s prompt), ``layer``, ``depth`` (index of the layer), ``x``
+        and ``y`` (coordinates) and ``trustworthiness`` (of the replica's picture; see
+        :func:`project`). Layers whose width differs from that of the first are left
+        out.
 
     Raises:
-        DataError: The world has no first hops or no compositions, there are fewer than
-            8 states, or the worlds do not fit the model.
+        DataError: The world has no first hops or no compositions, a composition does
+            not begin with a first hop, there are fewer than 8 states in a picture, or
+            the worlds do not fit the model.
         ConfigError: ``method`` or ``place`` is unknown, scikit-learn, which computes
             t-SNE, is not installed, the model has no replica axis or cannot read such
             long prompts, or there is too little memory.
@@ -169,21 +174,23 @@ def bridge_projection(
 def align_frames(
     frames: pl.DataFrame, *, by: Sequence[str] = (), step: str = "step"
 ) -> pl.DataFrame:
-    """Rotate and scale every frame of an animation of projections to fit the preceding frame best.
+    """Rotate and scale every frame of an animation to fit the preceding frame best.
 
-    A projection has no orientation of its own; without this alignment, the picture
-    would rotate from frame to frame (orthogonal Procrustes).
+    A projection has no orientation of its own. Without this alignment (orthogonal
+    Procrustes), the picture would rotate from frame to frame.
 
     Args:
-        frames: Rows with ``x``, ``y`` and ``step``; points have the same order in every
-            frame.
+        frames: Table with one row per frame and point, with the columns ``x`` and ``y``
+            and those named by ``by`` and ``step``. Every frame has the same points in
+            the same order, which is not checked.
         by: Columns that identify an animation, such as ``replica``, if there are
-            several.
+            several; by default there is one.
         step: Name of the column that identifies a frame.
 
     Returns:
-        The rows with new ``x`` and ``y``, each frame centred and with a root mean
-        square length of 1; sorted by animation and step.
+        The rows with new ``x`` and ``y``, so that each frame is centred and has a root
+        mean square length of 1. They are sorted by step within each animation;
+        animations are in the order of their first rows.
     """
     aligned = []
     films = frames.partition_by(list(by), maintain_order=True) if by else [frames]
