@@ -47,19 +47,18 @@ def navigation(
         worlds: Worlds with paths (facts and queries of role ``path``): one, or one for
             each replica.
         layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
-            ``model.layer_names``, whose state is read after a prompt of the token
-            alone.
+            ``model.layer_names``, read after a prompt of the token alone.
         ridge: Penalty of the affine map, above 0, relative to the mean variance of a
             coordinate.
 
     Returns:
         One row per replica and depth, from 1 (the first node of an arm) to ``p - 2``
         for paths of ``p`` nodes (the leaf's neighbour), with the columns ``replica``,
-        ``depth``, ``hops`` (number of edges from the leaf), ``nearest`` (share of
-        held-out leaves whose own node of that depth is the closest by cosine, among all
-        arms), ``ridge`` (the same for the leaf's vector after the map), ``explained``
-        (share of the held-out nodes' variance that the map explains; negative if the
-        map is worse than the mean) and ``chance`` (one divided by the number of arms).
+        ``depth``, ``hops`` (edges from the leaf), ``nearest`` (share of held-out leaves
+        whose own node of that depth is the closest by cosine, among all arms),
+        ``ridge`` (the same for the leaf's vector after the map), ``explained`` (share
+        of the held-out nodes' variance that the map explains; negative if the map is
+        worse than the mean) and ``chance`` (one divided by the number of arms).
 
     Raises:
         DataError: A world has no trained or no held-out paths, paths differ in length

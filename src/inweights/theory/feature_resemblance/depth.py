@@ -1,9 +1,9 @@
-"""Predict feature resemblance by depth in a layer-wise trained linear network (theorem 6).
+"""Predict feature resemblance by depth in a linear network trained layer by layer (theorem 6).
 
 :func:`depth_cosines` gives the prediction, :func:`lemma_18` compares it with a random
-network. Equations 8 and 9 are missing in our copy of the paper; the recursion below is
-our form of lemma 18, for square layers from ``N(0, 1/d)``, in the limit of a large
-width and before any label is fitted. Shapes: ``L`` layers.
+network. Equations 8 and 9 are missing in our copy of the paper. The recursion below is
+our form of lemma 18, for square layers with entries from ``N(0, 1/d)``, in the limit of
+a large width ``d`` and before any label is fitted. Shapes: ``L`` layers.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ def depth_cosines(
     rate: float = 2.0,
     steps: int = 10,
 ) -> Float[Floats, " L"]:
-    """Return the predicted cosine of two inputs of one label after each layer.
+    """Return the predicted cosine of two inputs with the same label after each layer (theorem 6).
 
-    Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``. Here ``B_y``, of length
-    1, is the direction of the label after this layer, and ``a_l = ηT/N (1 + q
-    e_{l-1})`` with ``q`` inputs per label combines the input's own norm with what it
-    shares with the others. The ``B`` of a layer is ``Wᵀ B`` of the next one, so that
-    all additions have a common direction and pass through ``W Wᵀ``, whose products have
-    the second moments of Fuss and Catalan (``s + 1`` for ``s`` square layers):
+    The theorem is that of Feature Resemblance, on a deep linear network that is trained
+    layer by layer. Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``. Here
+    ``B_y``, of length 1, is the direction of the label after this layer, and ``a_l =
+    ηT/N (1 + q e_{l-1})`` with ``q`` inputs per label combines the input's own norm
+    with what it shares with the other inputs of its label. ``e_l`` is the expected
+    inner product of two inputs with the same label after layer ``l``. The ``B`` of a
+    layer is ``Wᵀ B`` of the next one, so that all additions have a common direction and
+    pass through ``W Wᵀ``, whose products have the second moments of Fuss and Catalan
+    (``s + 1`` for ``s`` square layers):
 
         ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``, ``cos_l = e_l / (1 +
         e_l)``.
@@ -45,8 +48,8 @@ def depth_cosines(
     Args:
         layers: Number of layers ``L``.
         inputs: Number ``N`` of inputs.
-        per_label: Number ``q`` of inputs that share a label.
-        rate: Learning rate ``η``.
+        per_label: Number ``q`` of inputs that share each label.
+        rate: Learning rate ``η``, above 0.
         steps: Number ``T`` of updates of each layer.
 
     Returns:
@@ -95,33 +98,36 @@ def lemma_18(
     share: float = 0.05,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compare products of the states of a random deep linear network with lemma 18.
+    """Compare inner products of the states of a random deep linear network with lemma 18.
 
-    This is a lemma of Feature Resemblance. The layers are square, all entries are
-    ``N(0, 1/d)``, and the inputs are orthonormal. Layer by layer, the network makes one
-    step down a loss whose slope stays at its initial value, as before any label is
-    fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The lemma's bounds are missing in our copy of
-    the paper; its three cases are compared with ``e_l`` of :func:`depth_cosines`, the
-    limit of a large width.
+    The lemma is that of Feature Resemblance. The layers are square, all entries are
+    drawn from ``N(0, 1/d)``, and the inputs are orthonormal. Layer by layer, the
+    network makes one step down a loss whose slope stays at its initial value, as before
+    any label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The lemma's bounds are missing in
+    our copy of the paper; its three cases are compared with ``e_l`` of
+    :func:`depth_cosines`, the limit of a large width.
 
     Args:
-        width: ``d``, at least the number of inputs.
+        width: Width ``d`` of all layers, at least the number of inputs (``labels``
+            times ``per_label``).
         layers: Number of layers.
         labels: Number of labels, at least 2.
         per_label: Number of inputs of each label.
-        share: ``ηT/N``.
+        share: Rate of a layer's update, ``ηT/N``, above 0.
         seed: Root seed of the network.
 
     Returns:
         One row per layer: ``layer`` (from 1), and three errors relative to ``1 + e_l``:
         ``length`` (difference between the mean ``‖x‖²`` and ``1 + e_l``), ``same``
         (difference between the mean product of two inputs of one label and ``e_l``),
-        ``other`` (mean absolute product of inputs of two labels); and ``cosine``, the
-        mean product of two inputs of one label divided by the mean ``‖x‖²``.
+        ``other`` (mean absolute product of two inputs with different labels); and
+        ``cosine``, the mean product of two inputs of one label divided by the mean
+        ``‖x‖²``.
 
     Raises:
-        ConfigError: The width is below the number of inputs, a number is out of range,
-            or ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: The width is below the number of inputs, ``labels`` is below 2,
+            ``layers`` or ``per_label`` is below 1, ``share`` is not above 0 or not
+            finite, or ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> bool((lemma_18(width=256, layers=3)["length"] < 0.1).all())

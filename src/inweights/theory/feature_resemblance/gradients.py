@@ -49,17 +49,18 @@ def gradients(
     weights: Float[Reals, " N"] | None = None,
     relu: bool = False,
 ) -> Gradients:
-    """Return the closed-form gradients of the one-layer transformer (appendix D, Lemma 1).
+    """Return the closed-form gradients of the one-layer transformer (Feature Resemblance, Lemma 1).
 
-    These are those of Feature Resemblance. With ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V X
-    s`` and ``g = 1_y − softmax(F)``::
+    The lemma is in appendix D. For a prompt with the embeddings ``X`` of its tokens
+    (``x`` the last one) and the answer ``y``, let ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V
+    X s`` and ``g = 1_y − softmax(F)``::
 
         −∂/∂w_{k,r}  = κ0/m · g_k h
         −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ
         −∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ
 
     summed over the facts with their weights. The right-hand sides are missing in our
-    copy of the paper; these are derived, and tested against autograd.
+    copy of the paper. These are derived here, and tested against autograd.
 
     Args:
         matrices: ``W_KQ`` ``[R, I, I]`` (``R`` replicas), for embeddings of width ``I``
@@ -75,11 +76,13 @@ def gradients(
             contribute. Linear by default.
 
     Returns:
-        Losses, gradients (of the loss, not its negative) and attention scores, for each
-        of ``R`` replicas.
+        A :class:`Gradients` with losses ``[R]``, the gradients of the loss (not of its
+        negative) with respect to the three matrices, in their shapes, and attention
+        scores ``[R, N, T]``.
 
     Raises:
-        DataError: Shapes do not fit, or a label is not from 0 to ``K - 1``.
+        DataError: The shapes of the arrays do not fit together as described, or a label
+            is not from 0 to ``K - 1``.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -140,7 +143,7 @@ def gradients(
 
 
 def softmax(logits: Float[Reals, "*n K"]) -> Float[Reals, "*n K"]:
-    """Return the softmax along the last axis, of the same shape.
+    """Return the softmax of logits along the last axis, in the same shape.
 
     Example:
         >>> softmax(np.zeros((1, 4))).tolist()

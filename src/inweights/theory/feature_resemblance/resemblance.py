@@ -1,16 +1,15 @@
 """Predict feature resemblance from the facts alone, before any training (Feature Resemblance).
 
 :func:`curriculum_cosine` is for the paper's curricula, :func:`linear_cosines` for any
-world; recipes and the prediction of near entities compare them with trained models.
+world.
 
 Stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` begins with small parameters:
 logits are near 0, both tokens of a prompt have attention 1/2, and ``w`` is frozen. In
 each step, gradient descent then adds to ``W_V e`` a fixed direction, a sum of the mean
-MLP vectors of the labels that facts state about ``e``. The cosine of two entities
-follows from the facts alone. This linear regime is our form of the quantity that
-propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T``
-positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``),
-``P`` pairs.
+MLP vectors of the labels that facts state about ``e``. This linear regime is our form
+of the quantity that propositions 1 to 5 bound. Shapes: ``R`` replicas, ``N`` facts,
+``T`` positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP
+(``m``), ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -52,19 +51,21 @@ def noise(
     kappa: float = 300.0,
     hidden: int = 10,
 ) -> float:
-    """Return ``ν² = m / (η κ0 T1 / 2n)²``: the initial ``W_V e`` relative to a step's change.
+    """Return ``ν² = m / (η κ0 T1 / 2n)²``, the initial ``W_V e`` relative to its change.
 
-    Both have the scale ``σ0`` of the initialisation, which therefore cancels.
+    ``W_V e`` is the value vector of a token in stage 1 of Feature Resemblance. Both
+    sizes are proportional to the scale ``σ0`` of the initialisation, which therefore
+    cancels.
 
     Args:
-        n: Number of tuples.
+        n: Number of tuples of the analogy, above 0.
         rate: Learning rate ``η`` of stage 1.
         steps: Number ``T1`` of updates in stage 1.
         kappa: Scale ``κ0`` of the logits.
         hidden: Width ``m`` of the MLP.
 
     Returns:
-        ``ν²``, above 0; it decreases with the number of steps.
+        ``ν²``, above 0, which decreases with the number of steps.
 
     Raises:
         ConfigError: A number is not above 0 or not finite, or ``steps`` is below 1.
@@ -73,12 +74,7 @@ def noise(
         >>> round(noise(), 5)
         0.00805
     """
-    for name, value in {
-        "n": n,
-        "rate": rate,
-        "kappa": kappa,
-        "hidden": hidden,
-    }.items():
+    for name, value in {"n": n, "rate": rate, "kappa": kappa, "hidden": hidden}.items():
         if not (value > 0 and math.isfinite(value)):
             raise ConfigError(f"{name} must be finite and > 0, got {value}")
     if steps < 1:
@@ -93,20 +89,21 @@ def curriculum_cosine(
 ) -> float:
     """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
 
-    ``cos = C S / √((C² + A² + ν²)(S² + ν²))``, where ``C``, ``S`` and ``A`` are the
-    shares of category, similarity and attribution in the loss: ``W_V e_b`` grows along
-    the property alone, ``W_V e_a`` along property and attribute. In the joint
-    curriculum ``C = S = ρ / (2ρ + 1)`` and ``A = S / ρ``. SA has no attribute in its
-    first phase. AS has no fact about ``b`` there, and without identities ``a`` and
-    ``b`` share nothing. Two hops with identities are the joint curriculum under other
-    names (``b`` has the further label). Only stage 1 of the first phase counts, since
-    nothing later changes ``W_V``.
+    This is Feature Resemblance, propositions 1 to 5, for the value vectors of two
+    entities ``a`` and ``b`` of a tuple. ``cos = C S / √((C² + A² + ν²)(S² + ν²))``,
+    where ``C``, ``S`` and ``A`` are the shares of category, similarity and attribution
+    in the loss. ``W_V e_b`` grows along the property alone, and ``W_V e_a`` along
+    property and attribute. In the joint curriculum ``C = S = ρ / (2ρ + 1)`` and ``A = S
+    / ρ``. SA (similarity first) has no attribute in its first phase. AS (attribution
+    first) has no fact about ``b`` there. Two hops without identities share nothing;
+    with identities, they are the joint curriculum under other names. Nothing after
+    stage 1 of the first phase changes ``W_V``.
 
     Args:
         course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;
-            or how often each role counts in the first phase of any other curriculum, as
-            in ``{"category": 2, "similarity": 1}`` (with ``attribution``; or
-            ``first_hop``, ``identity``, ``second_hop``).
+            or how often each role counts in the first phase of another curriculum, a
+            mapping of some of ``category``, ``similarity`` and ``attribution``, or of
+            ``identity``, ``first_hop`` and ``second_hop``, to numbers.
         rho: ``ρ``, number of copies of the similarity premise, at least 1; used only by
             ``joint`` and ``two-hop``.
         noise: ``ν²``, from :func:`noise`; the default 0 is the limit of small initial
@@ -116,8 +113,8 @@ def curriculum_cosine(
         The cosine, from 0 to 1.
 
     Raises:
-        ConfigError: The curriculum or a role is unknown, ``ρ`` is below 1, the noise or
-            a count is below 0, or all counts are 0.
+        ConfigError: The curriculum or a role is unknown, ``rho`` is below 1, the noise
+            or a count is below 0, a number is not finite, or all counts are 0.
 
     Example:
         >>> [round(curriculum_cosine("joint", rho=rho), 4) for rho in (1, 3, 5)]
@@ -170,35 +167,38 @@ def linear_cosines(
     kappa: float = 300.0,
     hidden: int = 10,
 ) -> Float[Reals, " P"]:
-    """Return the predicted cosine of ``W_V e`` of each pair of tokens, from the facts of any world.
+    """Return the predicted cosine of the value vectors of each pair of tokens, from facts alone.
 
-    A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)``
-    to the coefficients ``α_e`` of each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ /
-    √((|α_a|² + ν²)(|α_b|² + ν²))`` with ``ν² = m / (η κ0 T1)²``. For the paper's worlds
-    this equals :func:`curriculum_cosine` up to ``1/K``; it also covers shared labels,
-    identities of some bridges, and any number of relations.
+    The value vector of a token is ``W_V e`` of a :class:`~inweights.models.OneLayer`
+    after stage 1. A fact of weight ``ω`` (weights sum to 1) and answer ``y``, one of
+    ``K`` answers of the world, adds ``ω/T (1_y − 1/K)`` to the coefficients ``α_e`` of
+    each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ / √((|α_a|² + ν²)(|α_b|² + ν²))`` with
+    ``ν² = m / (η κ0 T1)²``. For the paper's worlds, this equals
+    :func:`curriculum_cosine` up to ``1/K``. It also covers shared labels, identities of
+    only some bridges, and any number of relations.
 
     The prediction holds while logits are near 0. It becomes inaccurate if many entities
-    share few labels, whose directions then grow faster, and in a long stage 1: with 6
-    categories for 60 tuples and the default rate, its mean error was .04 to .06, and .1
-    for one pair. :func:`inweights.theory.feature_resemblance.stage_one.stage_one`
-    measures the distance from this regime.
+    share few labels (with 6 categories for 60 tuples, its mean error was .04 to .06),
+    and in a long stage 1;
+    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures this.
 
     Args:
         world: World with the facts; only the first token of an answer is used.
         pairs: Token ids, ``[P, 2]``.
-        roles: How often the facts of each role count in stage 1; other roles are not
-            trained. By default all facts count once.
+        roles: Number of times that the facts of each role count in stage 1, at least 0;
+            other roles are not trained. By default all facts count once.
         rate: Learning rate ``η`` of stage 1.
         steps: Number ``T1`` of updates in stage 1.
         kappa: Scale ``κ0`` of the logits.
         hidden: Width ``m`` of the MLP.
 
     Returns:
-        Cosines ``[P]``.
+        Cosines ``[P]``, from -1 to 1.
 
     Raises:
-        ConfigError: A number is not above 0, a count is negative, or all counts are 0.
+        ConfigError: ``rate``, ``kappa`` or ``hidden`` is not above 0 or not finite,
+            ``steps`` is below 1, a count is negative or not finite, or all counts are
+            0.
         DataError: The world lacks a role, or pairs are not ``[P, 2]`` of its tokens.
 
     Example:
@@ -221,13 +221,7 @@ def linear_cosines(
     alpha = linear_coefficients(world, weights)
     # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1,
     # twice the rate.
-    start = noise(
-        1,
-        rate=2 * rate,
-        steps=steps,
-        kappa=kappa,
-        hidden=hidden,
-    )
+    start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
     one = alpha[pairs[:, 0]]
     two = alpha[pairs[:, 1]]
     norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)
@@ -236,11 +230,12 @@ def linear_cosines(
 
 
 def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
-    """Return the weight of every fact in the mean loss, by how often its role counts.
+    """Return the weight of every fact in the mean loss, from how often its role counts.
 
     Args:
         world: World with ``N`` facts.
-        roles: How often the facts of each role count; other roles have weight 0.
+        roles: Number of times that the facts of each role count, at least 0; other
+            roles have weight 0.
 
     Returns:
         Weights ``[N]`` that sum to 1.
@@ -271,7 +266,7 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
 def linear_coefficients(
     world: World, weights: Float[Reals, " N"]
 ) -> Float[Reals, "V K"]:
-    """Return ``α``: what a step of the linear regime adds to each token along each label.
+    """Return ``α``, by which stage 1 changes each token's value vector along each label.
 
     Args:
         world: World with the facts; only the first token of an answer is used.
@@ -279,8 +274,9 @@ def linear_coefficients(
             :func:`weights_of`.
 
     Returns:
-        ``[V, K]`` (``V`` tokens, ``K`` labels): a fact of weight ``ω`` with ``T``
-        tokens adds ``ω/T (1_y − 1/K)`` to each of them.
+        ``[V, K]`` (``V`` tokens of the vocabulary, ``K`` labels, which are
+        ``world.outputs`` in ascending order). A fact of weight ``ω`` with the answer
+        ``y`` adds ``ω/T (1_y − 1/K)`` to the row of each of its ``T`` tokens.
 
     Example:
         >>> from inweights.worlds import Analogy

@@ -1,8 +1,9 @@
 """Track eigenvalues and eigenvectors during Node2Vec's descent (Geometric Memory, F.2, F.3).
 
 :func:`by_space` and :func:`propositions` convert a
-:class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables, which
-recipes judge; :func:`outside` measures how far a matrix mixes eigenspaces.
+:class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables, with which
+recipes test the propositions. :func:`outside` measures how far a matrix mixes
+eigenspaces.
 
 The matrices of a trajectory are expressed in the eigenspaces of the negative Laplacian
 ``P + Pᵀ − 2I``: ``C`` (Propositions 6, 9), the softmax ``S`` (7), the walk (8) and the
@@ -26,18 +27,20 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
-    """Track ``C`` and ``V`` within each eigenspace of a graph (Geometric Memory, Fig. 8).
+    """Track Node2Vec's vectors within each eigenspace of a graph (Geometric Memory, Fig. 8).
 
     Args:
         run: Descent of a single tied model, ``R = 1``.
         a: Adjacency, ``[N, N]`` (``N`` nodes).
 
     Returns:
-        One row per step and eigenspace: ``step``; ``space`` (-1 for the degenerate
-        vectors, 0 for the Fiedler space); ``size`` (dimension); ``coefficient`` (mean
-        of ``v_iᵀ C v_i``, which is an eigenvalue of ``C`` if Proposition 6 holds);
-        ``energy`` (fraction of ``‖V‖²`` in the space); ``length`` (root mean square
-        length of the projections of ``V`` onto the vectors of the space).
+        The vectors are ``V``, and an update adds ``η C V`` to them. One row per
+        recorded step and eigenspace of ``P + Pᵀ − 2I``, with the columns ``step``;
+        ``space`` (-1 for the degenerate vectors, 0 for the Fiedler space); ``size``
+        (dimension); ``coefficient`` (mean of ``v_iᵀ C v_i``, which is an eigenvalue of
+        ``C`` if Proposition 6 holds); ``energy`` (fraction of ``‖V‖²`` in the space);
+        ``length`` (root mean square length of the projections of ``V`` onto the vectors
+        of the space).
 
     Raises:
         DataError: The run has several replicas or is untied, or the graph has no edge.
@@ -73,21 +76,23 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
 def propositions(
     run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1
 ) -> pl.DataFrame:
-    """Track the quantities of Propositions 6 to 10 and two conditions of Geometric Memory, F.2.
+    """Track the quantities of Geometric Memory, Propositions 6 to 10, during a Node2Vec descent.
 
     Args:
         run: Descent of a single tied model, ``R = 1``.
         a: Adjacency, ``[N, N]``.
         spaces: Number of top eigenspaces that count as Fiedler-like, from 1 to ``G -
-            1``.
+            1`` for ``G`` eigenspaces.
 
     Returns:
-        One row per step:
+        One row per recorded step. ``V`` are the vectors, ``S`` is the row softmax of
+        ``V Vᵀ``, ``P`` is the random walk of the graph, and ``C = (P − S) + (P − S)ᵀ``.
+        The columns, in brackets with the number of their proposition, are:
 
-        - ``step`` and ``loss`` (mean over nodes).
-        - ``outside_c``, ``outside_s``, ``outside_v``: :func:`outside` of ``C``, ``S +
-          Sᵀ`` and ``V Vᵀ`` (Proposition 6); ``outside_random``: its mean over random
-          bases.
+        - ``step`` and ``loss`` (mean over nodes, in nats).
+        - ``outside_c``, ``outside_s``, ``outside_v``: the share, from 0 to 1, of ``C``,
+          ``S + Sᵀ`` and ``V Vᵀ`` that mixes eigenspaces (:func:`outside`; Proposition
+          6); ``outside_random``: its mean over random bases.
         - ``s_low``, ``s_high``, ``s_trace``: least and largest eigenvalue of ``S``, and
           the sum of all divided by ``N`` (7).
         - ``walk_low``, ``walk_high``: least and largest eigenvalue of ``P + Pᵀ − 2I``
@@ -168,18 +173,18 @@ def propositions(
 
 
 def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
-    """Return the fraction of a matrix that maps from one eigenspace of a graph to another.
+    """Return the fraction of a matrix that maps between different eigenspaces of a graph.
 
     ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 if ``X`` and the
-    Laplacian have their eigenvectors in common, 1 if they share no direction. The
-    multiple of the identity is subtracted, as every vector is its eigenvector.
+    Laplacian have common eigenvectors, 1 if they share no direction. The multiple of
+    the identity is subtracted, since every vector is an eigenvector of it.
 
     Args:
         symmetric: ``X``, ``[N, N]`` (``N`` nodes).
         spectrum: Eigenspaces of the graph; all degenerate vectors count as one space.
 
     Returns:
-        From 0 to 1; NaN for a multiple of the identity.
+        A number from 0 to 1; NaN for a multiple of the identity.
 
     Example:
         >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)

@@ -38,21 +38,24 @@ def lemma_1(
 ) -> pl.DataFrame:
     """Compare the closed-form gradients (15) to (17) with autograd, in double precision.
 
-    These are equations of Feature Resemblance, for ``W_KQ`` (attention), ``W_V``
+    The equations are those of Feature Resemblance, for ``W_KQ`` (attention), ``W_V``
     (value) and ``w`` (MLP) of the one-layer transformer.
 
     Args:
-        world: Config of a world whose prompts all have the same length.
+        world: Config of a world whose facts all have prompts of one length and answers
+            of one length.
         seed: Root seed of world and initialisation.
         mlp: ``linear``, or ``relu`` as in appendix A.
 
     Returns:
-        Three rows: ``matrix`` (``W_KQ``, ``W_V`` or ``w``) and ``error``, the largest
-        difference relative to the largest entry.
+        Three rows with the columns ``matrix`` (``W_KQ``, ``W_V`` or ``w``) and
+        ``error``, the largest absolute difference of an entry of the gradient, divided
+        by its largest absolute entry.
 
     Raises:
         DataError: Prompts have different lengths, or answers have.
-        ConfigError: ``mlp`` is unknown, or ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``mlp`` is unknown, ``seed`` is not from 0 to 2**63 - 1, or the
+            world does not fit into memory.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -110,11 +113,13 @@ def stage_one(
         steps: Number ``T1`` of updates.
 
     Returns:
-        One row: ``attention``, the largest difference between an attention score and
-        uniform attention, over all steps; ``span``, the fraction of the change of ``W_V
-        e`` that is not along the initial MLP vectors (lemma 2); ``linear``, the
-        difference between this change and that of the linear regime, relative to the
-        latter; ``learnt``, the decrease of the mean loss, in nats.
+        One row with the columns ``attention``, the largest difference between an
+        attention score and uniform attention, over all steps; ``span``, the norm of the
+        part of the change of ``W_V`` that is not along the initial MLP vectors (lemma
+        2), divided by the norm of the change; ``linear``, the norm of the difference
+        between this change and that of the linear regime
+        (:func:`~.resemblance.linear_coefficients`), divided by the norm of the latter;
+        ``learnt``, the decrease of the mean loss, in nats.
 
     Raises:
         DataError: The world lacks a role, or prompts or answers have different lengths.
@@ -152,7 +157,7 @@ def stage_one(
 
 @dataclass(frozen=True, eq=False)
 class StageOneResult:
-    """Result of stage 1: the matrices of one model, with all facts of its world.
+    """Result of stage 1: the matrices of one model before and after it, and the facts of its world.
 
     ``N`` is the number of facts, ``T`` that of tokens in a prompt, ``K`` of candidate
     answers, ``M`` of hidden units per answer, ``D`` the embedding width, and ``V`` the
@@ -167,7 +172,7 @@ class StageOneResult:
         before: ``W_V`` at the start, ``[D, V]``.
         value: ``W_V`` at the end, ``[D, V]``.
         key_query: ``W_KQ`` at the end, ``[V, V]``.
-        losses: Mean loss before every step, in nats.
+        losses: Mean loss before every step, in nats; empty without steps.
         spread: Largest difference between an attention score and uniform attention,
             over all steps.
     """
@@ -201,8 +206,8 @@ class StageOneResult:
             roles: How often the facts of each role count in stage 1; other roles are
                 not trained.
             seed: Root seed of world and initialisation.
-            model: Architecture with a folded or linear MLP; None for the paper's,
-                folded.
+            model: Architecture with a folded or linear MLP; ``None`` for the paper's,
+                which is folded.
             rate: Learning rate ``η``.
             steps: Number ``T1`` of updates; with 0, the end is the start.
 
@@ -262,7 +267,7 @@ class StageOneResult:
 def _start(
     world: World, config: OneLayerConfig, seed: int
 ) -> tuple[OneLayer, Ids, Ids]:
-    """Return a model in double precision, prompts ``[N, T]`` and columns of the answers ``[N]``."""
+    """Return a model in double precision, prompts ``[N, T]`` and the answers' columns ``[N]``."""
     outputs = world.outputs
     shapes = list(world.facts.by_shape())
     if len(shapes) != 1:

@@ -7,9 +7,9 @@ With frozen attention, the logits are linear in ``w``, so that stage 2 descends 
 convex loss. The proofs compare ``w`` with a ``w*`` of a large margin: if ``η ‖∇L‖² ≤
 L`` at every step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT)
 + 2 L(w*)``, so that ``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to
-logarithms. All bounds are missing in our copy of the paper; these follow from the steps
-of the proofs that are given, with the constants of the run. Shapes: ``N`` facts of a
-phase, ``K`` labels, ``D`` width, ``V`` tokens.
+logarithms. All bounds are missing in our copy of the paper. Those computed here follow
+from the steps of the proofs that are given, with the constants of the run. Shapes:
+``N`` facts of a phase, ``K`` labels, ``D`` width, ``V`` tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,33 +43,36 @@ def stage_two(
     attention: int = 50,
     slower: float = 1.0,
 ) -> pl.DataFrame:
-    """Run stage 1 and the MLP's phases after it, and compare each with the bound of its lemma.
+    """Run stage 1 and the MLP's phases after it, and compare each with its lemma's bound.
 
-    These are lemmas 7, 9, 10, 12, 13 and 16 of Feature Resemblance. Stage 1 trains the
-    attention, stage 2 the MLP with frozen attention.
+    The lemmas are 7, 9, 10, 12, 13 and 16 of Feature Resemblance. Stage 1 trains the
+    attention (``W_KQ`` and ``W_V``), and stage 2 trains the MLP with frozen attention.
 
     Args:
-        world: Config of a world whose prompts all have the same length.
-        phases: For each phase, how often the facts of each role count (other roles are
-            not trained); stage 1 uses those of the first phase.
-        steps: Number of updates of the MLP in each phase.
+        world: Config of a world whose facts all have prompts of one length and answers
+            of one length.
+        phases: For each phase, the number of times that the facts of each role count
+            (other roles are not trained). Stage 1 uses the counts of the first phase.
+        steps: Number of updates of the MLP in each phase, at least 1.
         seed: Root seed of world and initialisation.
-        model: Architecture with a folded or linear MLP; by default the paper's, folded.
+        model: Architecture with a folded or linear MLP; by default the paper's, which
+            is folded.
         rate: Learning rate ``η`` of stage 1.
         attention: Number of updates of stage 1.
         slower: Factor by which the learning rate of stage 2 is smaller.
 
     Returns:
-        For each phase, about ten rows per decade of the number of updates: ``phase``,
-        from 1; ``steps``; ``least``, the least loss so far, and ``bound``, the proven
-        bound on it; ``step_size``, the largest ``η ‖∇L‖² / L`` so far, which the proofs
-        require to be at most 1; ``guess``, the loss of a uniform distribution. Losses
-        are in nats.
+        For each phase, about ten rows per decade of the number of updates, with the
+        columns ``phase``, from 1; ``steps``, the number of updates in this phase;
+        ``least``, the smallest loss so far, and ``bound``, the proven bound on it;
+        ``step_size``, the largest ``η ‖∇L‖² / L`` so far, which the proofs require to
+        be at most 1; and ``guess``, the loss of a uniform distribution over all
+        answers. Losses are in nats.
 
     Raises:
-        ConfigError: Phases and steps differ in number, a phase has no step, the MLP of
-            ``model`` has ReLU, its width is below the number of tokens, a count is
-            negative, or all counts of a phase are 0.
+        ConfigError: The numbers of phases and of ``steps`` differ, there is no phase, a
+            phase has no step, the MLP of ``model`` has ReLU, its width is below the
+            number of tokens, a count is negative, or all counts of a phase are 0.
         DataError: The world lacks a role, or prompts or answers have different lengths.
 
     Example:
@@ -127,7 +130,7 @@ def stage_two(
 
 @dataclass(frozen=True)
 class _Phase:
-    """Objective of one phase.
+    """Objective and learning rate of one phase.
 
     Attributes:
         start: Logits at the start, ``[N, K]``.
@@ -149,7 +152,7 @@ class _Phase:
 def _against_bound(
     phase: _Phase, margins: Reals, steps: int
 ) -> tuple[pl.DataFrame, Reals]:
-    """Return losses and bounds by number of steps; and the change of ``u`` over ``scale``."""
+    """Return losses and bounds by number of steps, and the pull by which ``u`` changes."""
     losses, squares, pull = _descend(phase, steps)
     far, left = _comparators(phase, margins)
     shown = np.unique(
@@ -168,8 +171,8 @@ def _descend(phase: _Phase, steps: int) -> tuple[Reals, Reals, Reals]:
     """Run gradient descent on the logits ``[N, K]``.
 
     Returns:
-        The loss before every step; ``‖∇L‖²`` before every step; and the change of
-        ``u``, as ``scale · pullᵀ h``.
+        The loss before every step, ``‖∇L‖²`` before every step, and ``pull``, from
+        which the change of ``u`` is ``scale · pullᵀ h``.
     """
     logits = phase.start
     scale = phase.scale
@@ -199,7 +202,7 @@ def _loss(logits: Reals, labels: Ids, weights: Reals) -> tuple[float, Reals]:
 
 
 def _co_occurrence(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Reals:
-    """Return whether a token occurs in a fact with a label, ``[V, K]``.
+    """Return 1 if a token occurs in a fact with a label, otherwise 0, ``[V, K]``.
 
     Logits proportional to these counts give every fact a margin.
     """
@@ -209,7 +212,7 @@ def _co_occurrence(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Real
 
 
 def _comparators(phase: _Phase, margins: Reals) -> tuple[Reals, Reals]:
-    """Return ``‖w(0) − w*‖²`` and ``L(w*)`` of all ``w*`` that are tried.
+    """Return ``‖w(0) − w*‖²`` and ``L(w*)`` for all candidates ``w*``.
 
     ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as
     these allow: in directions that no fact of the phase uses, it equals ``w(0)``.

@@ -1,12 +1,12 @@
 """Measure the distribution of random initialisations: lemmas 3 to 5 and 17 of Feature Resemblance.
 
-:func:`one_layer_start` is for the one-layer transformer, :func:`deep_start` for the
-deep linear network; recipes judge whether all values stay below the bounds.
+:func:`one_layer_start` is for the one-layer transformer, and :func:`deep_start` for the
+deep linear network. Recipes test whether all values stay below the bounds.
 
 In width ``d``, Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and
-products of the order of ``σ² √d``. The bounds are missing in our copy of the paper;
-these follow from Bernstein's inequality, which its proofs name, with the usual
-constants.
+products of the order of ``σ² √d``. The bounds are missing in our copy of the paper.
+Those used here follow from Bernstein's inequality, which its proofs name, with the
+usual constants.
 """
 
 import math
@@ -41,16 +41,16 @@ def one_layer_start(
             its answers has ``m`` vectors ``w``.
         width: ``d``.
         hidden: Width ``m`` of the MLP.
-        std: Standard deviation ``σ0``.
+        std: Standard deviation ``σ0`` of the initial entries, above 0.
         delta: Probability ``δ`` with which a bound may fail, above 0 and below 1.
         seed: Root seed of world and initialisation.
 
     Returns:
-        Two rows, by ``vectors``: the vectors ``w`` (lemma 3), and the vectors ``W_V e``
-        together with ``w`` (lemma 4, or 5 for two hops). ``length`` is the largest
-        relative difference between ``‖x‖²`` and ``σ0² d``; ``product`` is the largest
-        ``|⟨x, y⟩|`` of two vectors, divided by ``2 σ0² √(d log(M²/δ))`` for ``M``
-        vectors.
+        Two rows. The column ``vectors`` is ``w`` for the vectors of the MLP (lemma 3),
+        and ``W_V e`` for the value vectors of tokens, whose products with ``w`` count
+        as well (lemma 4, or 5 for two hops). ``length`` is the largest relative
+        difference between ``‖x‖²`` and ``σ0² d``; ``product`` is the largest ``|⟨x,
+        y⟩|`` of two vectors, divided by ``2 σ0² √(d log(M²/δ))`` for ``M`` vectors.
 
     Raises:
         ConfigError: ``width`` is below the number of tokens, ``hidden``, ``std`` or
@@ -96,9 +96,10 @@ def deep_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a deep linear network with lemma 17 of Feature Resemblance.
 
-    A label's direction after layer ``l`` is its row of the readout, multiplied by the
-    ``s`` layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0, 1/d)``. Products
-    of two such directions have the variance ``(s + 1)/d``.
+    The direction of a label ``k`` after layer ``l`` is its row of the readout,
+    multiplied by the ``s`` layers above, ``u_k = a_kᵀ W_L ⋯ W_{l+1}``. All entries are
+    drawn from ``N(0, 1/d)``. Products of two such directions have the variance ``(s +
+    1)/d``.
 
     Args:
         width: ``d``.
@@ -108,9 +109,10 @@ def deep_start(
         seed: Root seed of the initialisation.
 
     Returns:
-        One row per number of layers ``above``, from 0 to ``L``: ``length``, the largest
-        difference between a squared length and 1, and ``product``, the largest ``|⟨u_k,
-        u_k'⟩|`` of two labels, both divided by ``2 √((s + 1) log(K²/δ) / d)``.
+        ``L + 1`` rows, with the columns ``above``, the number ``s`` of layers above
+        (from 0 to ``L``); ``length``, the largest absolute difference between a squared
+        length and 1; and ``product``, the largest ``|⟨u_k, u_k'⟩|`` of two labels, both
+        divided by ``2 √((s + 1) log(K²/δ) / d)``.
 
     Raises:
         ConfigError: Width or layers are below 1, there are fewer than 2 labels,
@@ -147,7 +149,7 @@ def _check_delta(delta: float) -> None:
 
 
 def _spread(vectors: Reals, others: Reals) -> tuple[Reals, float]:
-    """Return squared lengths, and the largest product of two vectors.
+    """Return squared lengths, and the largest absolute inner product of two vectors.
 
     Args:
         vectors: Vectors as rows.
