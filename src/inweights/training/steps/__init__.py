@@ -1,1 +1,1 @@
-"""Parts of a training step: losses, optimizers, edits, the matrix of parameters, kernels."""
+"""Parts of a training step: losses, optimizers, edits, the parameter matrix, kernels."""

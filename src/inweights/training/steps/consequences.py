@@ -1,11 +1,12 @@
-"""What follows from edits of stored facts, computed from the world alone: :class:`Consequences`.
+"""The statements that follow from edits of stored facts, derived from the world alone.
 
-For each fact of a role, an instance contains the new answer after an edit, the
-statements that follow from the fact (a composition through an edited hop, the reverse
-of an edited edge), and the answers of these statements after the edit. ``editing.py``
-changes weights accordingly, and the probe of edits compares a model with it. Shapes:
-``N`` facts that may be edited, ``T`` tokens of a fact's prompt, ``M`` statements that
-may follow (in the training data or not), ``S`` tokens of a statement's prompt.
+For each fact of a role, an instance of :class:`Consequences` contains the new answer
+after an edit, the statements that follow from the fact (a composition through an edited
+hop, the reverse of an edited edge), and the answers to these statements after the edit.
+``editing.py`` changes weights accordingly, and the probe of edits compares a model with
+the expected answers. Shapes: ``N`` facts that may be edited, ``T`` tokens of a fact's
+prompt, ``M`` statements that may follow from them (in the training data or not), ``S``
+tokens of a statement's prompt.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ class Consequences:
 
     Attributes:
         facts: Token ids of the facts' prompts, ``[N, T]``.
-        apart: ``apart[i, j]``: whether an edit of fact ``i`` should leave the answer of
-            fact ``j`` unchanged.
+        apart: Whether an edit of fact ``i`` should leave the answer to fact ``j``
+            unchanged, ``[N, N]``.
         old: Answer token of each fact before any edit, ``[N]``.
         donors: Index of the fact whose answer each fact gets when it is edited,
             ``[N]``.
         queries: Token ids of the statements' prompts, ``[M, S]``.
-        through: ``through[i, j]``: whether statement ``j`` follows from the edit of
-            fact ``i``.
-        expected: ``expected[i, j]``: answer of statement ``j`` after the edit of fact
-            ``i``, where ``through[i, j]``.
-        truth: Answer of each statement before any edit, ``[M]``.
+        through: Whether statement ``j`` follows from the edit of fact ``i``, ``[N,
+            M]``.
+        expected: Answer token of statement ``j`` after the edit of fact ``i``, ``[N,
+            M]``; it is meaningful only where ``through`` is true.
+        truth: Answer token of each statement before any edit, ``[M]``.
         rights: Number of right answers to each fact's prompt, ``[N]``.
         query_rights: Number of right answers to each statement's prompt, at least 1,
             ``[M]``.
@@ -64,22 +65,22 @@ class Consequences:
     def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
         """Return the facts of a role, their new answers, and the statements that follow from them.
 
-        The new answer of a fact is the answer of the next fact whose answer is not
-        already right for this one. In a graph, the node itself and nodes two edges away
-        are skipped too.
+        The new answer of a fact is the answer of the next fact whose answer is wrong
+        for this fact. In a graph, the node itself and nodes two edges away are skipped,
+        too.
 
         Args:
             world: World that contains the facts.
             role: Role of the facts: ``first_hop``, ``second_hop``, ``attribution``,
                 ``similarity`` or ``edge``.
-            drawn: If true, facts are in a random order drawn from the world's root
-                seed, in which one fact of each prompt comes first; by default they are
-                in the world's order.
+            drawn: If true, the facts are in a random order that the world's root seed
+                determines, in which one fact of each prompt precedes all others. By
+                default they are in the world's order.
 
         Raises:
             DataError: The world has no facts of the role, a fact of the role has no
-                other fact whose answer it could get, or no statements of the roles that
-                follow from it exist.
+                other fact whose answer it could get, or the world has no statements
+                that could follow from such facts.
         """
         if role not in world.facts.role_names:
             raise DataError(
@@ -132,9 +133,10 @@ def _right_answers(world: World) -> _Answers:
 
 
 def _near(prompt: tuple[int, ...], right: _Answers) -> list[int]:
-    """Return answers that an edit never gives a fact.
+    """Return the answers that an edit never gives to a fact.
 
-    These are its subject, its right answers, and the right answers to those.
+    These are the subject of the fact, its right answers, and the right answers to
+    these.
     """
     near = {prompt[-1], *right[prompt]}
     for answer in right[prompt]:
@@ -145,7 +147,7 @@ def _near(prompt: tuple[int, ...], right: _Answers) -> list[int]:
 def _drawn_order(
     world: World, role: str, facts: Int[np.ndarray, "N T"]
 ) -> Int[np.ndarray, " N"]:
-    """Return a random order of facts, in which one fact of each prompt comes first."""
+    """Return a random order of facts in which one fact of each prompt precedes all others."""
     order = Streams(world.seed).numpy("edit", role).permutation(len(facts))
     _, index = np.unique(facts[order], axis=0, return_index=True)
     first = np.sort(index)
@@ -196,7 +198,7 @@ def _followed(
 
 
 def _two_hop_prompts(world: World) -> Int[np.ndarray, "M 3"]:
-    """Return the prompts of two-hop questions, and of trained two-hop facts."""
+    """Return the prompts of two-hop queries, and of two-hop facts in the training data."""
     prompts = list(map(world.queries.prompt, range(len(world.queries))))
     if "two_hop" in world.facts.role_names:
         trained = world.facts.with_role("two_hop").tolist()
@@ -207,7 +209,7 @@ def _two_hop_prompts(world: World) -> Int[np.ndarray, "M 3"]:
 def _statements(
     world: World, *roles: str
 ) -> tuple[Int[np.ndarray, "m T"], Int[np.ndarray, " m"]]:
-    """Return prompts and answers of the facts and queries of some roles, if there are any."""
+    """Return the prompts and the first answer tokens of the facts and queries with given roles."""
     rows = []
     for role, part in product(roles, (world.facts, world.queries)):
         if role in part.role_names:
@@ -225,6 +227,6 @@ def _statements(
 def _table(
     prompts: Int[np.ndarray, "m 2"], answers: Int[np.ndarray, " m"]
 ) -> dict[Any, int]:
-    """Return the answer of each prompt."""
+    """Return the answer to each prompt, by prompt."""
     keys = list(map(tuple, prompts.tolist()))
     return dict(zip(keys, answers.tolist(), strict=True))

@@ -1,14 +1,14 @@
-"""Change the weights of a model so that stored facts get other answers.
+"""Change the weights of a model so that stored facts get new answers.
 
-:class:`Edited` applies the :class:`~inweights.training.Edit` of a phase; the probe of
-edits calls :func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al.
-2022, arXiv:2202.05262) has a closed form in the last block. There the answer depends on
-the residual stream only, so that the MLP has to add the difference between the stream
-of a prompt with the new answer and the stream of the edited prompt. In another block, a
-few steps of gradient descent determine what the MLP has to add. ``consequences.py``
-finds the statements that follow from an edit. Shapes: ``R`` replicas, ``N`` facts that
-may be edited, ``E`` edited facts, ``T`` tokens of a prompt, ``H`` hidden width of an
-MLP, ``D`` width, ``V`` tokens.
+:class:`Edited` applies the :class:`~inweights.training.Edit` of a phase. The probe of
+edits calls :func:`change` for a few facts at a time. A rank-one edit (ROME, Meng et al.
+2022, arXiv:2202.05262) has a closed form in the last block. There the answer depends
+only on the residual stream, so that the MLP has to add the difference between the
+stream of a prompt with the new answer and the stream of the edited prompt. In any other
+block, a few steps of gradient descent determine what the MLP has to add.
+``consequences.py`` finds the statements that follow from an edit. Shapes: ``R``
+replicas, ``N`` facts that may be edited, ``E`` edited facts, ``T`` tokens of a prompt,
+``H`` hidden width of an MLP, ``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -48,19 +48,20 @@ class Edited:
 
     Args:
         model: The model that is edited.
-        worlds: One world for all replicas, or one for each replica.
-        edit: Which facts get other answers, and by which method.
+        worlds: One world for all replicas, or one per replica.
+        edit: Settings of which facts get new answers, and with which method.
 
     Attributes:
         parts: The consequences of edits in each world.
-        places: Indices of the edited facts, which are the first ones of the randomly
-            drawn order.
+        places: Indices of the edited facts, which are the first ones in their random
+            order.
 
     Raises:
-        ConfigError: The model is not one that the method can edit, or more facts are to
-            be edited at rank one than four times its width.
-        DataError: The worlds have no facts of the role, fewer than are to be edited, or
-            do not fit the model.
+        ConfigError: The method cannot edit this model, or a rank-one edit has more
+            facts than four times the model's width.
+        DataError: The worlds do not fit the model, have no facts of the role, or have
+            fewer prompts of the role than facts are to be edited; or no facts are to be
+            edited, as ``share`` is too small.
     """
 
     def __init__(self, model: Model, worlds: Worlds, edit: Edit) -> None:
@@ -96,7 +97,7 @@ class Edited:
     def apply(self) -> None:
         """Edit the model in place, each replica independently.
 
-        A replica with parameters that are not finite is not changed.
+        A replica with infinite or NaN parameters is not changed.
 
         Raises:
             ConfigError: The model has no ``config``, or a parameter without a replica
@@ -119,7 +120,7 @@ def editable(model: Model, layer: int | None) -> GPT:
 
     Args:
         model: Any model.
-        layer: Index of the block that is to be edited; ``None`` for the last.
+        layer: Index of the block to edit, counted from 0; ``None`` for the last block.
 
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop, or has
@@ -151,7 +152,7 @@ def stacked(model: Model, parts: Sequence[Consequences], name: str) -> Tensor:
 
 
 def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
-    """Change weights in place, so that some facts get their new answers.
+    """Change the weights of a model in place so that selected facts get their new answers.
 
     Args:
         model: The model; all of its replicas are changed.
@@ -165,8 +166,8 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
     Raises:
         ConfigError: The method is ``rank-one``, and the model is not a GPT with a
             residual stream and one loop, or has no such block.
-        DataError: A new answer is not among the model's candidates (not checked for
-            ``rank-one`` in the last block).
+        DataError: A new answer is not among the model's candidates. (This is not
+            checked for the method ``rank-one`` with ``layer`` ``None``.)
     """
     facts = take("facts")
     donors = take("donors")[:, places]
@@ -193,16 +194,18 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
 def direction(
     model: GPT, facts: Int[Tensor, "R N T"], places: list[int], layer: int | None
 ) -> Float[Tensor, "R H E"]:
-    """Compute ``(C + λ I)⁻¹ K``, scaled so that its product with each edited key is 1 (ROME).
+    """Compute the directions ``(C + λ I)⁻¹ K`` in which a rank-one edit changes the weights (ROME).
 
-    ``C`` is the second moment of the keys of all facts, ``K`` the keys of the edited
-    facts; products with other keys are small.
+    ``C`` is the second moment of the keys of all facts, ``λ`` a ridge penalty, and
+    ``K`` the keys of the edited facts. The directions are combined such that the
+    product of each with its own key is 1 and with the keys of the other edited facts 0.
+    Products with all other keys are small.
 
     Args:
         model: The GPT.
         facts: Prompts of all facts that may be edited, ``[R, N, T]``.
         places: Indices of the ``E`` edited facts among the ``N``.
-        layer: Index of the block; ``None`` for the last.
+        layer: Index of the block; ``None`` for the last block.
 
     Returns:
         One column per edited fact, ``[R, H, E]``.
@@ -219,7 +222,7 @@ def direction(
 
 
 def _down(model: GPT, layer: int | None) -> Linear:
-    """Return the output matrix of a block's MLP, by default that of the last block."""
+    """Return the output layer of the MLP of a block, by default of the last block."""
     return cast("Block", model.blocks[-1 if layer is None else layer]).down
 
 
@@ -231,11 +234,11 @@ def keys_of(
     Args:
         model: The GPT.
         prompts: Prompts of one length ``T``, ``[R, N, T]``.
-        layer: Index of the block; ``None`` for the last block, whose keys are computed
-            only at the last position.
+        layer: Index of the block; with ``None``, the keys of the last block are
+            computed, only at the last position.
 
     Returns:
-        ``[R, N, T, H]``, or ``[R, N, 1, H]`` for the last block.
+        The keys, ``[R, N, T, H]``, or ``[R, N, 1, H]`` if ``layer`` is ``None``.
     """
     caught: list[Tensor] = []
     batch = pack([prompts])
@@ -252,7 +255,7 @@ def keys_of(
 def _found_by_descent(
     model: GPT, prompts: Int[Tensor, "R E T"], new: Int[Tensor, "R E"], edit: Edit
 ) -> Float[Tensor, "R E D"]:
-    """Return the vectors that an MLP has to add at the last tokens for the new answers."""
+    """Return the vectors that the MLP must add at the last tokens to produce the new answers."""
     shape = (*new.shape, model.config.width)
     added = torch.zeros(shape, device=new.device, requires_grad=True)
     last = torch.tensor([prompts.shape[-1] - 1], device=new.device)
@@ -272,10 +275,10 @@ def _descend(
     edit: Edit,
     only: Float[Tensor, "R V 1"] | None = None,
 ) -> None:
-    """Train some parameters on facts by Adam, until each replica has learnt its new answers.
+    """Train parameters on facts with Adam until each replica has learned its new answers.
 
-    ``only`` is 1 for the rows of the single parameter that are trained, and 0 for the
-    rows that do not change.
+    If ``only`` is given, there is a single parameter; ``only`` is 1 for its rows that
+    are trained, and 0 for the rows that do not change.
     """
     optimizer = torch.optim.Adam(parameters, lr=edit.rate)
     batch = pack([prompts])

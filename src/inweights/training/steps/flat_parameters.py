@@ -1,8 +1,8 @@
 """All parameters of a model as one matrix with one row per replica: :class:`FlatParameters`.
 
 The optimizer, the checkpoint and the stop rule work on rows. The layers use their own
-parameters as before, which become views of the matrix. The only condition is that the
-first axis of every parameter is the replica axis. Shapes: ``R`` replicas, ``P``
+parameters as before, but these become views of the matrix. The only condition is that
+the first axis of every parameter is the replica axis. Shapes: ``R`` replicas, ``P``
 parameters of one replica.
 """
 
@@ -33,10 +33,10 @@ class FlatParameters:
 
     Attributes:
         values: The parameters, ``[R, P]``.
-        gradients: Their gradients, ``[R, P]``.
+        gradients: The gradients of the parameters, ``[R, P]``.
         names: Name of each parameter, in the order of the columns.
         parameters: The parameters themselves, in the same order.
-        spans: First column of each parameter, and the column after its last one.
+        spans: The first column of each parameter, and the column after its last one.
         slots: Views of ``gradients`` in the shapes of the parameters.
         matrices: Number of columns that belong to weight matrices.
 
@@ -77,22 +77,23 @@ class FlatParameters:
         return zip(self.parameters, self.spans, strict=True)
 
     def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
-        """Choose the parameters that are trained, and return their indices.
+        """Select the parameters that are trained, and return their indices.
 
-        Only these require a gradient afterwards, and all gradients are set to 0.
+        Afterwards only these parameters require a gradient, and all gradients are 0.
 
         Args:
-            moves: Patterns of names of trained parameters, such as ``blocks.*``, as in
-                ``fnmatch``; each must match a parameter.
-            freezes: Patterns of parameters among these that are not trained; each must
-                match at least one.
+            moves: Patterns of the names of trained parameters, such as ``blocks.*``, as
+                in ``fnmatch``. Each pattern must match at least one parameter.
+            freezes: Patterns of the names of parameters among these that are not
+                trained. Each pattern must match at least one of them.
 
         Returns:
             Indices of the trained parameters in :attr:`names`, in increasing order.
 
         Raises:
-            ConfigError: A pattern of ``moves`` matches no parameter, one of ``freezes``
-                none of those, or all parameters are frozen.
+            ConfigError: A pattern of ``moves`` matches no parameter; a pattern of
+                ``freezes`` matches none of the parameters that ``moves`` matches; or no
+                parameter is left to train.
         """
         matched = _matching(self.names, moves)
         frozen = _matching(matched, freezes)
@@ -109,9 +110,9 @@ class FlatParameters:
         return chosen
 
     def release(self) -> None:
-        """Give every parameter of the model its own memory again, and let it require a gradient.
+        """Give each parameter of the model its own memory again, and let it require a gradient.
 
-        Views of one matrix cannot be saved.
+        This is needed since parameters that are views of one matrix cannot be saved.
         """
         for parameter in self.parameters:
             parameter.requires_grad_(True)
@@ -120,13 +121,14 @@ class FlatParameters:
             )
 
     def backward(self, loss: Float[Tensor, ""], moving: Sequence[int]) -> None:
-        """Compute the gradient of a loss, and write it into ``gradients``.
+        """Compute the gradient of a loss, and write it into :attr:`gradients`.
 
         Args:
-            loss: A scalar, the sum of the replicas' losses; it must depend on a
-                parameter.
+            loss: The sum of the replicas' losses, a scalar that depends on at least one
+                trained parameter.
             moving: Indices of the parameters whose gradient is computed, as
-                :meth:`moving` returns them; other columns do not change.
+                :meth:`moving` returns them. The columns of other parameters do not
+                change.
         """
         gradients = torch.autograd.grad(
             loss,
@@ -137,14 +139,14 @@ class FlatParameters:
         torch._foreach_copy_([self.slots[i] for i in moving], list(gradients))
 
     def add_noise(self, share: float, seeds: Sequence[int], *path: str | int) -> None:
-        """Add normal noise to the gradients of each replica, in place.
+        """Add normally distributed noise to the gradients of each replica, in place.
 
         Args:
-            share: Standard deviation of the noise, as a share of the root mean square
-                of the replica's gradients.
+            share: Standard deviation of the noise, as a fraction of the root mean
+                square of the replica's gradients.
             seeds: Root seed of each replica.
-            path: Names and numbers of the random stream, such as phase and step, which
-                determine the noise.
+            path: Names and numbers that identify the random stream, such as the phase
+                and the step; together with the seed, they determine the noise.
         """
         for row, seed in zip(self.gradients, seeds, strict=True):
             stream = Streams(seed).numpy("gradient noise", *path)
@@ -158,7 +160,7 @@ def _is_vector(parameter: Tensor) -> bool:
 
 
 def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Return the names that match a pattern, in order; each pattern must match one."""
+    """Return the names that match a pattern, in order; each pattern must match a name."""
     matched: set[str] = set()
     for pattern in patterns:
         found = [name for name in names if fnmatchcase(name, pattern)]

@@ -1,7 +1,7 @@
 """Settings of threads, floating-point numbers and memory during training.
 
-The loop enters :func:`flushed_denormals` and calls :func:`keep_memory`; the executors
-limit threads by :func:`use_threads`.
+The training loop uses :func:`flushed_denormals` and :func:`keep_memory`. The executors
+limit threads with :func:`use_threads`.
 """
 
 import ctypes
@@ -22,14 +22,14 @@ _LARGE = 2**30
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Let torch and NumPy's linear algebra use ``threads`` threads within the ``with`` block.
+    """Set the number of threads of torch and of NumPy's linear algebra within a ``with`` block.
 
     Args:
-        threads: Number of threads, at least 1. Afterwards the earlier numbers apply
-            again.
+        threads: Number of threads, at least 1. After the block, the previous numbers
+            are restored.
 
-    Returns:
-        A context manager; its ``with`` statement binds no value.
+    Yields:
+        ``None``.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -42,14 +42,14 @@ def use_threads(threads: int) -> Iterator[None]:
 
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
-    """Round denormal numbers to 0 within the ``with`` block; they make a CPU twenty times slower.
+    """Round denormal numbers to 0 within a ``with`` block, since they slow a CPU down twentyfold.
 
     Late in training, Adam's moments become denormal. ``torch.set_flush_denormal``
-    applies to the calling thread and to threads that it starts; if possible, the
+    applies to the calling thread and to threads that it starts. If possible, the
     setting is also applied to threads that torch started earlier.
 
-    Returns:
-        A context manager; its ``with`` statement binds no value.
+    Yields:
+        ``None``.
     """
     torch.set_flush_denormal(True)
     _set_other_threads()
@@ -63,8 +63,8 @@ def flushed_denormals() -> Iterator[None]:
 def _set_other_threads() -> bool:
     """Copy this thread's floating-point settings to torch's other threads; return whether done.
 
-    GNU's OpenMP can run a C function in every thread of its pool, and ``fesetenv`` of
-    the C library is such a function.
+    GNU's OpenMP can run a C function in every thread of its pool. Here this function is
+    ``fesetenv`` of the C library.
     """
     threads = torch.get_num_threads()
     runtime = _openmp() if threads > 1 else None
@@ -108,13 +108,13 @@ def _openmp() -> ctypes.CDLL | None:
 
 @cache
 def keep_memory() -> bool:
-    """Let the process keep freed memory for later use, where the C library is glibc.
+    """Let the process keep freed memory for later use, if the C library is glibc.
 
     Gradients are allocated and freed in every step. Returning their pages to the system
-    each time takes a third of a step at width 128 and 64 replicas.
+    each time takes a third of the time of a step at width 128 with 64 replicas.
 
     Returns:
-        Whether the C library accepted the setting.
+        Whether the C library accepted the setting; false on systems other than Linux.
     """
     if not sys.platform.startswith("linux"):
         return False

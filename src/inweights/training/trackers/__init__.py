@@ -1,8 +1,8 @@
 """Trackers: a :class:`Tracker` sends losses, measurements and files to an experiment tracker.
 
-It is an :class:`~inweights.training.Observer` for Weights & Biases, trackio, MLflow and
-TensorBoard, whose API calls are in ``tools.py``; :func:`points` turns a measured table
-into curves.
+A :class:`Tracker` is an :class:`~inweights.training.Observer` for Weights & Biases,
+trackio, MLflow and TensorBoard. The API calls of these tools are in ``tools.py``.
+:func:`points` turns a measured table into curves.
 """
 
 import json
@@ -33,12 +33,12 @@ _LOG = logging.getLogger("inweights.trackers")
 class Tracker(Observer):
     """Send losses, measurements and files to an experiment tracker, locally by default.
 
-    A single training is one run of the tracker. A sweep or a recipe is a group of runs.
-    Each of its trials and seeds is a run with its settings and the curves of its
-    measures; the run appears as soon as its results are stored, even if another process
-    trained it. One more run contains all settings, tables and figures as files. Weights
-    & Biases is offline unless ``WANDB_MODE`` is set otherwise, MLflow writes below
-    ``folder`` unless ``MLFLOW_TRACKING_URI`` is set, and trackio writes to
+    A single training is one run of the tracker. A sweep or a recipe is a group of runs:
+    one run for each trial and seed (see ``per``), with its settings and the curves of
+    its measures, and one more run with all settings, tables and figures as files. A run
+    appears as soon as its results are stored, even if another process trained it.
+    Weights & Biases is offline unless ``WANDB_MODE`` is set otherwise, MLflow writes
+    below ``folder`` unless ``MLFLOW_TRACKING_URI`` is set, and trackio writes to
     ``TRACKIO_DIR`` unless ``TRACKIO_SPACE_ID`` is set.
 
     Args:
@@ -46,16 +46,17 @@ class Tracker(Observer):
         per: Unit that becomes one run of the tracker: ``run`` (a trial with one seed; the
             default), ``trial`` (with all of its seeds), or ``sweep``.
         project: Name of the tracker's project.
-        name: Name of the tracked work; by default that of the sweep or recipe, or
-            ``training``.
-        folder: Folder of local files, made when the work starts; that of TensorBoard,
-            MLflow, and Weights & Biases while it is offline.
+        name: Name of the tracked work; by default (empty), the name of the sweep or
+            recipe, or ``training``.
+        folder: Folder of local files, which is created when the work starts.
+            TensorBoard and MLflow write there, and so does Weights & Biases while it is
+            offline.
         every: Number of steps between two records of the loss of a training, at least
             1.
 
     Raises:
-        ConfigError: The tracker is unknown, its package is not installed, ``per`` is
-            another word, or ``every`` is below 1.
+        ConfigError: The tracker is unknown, its package is not installed, ``per`` has
+            another value, or ``every`` is below 1.
 
     Example:
         >>> Tracker("wandbb")
@@ -97,7 +98,7 @@ class Tracker(Observer):
                 :meth:`Observer.started`.
 
         Raises:
-            OSError: The folder cannot be made or written.
+            OSError: The folder cannot be created or written.
         """
         self._settings = settings
         self._open = {}
@@ -105,11 +106,11 @@ class Tracker(Observer):
         self._run({})
 
     def step(self, seen: Step) -> None:
-        """Record the losses of an update: ``loss``, or ``loss/0``, ``loss/1``, ... by replica.
+        """Record the losses of an update: ``loss``, or ``loss/0``, ``loss/1`` and so on by replica.
 
         Args:
-            seen: Data of the update; its ``numbers`` are recorded, too. Without losses,
-                nothing is recorded.
+            seen: Data of the update. Its ``numbers`` are recorded, too. If it contains
+                no losses, nothing is recorded.
         """
         losses = list(map(float, seen.losses))
         if not losses:
@@ -122,8 +123,9 @@ class Tracker(Observer):
     def measured(self, name: str, table: pl.DataFrame) -> None:
         """Record the curves of a measured table, as :func:`points` returns them.
 
-        In a sweep or recipe they go to the run of the table's labels and seed, as
-        ``per`` says.
+        In a sweep or recipe, ``per`` determines the tracker's run that gets them: that
+        of the table's labels and seed (``run``), of its labels (``trial``), or of the
+        whole work (``sweep``).
 
         Args:
             name: Name of the measure.
@@ -142,26 +144,31 @@ class Tracker(Observer):
                 run.log(step, numbers)
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Store settings, tables and figures as files of the whole work's run, and close all runs.
+        """Store settings, tables and figures as files in the run of the whole work; close all runs.
+
+        Errors of the tracker's package are passed on.
 
         Args:
-            tables: All tables, by name.
+            tables: All tables of the work, by name.
+
+        Raises:
+            OSError: A file cannot be read or written.
         """
         with TemporaryDirectory() as place:
             self._run({}).files(_files(self._settings, tables, Path(place)))
         self._close(failed=False)
 
     def failed(self, error: BaseException) -> None:
-        """Close all runs as failed.
+        """Close all runs of the tracker, and mark them as failed.
 
         Args:
-            error: The error that ended the work; it is not sent.
+            error: The error that ended the work; it is not sent to the tracker.
         """
         del error
         self._close(failed=True)
 
     def _run(self, key: Mapping[str, Any]) -> Tool:
-        """Return the tracker's run for some labels, opened at its first use; {} is the whole."""
+        """Return the run for some labels, opened if needed; without labels, the run of all work."""
         name = ", ".join(f"{label}={value}" for label, value in key.items())
         if name not in self._open:
             whole = self.name or str(self._settings.get("name", "training"))
@@ -183,21 +190,21 @@ class Tracker(Observer):
 def points(
     name: str, table: pl.DataFrame
 ) -> Iterator[tuple[int | None, dict[str, float]]]:
-    """Yield the steps of a measured table, each with the numbers of its curves.
+    """Yield the steps of a measured table, each with the values of its curves.
 
-    Curves are the columns of real numbers, one for each combination of values of the
-    columns of strings and booleans, ``seed`` and ``replica``; other columns of integers
-    are left out. Their names have the form ``name/value/column``.
+    Each column of floats becomes one curve for each combination of values in ``seed``,
+    ``replica`` and the columns of strings and booleans. Other columns of integers are
+    left out. The names of curves have the form ``name/value/column``.
 
     Args:
-        name: Name of the table.
-        table: The table, with a column ``step``; without this column it is a single
-            point, whose step is ``None``.
+        name: Name of the table, with which the names of curves begin.
+        table: The table, with a column ``step``. Without this column, the table is a
+            single point whose step is ``None``.
 
     Yields:
-        The step, and its numbers by the names of the curves; of several rows for one
-        point, the last counts. A table of more than ``MAX_CURVES`` curves yields
-        nothing.
+        Each step in the order of the table, and its values by curve. If several rows
+        belong to the same point of a curve, the last one is used. Null values are left
+        out. If the table has more than ``MAX_CURVES`` (200) curves, nothing is yielded.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "step": [5, 5], "loss": [0.5, 0.25]})
@@ -225,7 +232,7 @@ def points(
 def _first_with(
     key: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """Return the first trial whose labels agree with ``key``; empty if there is none."""
+    """Return the first trial whose labels agree with ``key``, or an empty mapping."""
     for trial in trials:
         if all(trial.get(label, value) == value for label, value in key.items()):
             return trial
@@ -235,7 +242,7 @@ def _first_with(
 def _files(
     settings: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], place: Path
 ) -> Sequence[Path]:
-    """Write settings and tables below ``place``; return these files and those of a recipe."""
+    """Write settings and tables to a folder; return these files and those of a recipe."""
     (place / "settings.json").write_text(
         json.dumps(settings, indent=1, default=str), "utf-8"
     )

@@ -1,7 +1,7 @@
-"""Interface of an open run of every tracker, and the format of names and settings.
+"""Interface of an open run of a tracker, and the format of names and settings.
 
-:class:`Tool` is one open run; :mod:`~inweights.training.trackers.tools` implements it
-for each tracker.
+A :class:`Tool` is one open run; :mod:`~inweights.training.trackers.tools` implements
+this interface for each tracker.
 """
 
 import importlib
@@ -22,36 +22,37 @@ MODULES = {
 
 
 class Tool(Protocol):
-    """One open run of a tracker."""
+    """Interface of one open run of an experiment tracker."""
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
         """Log numbers, such as losses and accuracies.
 
         Args:
-            step: The step to which they belong; ``None`` for the run as a whole.
+            step: The step to which the numbers belong; ``None`` for the run as a whole.
             numbers: The numbers by name.
         """
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files with the run.
+        """Store copies of files with the run; TensorBoard stores only PNG pictures.
 
         Args:
-            paths: The files.
+            paths: Paths of the files.
         """
 
     def end(self, *, failed: bool) -> None:
         """Close the run.
 
         Args:
-            failed: Whether the work failed.
+            failed: Whether the work failed, which Weights & Biases and MLflow record.
         """
 
 
 def module_of(tool: str) -> Any:
-    """Import and return the module of a tracker.
+    """Import the module of a tracker, and return it.
 
     Args:
-        tool: ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``.
+        tool: Name of the tracker: ``wandb``, ``trackio``, ``mlflow`` or
+            ``tensorboard``.
 
     Raises:
         ConfigError: The tracker is unknown, or its package is not installed.
@@ -68,9 +69,9 @@ def module_of(tool: str) -> Any:
 def plain_name(name: str) -> str:
     """Return a name in which characters that a tracker may reject are replaced.
 
-    An equals sign becomes a hyphen, a comma before a space is dropped, and every other
-    character that is not a letter, a digit or one of ``_ . / , -`` or a space becomes
-    an underscore.
+    An equals sign becomes a hyphen, and a comma before a space is removed. Letters,
+    digits, spaces and ``_ . / , -`` are unchanged. Every other character becomes an
+    underscore.
 
     Args:
         name: Any text.
@@ -85,11 +86,12 @@ def plain_name(name: str) -> str:
 def flat_settings(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return settings by their dotted paths, such as ``learner.phases.0.steps``.
 
-    An item of a list of mappings has its index in the path; other lists are unchanged.
+    The path of an item in a list of mappings contains its index. Other lists are values
+    themselves.
 
     Args:
         config: The settings, as plain values.
-        before: Prefix of every path.
+        before: Prefix of every path, including the last dot; empty by default.
 
     Example:
         >>> flat_settings({"learner": {"phases": [{"steps": 5}]}})

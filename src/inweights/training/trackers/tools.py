@@ -1,7 +1,7 @@
 """The API calls of each experiment tracker: one class of open runs per tracker.
 
-:class:`~inweights.training.Tracker` opens runs by the table ``TOOLS``, records numbers
-and files, and closes them. A tracker's package is imported when a run is opened.
+A :class:`~inweights.training.Tracker` opens runs with the classes in ``TOOLS``. The
+package of a tracker is imported when a run is opened.
 """
 
 import os
@@ -19,17 +19,18 @@ from inweights.training.trackers.base import (
 
 
 class Wandb:
-    """Open a run of Weights & Biases, offline unless ``WANDB_MODE`` is set otherwise.
+    """An open run of Weights & Biases, offline unless ``WANDB_MODE`` is set otherwise.
 
     Args:
         project: Name of the project.
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
         config: Settings of the run, as plain values.
-        folder: Folder of local files; it is made if needed.
+        folder: Folder of local files, which is created if needed.
 
     Raises:
         ConfigError: The tracker's package is not installed.
+        OSError: The folder cannot be created.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class Wandb:
         self._run.define_metric("*", step_metric="step")
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
-        """Record numbers.
+        """Record numbers, such as losses and accuracies.
 
         Args:
-            step: The step to which they belong; ``None`` for the summary of the run.
+            step: Step to which the numbers belong; ``None`` for the summary of the run.
             numbers: The numbers by name.
         """
         if step is None:
@@ -86,14 +87,14 @@ class Wandb:
 
 
 class Trackio:
-    """Open a run of trackio.
+    """An open run of trackio.
 
     Args:
         project: Name of the project.
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
         config: Settings of the run, as plain values.
-        folder: Has no effect; trackio writes to the folder that ``TRACKIO_DIR`` names.
+        folder: Not used; trackio writes to the folder that ``TRACKIO_DIR`` names.
 
     Raises:
         ConfigError: The tracker's package is not installed.
@@ -118,11 +119,10 @@ class Trackio:
         )
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
-        """Record numbers.
+        """Record numbers, such as losses and accuracies.
 
         Args:
-            step: The step to which they belong; with ``None``, trackio counts a step
-                itself.
+            step: Step to which the numbers belong; with ``None``, trackio counts itself.
             numbers: The numbers by name.
         """
         self._run.log(dict(numbers), step=step)
@@ -131,7 +131,7 @@ class Trackio:
         """Store copies of files as one artifact of the type ``results``, named after the run.
 
         Args:
-            paths: The files.
+            paths: Paths of the files.
         """
         self._run.log_artifact(_artifact(self._trackio, self._run.name, paths))
 
@@ -146,18 +146,19 @@ class Trackio:
 
 
 class MLflow:
-    """Open a run of MLflow; the project is its experiment, and the group a tag.
+    """An open run of MLflow, which stores the project as an experiment and the group as a tag.
 
     Args:
         project: Name of the project.
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
-        config: Settings of the run, as plain values.
-        folder: Folder of local files; it is made if needed. Without
-            ``MLFLOW_TRACKING_URI``, runs are stored in its ``mlflow.db``.
+        config: Settings of the run, stored as texts of at most 500 characters.
+        folder: Folder of local files, which is created if needed. Unless
+            ``MLFLOW_TRACKING_URI`` is set, runs are stored in its file ``mlflow.db``.
 
     Raises:
         ConfigError: The tracker's package is not installed.
+        OSError: The folder cannot be created.
     """
 
     def __init__(
@@ -184,12 +185,11 @@ class MLflow:
             self._client.log_param(self._id, plain_name(key), str(value)[:500])
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
-        """Record numbers.
+        """Record numbers, such as losses and accuracies.
 
         Args:
-            step: The step to which they belong; ``None``, for the run as a whole, is
-                recorded as step 0.
-            numbers: The numbers by name.
+            step: Step to which the numbers belong; ``None`` is recorded as step 0.
+            numbers: The numbers by name, which are changed as by :func:`plain_name`.
         """
         from mlflow.entities import Metric
 
@@ -203,7 +203,7 @@ class MLflow:
         """Store a copy of each file as an artifact of the run.
 
         Args:
-            paths: The files.
+            paths: Paths of the files.
         """
         for path in paths:
             self._client.log_artifact(self._id, str(path))
@@ -218,14 +218,14 @@ class MLflow:
 
 
 class TensorBoard:
-    """Open a run of TensorBoard in a folder; of files, it shows only figures.
+    """An open run of TensorBoard in a folder.
 
     Args:
         project: Name of the project.
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
         config: Settings of the run, as plain values.
-        folder: Folder of local files; the run is written below its ``tensorboard``.
+        folder: Folder in whose subfolder ``tensorboard`` the run is written.
 
     Raises:
         ConfigError: The tracker's package is not installed.
@@ -251,20 +251,20 @@ class TensorBoard:
         self._writer.add_text("settings", "\n".join(lines))
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
-        """Record numbers.
+        """Record numbers, such as losses and accuracies.
 
         Args:
-            step: The step to which they belong; ``None`` to record them without a step.
+            step: Step to which the numbers belong; ``None`` to record them without one.
             numbers: The numbers by name.
         """
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Add the PNG pictures among the files; other files are left out.
+        """Store the PNG pictures among the files; other files are left out.
 
         Args:
-            paths: The files.
+            paths: Paths of the files.
         """
         from matplotlib.image import imread
 
@@ -293,7 +293,7 @@ TOOLS: dict[str, Callable[[str, str, str, Mapping[str, Any], Path], Tool]] = {
 
 
 def _artifact(module: Any, name: str, paths: Sequence[Path]) -> Any:
-    """Return an artifact of files, for Weights & Biases or trackio."""
+    """Return an artifact that contains files, for Weights & Biases or trackio."""
     artifact = module.Artifact(plain_name(name).replace("/", "-"), type="results")
     for path in paths:
         artifact.add_file(str(path))

@@ -1,8 +1,8 @@
-"""Cross-entropy with gradients written by hand, from logits or from a head of many classes.
+"""Cross-entropy with explicit gradients, from logits or from the states below a large head.
 
 :func:`cross_entropy` takes logits. :func:`log_normaliser` computes logits for a few
-positions at a time, so that the logits of all positions are never in memory. Shapes:
-``R`` replicas, ``n`` labelled positions, ``D`` width, ``K`` candidates.
+positions at a time, so that the logits of all positions are never in memory at once.
+Shapes: ``R`` replicas, ``n`` labelled positions, ``D`` width, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def cross_entropy(
     labels: Int[Tensor, "R n"],
     weights: Float[Tensor, "*_ n"],
 ) -> Float[Tensor, " R"]:
-    """Compute the weighted cross-entropy of each replica, ``[R]``, in nats.
+    """Compute the weighted sum of cross-entropies of each replica, ``[R]``, in nats.
 
     Args:
         logits: Logits at ``n`` labelled positions over ``K`` candidates, ``[R, n, K]``.
         labels: Logit column of each label, ``[R, n]``.
-        weights: Weight of each label, ``[n]`` or ``[R, n]``; if weights sum to 1, the
-            result is a mean.
+        weights: Weight of each label, ``[n]`` or ``[R, n]``. If the weights sum to 1,
+            the result is a mean.
 
     Example:
         >>> labels, weights = torch.tensor([[1, 0]]), torch.tensor([[0.5, 0.5]])
@@ -42,7 +42,7 @@ def cross_entropy(
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Its gradient by the logits: weight times (probabilities, minus 1 at the label)."""
+    """Cross-entropy whose gradient is the weight times (probabilities minus 1 at the label)."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
@@ -68,22 +68,23 @@ def log_normaliser(
     *,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Compute ``Σ_n W_n logsumexp(state_n · readout)`` of each replica, ``[R]``.
+    """Compute ``Σ_n W_n logsumexp(state_n · readout)`` of each replica, ``[R]``, in nats.
+
+    The logits ``state_n · readout`` are computed for a few positions at a time.
 
     Args:
-        state: The states at ``n`` positions, ``[R, n, D]``.
+        state: Hidden states at ``n`` positions, ``[R, n, D]``.
         readout: Matrix of the head, ``[R, D, K]``.
-        weights: ``W_n``, the sum of the weights of the labels at each position, ``[R,
-            n]``.
-        bf16: Whether factors and results of products are rounded to bfloat16; sums are
-            in fp32.
+        weights: Sum ``W_n`` of the weights of the labels at each position, ``[R, n]``.
+        bf16: Whether the inputs and results of matrix products are rounded to bfloat16;
+            sums are computed in fp32.
     """
     total: Tensor = _LogNormaliser.apply(state, readout, weights, bf16)  # type: ignore[no-untyped-call]
     return total
 
 
 class _LogNormaliser(torch.autograd.Function):
-    """The gradient is computed in the forward pass, from each chunk of probabilities."""
+    """Weighted sum of logsumexp, whose gradient is computed in the forward pass, chunk by chunk."""
 
     @staticmethod
     def forward(

@@ -1,18 +1,19 @@
 """Cross-entropy at labelled positions, without all their logits in memory at once.
 
-:class:`Loss` computes the loss of each replica on a batch, by the functions of
+:class:`Loss` computes the loss of each replica on a batch with the functions of
 ``cross_entropy.py``. With 10^5 classes, the logits of a batch would fill the memory,
-and a step would mostly move them. Therefore the logits of a few positions at a time are
-computed in the forward pass, and turned in place into probabilities and into their part
-of the gradient. The stored results have the size of the states and of the head. Several
-labels may share a position, as a soft target does. Its loss is split as
+and a step would spend most of its time on moving them. Therefore the forward pass
+computes the logits of a few positions at a time, and converts them in place to
+probabilities and to their part of the gradient. The stored results have the size of the
+states and of the head. Several labels may share a position, like a soft target. The
+loss is split as
 
     ``Σ_l w_l (lse(z_n) - z_n[y_l])  =  Σ_n W_n lse(z_n)  -  Σ_l w_l z_n[y_l]``,  ``W_n
     = Σ w_l``,
 
-so that the first sum needs each position once and the second only the logits of the
-labels. Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width,
-``K`` candidates.
+so that the first sum needs each position only once, and the second only the logits of
+the labels (``lse`` is logsumexp). Shapes: ``R`` replicas, ``n`` labelled positions,
+``m`` labels, ``D`` width, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ MAX_LOGITS = 2**25
 
 
 class Loss:
-    """Compute each replica's weighted mean cross-entropy on a batch, ``[R]``, in nats.
+    """Weighted mean cross-entropy of each replica on a batch, ``[R]``, in nats.
 
-    With one label per position and few logits, the loss is computed by
-    :func:`cross_entropy`. Otherwise it is computed by :func:`log_normaliser` if the
-    model's head is a matrix, and with gradient checkpoints over positions if not.
-
-    An instance is called with a :class:`~inweights.training.batches.batch.Batch`.
+    An instance is called with a :class:`~inweights.training.batches.batch.Batch`. With
+    one label per position and few logits, the loss is computed with
+    :func:`cross_entropy`. Otherwise it is computed with :func:`log_normaliser` if the
+    model's head is a matrix, and with gradient checkpoints over groups of positions if
+    not.
 
     Args:
         model: The model, with ``R`` replicas.
-        precision: ``fp32``, ``bf16`` or ``bf16-emulated``, as in
-            :class:`~inweights.training.Phase`; the emulation keeps the logits of all
-            labels in memory at once.
+        precision: ``fp32``; ``bf16`` for products in bfloat16 with ``torch.autocast``;
+            or ``bf16-emulated`` for the same rounding around products in fp32, which
+            keeps the logits of all labels in memory at once.
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
@@ -84,7 +85,7 @@ class Loss:
     def logits(
         self, batch: Batch
     ) -> tuple[Float[Tensor, "R m K"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
-        """Compute the logits at every label; bfloat16 is converted to fp32.
+        """Compute the logits at the position of each label, in fp32.
 
         Args:
             batch: The batch, with ``m`` labels.
@@ -105,7 +106,7 @@ class Loss:
 
     @torch.no_grad()
     def _head_is_matrix(self, state: Tensor) -> bool:
-        """Return whether logits are a product with ``head_matrix``, tried once at one position."""
+        """Return whether logits are a product with ``head_matrix``; tested once at one position."""
         if self._linear is None:
             readout = self._model.head_matrix
             first = in_single_precision(state[:, :1])
@@ -125,7 +126,7 @@ def _by_matrix(
     batch: Batch,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Compute the loss from :func:`log_normaliser` and the logits of the labels."""
+    """Compute the loss from the result of :func:`log_normaliser` and the logits of the labels."""
     labels, rows, weights = _spread(batch, state.shape[0])
     mass = torch.zeros(state.shape[:2], device=state.device)
     mass.scatter_add_(1, rows, weights)
@@ -144,7 +145,7 @@ def _by_matrix(
 def _by_checkpoints(
     model: Model, state: Float[Tensor, "R n D"], batch: Batch
 ) -> Float[Tensor, " R"]:
-    """Return the loss for any head, by gradient checkpoints over groups of positions."""
+    """Compute the loss for any head, with gradient checkpoints over groups of positions."""
     replicas, count = state.shape[:2]
     labels, rows, weights = _spread(batch, replicas)
     size = max(1, MAX_LOGITS // (replicas * len(model.candidates)))
@@ -179,7 +180,7 @@ def _spread(
 def _pick(
     table: Float[Tensor, "R n D"], rows: Int[Tensor, "R m"]
 ) -> Float[Tensor, "R m D"]:
-    """Return rows of each replica's table."""
+    """Return selected rows of each replica's table."""
     replicas, count, width = table.shape
     if replicas == 1:
         return table.index_select(1, rows[0])

@@ -1,10 +1,11 @@
-"""Matrix products in bfloat16, emulated in fp32: slower, but bitwise equal for any replicas.
+"""Emulate matrix products in bfloat16 with products in fp32.
 
-On a CPU, kernels for bfloat16 sum in another order for several replicas than for one,
-so that a replica would get other results alone than among others. Within
-:class:`RoundedProducts`, each product rounds its factors to bfloat16, sums in fp32, and
-rounds its result, forwards and backwards. It is the precision ``bf16-emulated`` of a
-:class:`~inweights.training.Phase`.
+On a CPU, kernels for bfloat16 sum in a different order for several replicas than for
+one, so that the results of a replica would depend on whether it is trained alone. The
+emulation is slower, but its results are bitwise identical for any number of replicas.
+Within :class:`RoundedProducts`, each product of the forward and backward pass rounds
+its factors to bfloat16, sums in fp32, and rounds its result. This is the precision
+``bf16-emulated`` of a :class:`~inweights.training.Phase`.
 """
 
 from collections.abc import Callable
@@ -16,11 +17,11 @@ from torch.overrides import TorchFunctionMode
 
 
 class RoundedProducts(TorchFunctionMode):
-    """Within the ``with`` block ``torch.bmm`` and ``torch.baddbmm`` round to bfloat16.
+    """Context manager in which ``torch.bmm`` and ``torch.baddbmm`` round to bfloat16.
 
-    Their inputs and results are rounded to numbers that bfloat16 can represent; the
-    tensors stay float32. The library's linear layers multiply by these two functions;
-    products inside of attention are not rounded.
+    Their inputs and results are rounded to numbers that bfloat16 can represent, but the
+    tensors stay float32. The library's linear layers use these two functions. Products
+    inside attention are not rounded.
     """
 
     def __torch_function__(
@@ -34,7 +35,7 @@ class RoundedProducts(TorchFunctionMode):
 
 
 class _Product(torch.autograd.Function):
-    """``a b + c`` for ``a`` of shape ``[R, n, D]``, ``b`` ``[R, D, F]`` and ``c`` ``[R, 1, F]``."""
+    """Rounded ``a b + c`` for ``a`` ``[R, n, D]``, ``b`` ``[R, D, F]`` and ``c`` ``[R, 1, F]``."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, c: Tensor | None) -> Tensor:

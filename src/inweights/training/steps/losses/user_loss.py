@@ -1,7 +1,7 @@
-"""Loss functions and penalties of users: called at each step, and checked at the first.
+"""Users' loss functions and penalties, which are called at each step and checked at the first.
 
-:class:`UserLoss` takes the place of :class:`~inweights.training.steps.losses.loss.Loss`
-in a phase that names a function. The checks find functions that return a shape other
+:class:`UserLoss` replaces :class:`~inweights.training.steps.losses.loss.Loss` in a
+phase with a user's loss or penalty. The checks find functions that return a shape other
 than ``[R]``, have no gradient, or make the loss of one replica depend on another.
 Shapes: ``R`` replicas, ``n`` labels, ``K`` candidates.
 """
@@ -26,18 +26,22 @@ from inweights.worlds.arrays import Float, Int
 
 
 class UserLoss:
-    """Compute the loss of a phase with a loss function, a penalty, or both, of the user.
+    """Loss of a phase with a user's loss function, a user's penalty, or both.
+
+    An instance is called with a :class:`~inweights.training.batches.batch.Batch`, and
+    returns the loss of each replica, ``[R]``.
 
     Args:
         model: The model, with ``R`` replicas.
-        phase: The phase, whose ``loss`` and ``penalty`` are the user's functions.
+        phase: The phase, whose ``loss`` or ``penalty`` is the user's function.
         state: State of the training, whose ``step`` (counted from 0 in the phase) is
             passed to the penalty.
 
     Raises:
-        ConfigError: At the first call: a function is not in an imported module, fails,
-            returns another shape than ``[R]``, has no gradient, mixes replicas, or
-            ignores the different weights of roles.
+        ConfigError: The first call of the instance raises it if a function is not in an
+            imported module, returns a shape other than ``[R]`` or mixes replicas; or if
+            a loss function fails, has no gradient, or ignores the different weights of
+            roles.
     """
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:
@@ -65,7 +69,7 @@ class UserLoss:
         return total
 
     def _by_function(self, code: Code, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the losses that the user's function computes, checked at the first call."""
+        """Return the losses that a user's function computes, and check them at the first call."""
         function = code.load()
         logits, labels, weights = self._built_in.logits(batch)
         given = {}
@@ -117,7 +121,7 @@ class UserLoss:
 def _check_shape(code: Code, what: str, found: Any, replicas: int) -> None:
     """Raise an error unless a function returned one number per replica.
 
-    ``what`` describes the function's input in the message.
+    In the message, ``what`` describes the input of the function.
     """
     shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
     if shape != [replicas] or not found.is_floating_point():
@@ -139,7 +143,7 @@ def _check_alone(
     """Raise an error if the loss of the first replica depends on the presence of a second one."""
 
     def value(*scales: float) -> Tensor:
-        """Return the losses of copies of the first replica with scaled logits."""
+        """Return the losses of copies of the first replica, one per factor of its logits."""
         rows = [0] * len(scales)
         given = {} if weights is None else {"weights": weights[rows]}
         scaled = logits[rows] * logits.new_tensor(scales).view(-1, 1, 1)

@@ -1,1 +1,1 @@
-"""Optimizers of all replicas: the built-in ones (``fused.py``) and users' own ones (``own.py``)."""
+"""Optimizers of all replicas: built-in optimizers (``fused.py``) and users' own (``own.py``)."""

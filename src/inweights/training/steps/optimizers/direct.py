@@ -1,8 +1,9 @@
 """Call only the kernels of a fused optimizer in a step on a CPU: :func:`stepping_directly`.
 
-At every step, ``torch.optim`` collects the tensors of all groups again, which takes
-longer than the kernel of a small model. The tensors of ``fused.py`` stay the same.
-Therefore they are collected once, after the first step has made the optimizer's state.
+At every step, ``torch.optim`` collects the tensors of all groups again, which for a
+small model takes longer than the kernel itself. The tensors of ``fused.py`` stay the
+same. Therefore they are collected only once, after the first step has created the
+optimizer's state.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ _KERNELS = "_direct_kernels"
 
 
 def stepping_directly(whole_step: Callable[..., Any]) -> Callable[..., None]:
-    """Return a method ``step`` that calls only the optimizer's kernels after its first call.
+    """Return a method ``step`` that, after its first call, only calls the optimizer's kernels.
 
-    On devices other than a CPU, the method is PyTorch's own.
+    On devices other than a CPU, every call runs PyTorch's own method.
 
     Args:
-        whole_step: The method ``step`` of a class of ``torch.optim`` that is built with
-            ``fused=True``.
+        whole_step: The method ``step`` of a ``torch.optim`` class (SGD, Adam or AdamW)
+            whose instances are created with ``fused=True``.
     """
     hooked = torch.optim.Optimizer.profile_hook_step(whole_step)
 
@@ -48,10 +49,10 @@ def stepping_directly(whole_step: Callable[..., Any]) -> Callable[..., None]:
 
 
 def loading_anew(load_state_dict: Callable[..., None]) -> Callable[..., None]:
-    """Return a method ``load_state_dict`` after which a step collects the tensors again.
+    """Return a method ``load_state_dict`` after which the next step collects the tensors again.
 
     Args:
-        load_state_dict: The method ``load_state_dict`` of a class of ``torch.optim``.
+        load_state_dict: The method ``load_state_dict`` of a ``torch.optim`` class.
     """
 
     def load(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
@@ -62,7 +63,7 @@ def loading_anew(load_state_dict: Callable[..., None]) -> Callable[..., None]:
 
 
 def _kernels_of(optimizer: torch.optim.Optimizer) -> list[Callable[[], None]]:
-    """Return one function per group, which calls the group's kernel with its current rate."""
+    """Return one function per group that calls the group's kernel with its current settings."""
     kernels: list[Callable[[], None]] = []
     for group in optimizer.param_groups:
         # Without autograd's part, so that they can be changed in place.
@@ -89,7 +90,7 @@ def _kernels_of(optimizer: torch.optim.Optimizer) -> list[Callable[[], None]]:
 def _descend(
     group: dict[str, Any], values: list[Any], gradients: list[Any], moments: list[Any]
 ) -> None:
-    """Make a step of gradient descent with the settings of a group."""
+    """Make a step of gradient descent with the settings of a parameter group."""
     torch._fused_sgd_(
         values,
         gradients,
@@ -110,7 +111,7 @@ def _adapt(
     parts: list[list[Any]],
     steps: list[Any],
 ) -> None:
-    """Make a step of Adam or AdamW with the settings of a group."""
+    """Make a step of Adam or AdamW with the settings of a parameter group."""
     beta1, beta2 = group["betas"]
     torch._foreach_add_(steps, 1)
     kernel(

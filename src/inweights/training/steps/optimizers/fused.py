@@ -1,8 +1,8 @@
 """The built-in optimizers of all replicas: fused kernels on parts of one matrix, and their state.
 
-:func:`build_optimizer` makes a ``torch.optim`` optimizer whose parameters are parts of
-the matrix of :class:`FlatParameters`. :func:`state_of` and :func:`load_state` convert
-its state to matrices for a checkpoint and back. Shapes: ``R`` replicas, ``P``
+:func:`build_optimizer` returns a ``torch.optim`` optimizer whose parameters are parts
+of the matrix of :class:`FlatParameters`. :func:`state_of` and :func:`load_state`
+convert its state to matrices for a checkpoint and back. Shapes: ``R`` replicas, ``P``
 parameters of one replica.
 """
 
@@ -42,11 +42,13 @@ def build_optimizer(
 ) -> torch.optim.Optimizer:
     """Build the optimizer of a phase for all replicas.
 
-    Neighbouring replicas with equal settings form one parameter group.
+    On a CPU, each group of neighbouring replicas with equal settings has parameter
+    groups of its own. On a GPU, replicas with different settings share one parameter
+    group (:func:`one_for_all_rows`).
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: Settings of each replica; they may differ only in learning rate,
+        settings: Settings of each replica, which may differ only in learning rate,
             weight decay and the parameters that decay.
         moving: Indices of the parameters that are trained, as
             :meth:`FlatParameters.moving` returns them.
@@ -54,8 +56,8 @@ def build_optimizer(
             one; by default all columns.
 
     Returns:
-        A ``torch.optim`` optimizer with learning rates in its ``param_groups``, whose
-        ``step`` takes no closure.
+        A ``torch.optim`` optimizer whose ``step`` takes no closure. The learning rates
+        are in its ``param_groups``.
     """
     spans = joined(flat.spans[i] for i in moving)
     if columns:
@@ -83,7 +85,7 @@ def build_optimizer(
 
 @dataclass(frozen=True)
 class _Decay:
-    """Weight decay applied before an optimizer's kernel: group, tensors and coefficient."""
+    """Weight decay that precedes an optimizer's kernel: index of the group, tensor, coefficient."""
 
     group: int
     values: Float[Tensor, "r p"]
@@ -134,23 +136,23 @@ def _groups(
 def one_for_all_rows(
     flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
 ) -> torch.optim.Optimizer:
-    """Build an optimizer that needs as few kernels for many different rates as for one.
+    """Build an optimizer that needs the same number of kernels for any number of learning rates.
 
     Without learning rate and weight decay, an update is the same function for all rows.
-    The fused kernel computes the update in a matrix of its own, and the update is then
-    added with the rate of each row. On a GPU, where a kernel costs as much as its
+    The fused kernel computes the update in a separate matrix, and the update is then
+    added with the rate of each row. On a GPU, where a kernel takes as long as its
     launch, 64 rates would otherwise take 64 times as long as one.
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: Settings of each replica; they may differ only in learning rate,
+        settings: Settings of each replica, which may differ only in learning rate,
             weight decay and the parameters that decay.
-        spans: The columns that are trained, as pairs of first column and the column
+        spans: The columns that are trained, as pairs of the first column and the column
             after the last one.
 
     Returns:
         A ``torch.optim`` optimizer with one group, whose rate is a factor of the
-        replicas' rates.
+        replicas' own rates.
     """
     rates = flat.values.new_tensor([[one.rate] for one in settings])
     decay = torch.zeros_like(flat.values)
@@ -192,7 +194,7 @@ def _with_gradient(
 
 
 def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimizer:
-    """Return a fused optimizer with some parameter groups."""
+    """Return a fused optimizer with the given parameter groups."""
     if one.kind == "sgd":
         return _uncompiled(torch.optim.SGD)(
             groups, lr=one.rate, momentum=one.momentum, fused=True
@@ -212,8 +214,8 @@ def _uncompiled(kind: type[Any]) -> Callable[..., torch.optim.Optimizer]:
     """Return a subclass of an optimizer that does not import PyTorch's compiler.
 
     PyTorch wraps the methods of optimizers to exclude them from compilation, and
-    imports its compiler for that. The import takes 2.6 s, half of the start of a
-    process.
+    imports its compiler for this purpose. The import takes 2.6 s, half of the time in
+    which a process starts.
     """
     own: dict[str, object] = {}
     for name in ("add_param_group", "state_dict"):
@@ -228,8 +230,7 @@ def state_of(
 ) -> dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]]:
     """Return the state of an optimizer as matrices and numbers, by name.
 
-    The result does not depend on how rows and columns were grouped, or divided among
-    processes.
+    The result does not depend on how rows and columns are grouped.
 
     Args:
         optimizer: An optimizer from :func:`build_optimizer`.
@@ -238,7 +239,8 @@ def state_of(
     Returns:
         For Adam and AdamW, the moments ``exp_avg`` and ``exp_avg_sq``, ``[R, P]`` each,
         and the number ``step``; for SGD with momentum, ``momentum_buffer``, ``[R, P]``.
-        Before the first step, and for SGD without momentum, it is empty.
+        Columns that the optimizer does not update are 0. Before the first step, and for
+        SGD without momentum, the dictionary is empty.
     """
     state: dict[str, Tensor] = {}
     for parameter, (rows, columns) in _places(optimizer, flat):
@@ -257,12 +259,12 @@ def load_state(
     flat: FlatParameters,
     state: dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]],
 ) -> None:
-    """Load a state from :func:`state_of` into an optimizer, however its parameters are grouped.
+    """Load a state that :func:`state_of` returned, whatever the grouping of parameters.
 
     Args:
         optimizer: An optimizer from :func:`build_optimizer`.
         flat: The parameters for which it was built.
-        state: State of an optimizer of the same kind; an empty state loads nothing.
+        state: State of an optimizer of the same kind; if it is empty, nothing is loaded.
     """
     if not state:
         return
@@ -278,7 +280,7 @@ def load_state(
 def _places(
     optimizer: torch.optim.Optimizer, flat: FlatParameters
 ) -> Iterator[tuple[nn.Parameter, tuple[slice, slice]]]:
-    """Yield every parameter of an optimizer with its rows and columns, in the optimizer's order."""
+    """Yield each parameter of an optimizer with its rows and columns, in the optimizer's order."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             row, column = divmod(parameter.storage_offset(), flat.values.shape[1])

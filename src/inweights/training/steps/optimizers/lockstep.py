@@ -2,8 +2,9 @@
 
 A sharpness-aware step, or a line search, calls a ``closure`` that computes the loss at
 the current parameters. One computation returns the losses of all replicas. Therefore
-:func:`in_lockstep` lets each replica's step wait at its call until all other steps have
-called their closures or have ended. ``own.py`` uses it. Shapes: ``R`` replicas.
+:func:`in_lockstep` lets the step of each replica wait when it calls its closure, until
+all other steps have called theirs or have ended. ``own.py`` uses this function. Shapes:
+``R`` replicas.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from inweights.worlds.arrays import Float
 
 
 def needs_closure(optimizer: Any) -> bool:
-    """Return whether ``step`` of an optimizer, or of its class, requires a ``closure``.
+    """Return whether the method ``step`` of an optimizer requires a ``closure``.
 
     Args:
         optimizer: An optimizer, or a class of optimizers.
@@ -37,7 +38,7 @@ def in_lockstep(
     steps: Sequence[Callable[[Callable[[], Tensor]], None]],
     compute: Callable[[], Float[Tensor, " R"]],
 ) -> None:
-    """Run the steps of all replicas, whose closures share one computation.
+    """Run the optimizer steps of all replicas, whose closures share one computation.
 
     Args:
         steps: One function per replica, which is called with a ``closure`` that returns
@@ -47,8 +48,8 @@ def in_lockstep(
             for their closures.
 
     Raises:
-        BaseException: The error that a step or ``compute`` raised; the other steps are
-            then ended.
+        BaseException: The error that a step or ``compute`` raised, after all other
+            steps have been ended.
     """
     losses: list[Tensor] = []
     rows = [_Row(step, row, losses) for row, step in enumerate(steps)]
@@ -62,17 +63,17 @@ def in_lockstep(
 
 
 def _resume_all(rows: Sequence[_Row]) -> bool:
-    """Resume all steps, one after another; return whether any of them waits for its closure."""
+    """Resume all steps, one after another; return whether any step waits for its closure."""
     waiting = [row.resume() for row in rows]
     return any(waiting)
 
 
 class _GivenUp(BaseException):
-    """Ends a step that waits for gradients which will not be computed."""
+    """Signal that ends a step waiting for gradients that will not be computed."""
 
 
 class _Row:
-    """The step of one replica, in a thread that runs only while the calling thread waits for it."""
+    """The step of one replica, in a thread that runs only while the calling thread waits."""
 
     def __init__(
         self,

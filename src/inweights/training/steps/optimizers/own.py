@@ -1,7 +1,7 @@
-"""Users' optimizers: elementwise ones run on blocks of one matrix, all others per replica.
+"""Users' optimizers: elementwise optimizers run on blocks of one matrix, others per replica.
 
-:class:`OwnOptimizer` wraps any ``torch.optim`` class, or a function that returns
-optimizers, so that the loop can step all replicas at once and store their state.
+An :class:`OwnOptimizer` wraps any ``torch.optim`` class, or a function that returns
+optimizers, so that the loop can update all replicas at once and store their state.
 Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
@@ -38,12 +38,12 @@ Slot = tuple[str, Tensor, Tensor]
 
 
 class OwnOptimizer:
-    """The optimizers that a user's class or function makes for a phase, combined into one.
+    """The optimizers that a user's class or function returns for a phase, combined into one.
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: Settings of each replica, with the same ``kind`` but possibly other
-            options.
+        settings: Settings of each replica, with the same class or function as ``kind``;
+            its options, learning rate and weight decay may differ.
         moving: Indices of the parameters that are trained, as
             :meth:`FlatParameters.moving` returns them.
 
@@ -53,8 +53,9 @@ class OwnOptimizer:
 
     Raises:
         ConfigError: The class or function cannot be loaded or called, returns something
-            that is not a ``torch.optim.Optimizer`` or a list of them, or is a class
-            that draws random numbers.
+            other than a ``torch.optim.Optimizer`` or a list of optimizers, or is a
+            class that draws random numbers.
+        DataError: A file on which the code depends cannot be read.
     """
 
     def __init__(
@@ -96,12 +97,14 @@ class OwnOptimizer:
         """Make one update from the gradients in the matrix.
 
         Args:
-            again: Function that computes losses ``[R]`` and gradients at the current
-                parameters, for optimizers whose ``step`` needs a ``closure``.
+            again: Function that computes the losses ``[R]`` and the gradients at the
+                current parameters. It is called by optimizers whose ``step`` needs a
+                ``closure``.
 
         Raises:
-            ConfigError: At the first call: the optimizer replaces the parameters'
-                memory, or its state contains a value that a checkpoint cannot store.
+            ConfigError: The optimizer replaces the memory of parameters, or its state
+                contains a value that a checkpoint cannot store. This is checked at the
+                first call. Errors of the optimizer are passed on.
         """
 
         def link_gradients() -> None:
@@ -130,10 +133,10 @@ class OwnOptimizer:
         self._unchecked = False
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state and the parameter groups of all optimizers as named tensors.
+        """Return the state and the parameter groups of all optimizers as tensors by name.
 
-        ``form`` is JSON as bytes that describes all values; the other tensors are those
-        to which it refers.
+        The tensor ``form`` contains the bytes of JSON data that describe all values.
+        These data refer to the other tensors by name.
 
         Raises:
             ConfigError: The state contains a value that a checkpoint cannot store.
@@ -148,10 +151,10 @@ class OwnOptimizer:
         return {"form": torch.from_numpy(words.copy()), **tensors}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Load what :meth:`state` returned for an optimizer of the same settings, in place.
+        """Load what :meth:`state` returned for an optimizer with the same settings.
 
         Args:
-            state: Named tensors; an empty state loads nothing.
+            state: Tensors by name; if there are none, nothing is loaded.
         """
         if not state:
             return
@@ -188,7 +191,7 @@ def _step(
 def _built(
     one: Optimizer, pairs: list[tuple[str, nn.Parameter]]
 ) -> list[torch.optim.Optimizer]:
-    """Call the user's class or function, and return the optimizers that it makes."""
+    """Call the user's class or function, and return its optimizers as a list."""
     assert isinstance(one.kind, Code)
     given = {} if one.weight_decay is None else {"weight_decay": one.weight_decay}
     make = one.kind.load()
@@ -224,10 +227,10 @@ def _bare(make: Any) -> Any:
 
 
 def _is_elementwise(code: Code, one: Optimizer) -> bool:
-    """Return whether a class updates each number by that number's gradients only, found by trying.
+    """Test whether a class updates each number from the gradients of this number only.
 
     A matrix, its transpose and its first row must get bitwise equal updates. A function
-    may depend on names and shapes, and so is never taken to be elementwise.
+    may depend on names and shapes, so that it never counts as elementwise.
 
     Raises:
         ConfigError: The class draws random numbers.
@@ -241,7 +244,7 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
     gradients = [(start * (step + 1.7)).cos() for step in range(_STEPS)]
 
     def updated(view: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return a view of the matrix after the steps in which only this view is trained."""
+        """Return a view of the matrix after steps that train only this view."""
         values = nn.Parameter(view(start).clone(memory_format=torch.contiguous_format))
         optimizers = _built(one, [("values", values)])
         for gradient in gradients:

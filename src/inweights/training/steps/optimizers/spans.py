@@ -1,8 +1,8 @@
 """Columns of the parameter matrix, and groups of replicas, that are updated in the same way.
 
-Both the built-in optimizers and those of users group their work by these functions. A
-span is a pair: the first column (or replica), and the one after the last. Shapes: ``R``
-replicas, ``P`` parameters of one replica.
+Both the built-in optimizers and users' optimizers group their work with these
+functions. A span is a pair: the first column (or replica), and the one after the last.
+Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ Span = tuple[int, int]
 def decays_of(
     flat: FlatParameters, spans: Sequence[Span], one: Optimizer
 ) -> list[tuple[list[Span], float]]:
-    """Split columns into a part with and a part without weight decay, each with its coefficient.
+    """Split columns into those with and those without weight decay.
 
     Args:
         flat: Parameters, which determine the columns that belong to matrices.
-        spans: The columns that are divided, as pairs of first column and the column
-            after the last.
+        spans: The columns to split, as pairs of the first column and the column after
+            the last.
         one: Settings of the optimizer: the weight decay, and whether it applies to
             vectors.
 
     Returns:
-        One or two pairs of columns and coefficient of weight decay; no list of columns
-        is empty.
+        At most two pairs: the columns with weight decay and its coefficient, and the
+        columns without, with the coefficient 0. A pair without columns is left out. If
+        weight decay applies to all parameters, there is only one pair.
     """
     count = flat.values.shape[1]
     split = count
@@ -65,10 +66,11 @@ def within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in order, merged where one begins at the end of the one before it.
+    """Return spans in the same order, with adjacent spans merged.
 
     Args:
-        spans: Pairs of a first column, and the column after the last one, in order.
+        spans: Pairs of a first column, and the column after the last one, in increasing
+            order.
 
     Example:
         >>> joined([(0, 3), (3, 5), (7, 9)])
@@ -84,13 +86,13 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def equal_runs(settings: Sequence[Optimizer]) -> list[Span]:
-    """Return spans of neighbouring replicas with equal settings.
+    """Return the spans of neighbouring replicas with equal settings.
 
     Args:
-        settings: Settings of each replica.
+        settings: Settings of each replica, at least one.
 
     Returns:
-        Pairs of the first replica, and the one after the last.
+        Pairs of the first replica of a span, and the replica after the last one.
 
     Example:
         >>> slow, fast = Optimizer(rate=0.1), Optimizer(rate=0.2)

@@ -14,14 +14,14 @@ from inweights.errors import ConfigError
 
 
 def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
-    """Return a value of an optimizer's state as plain JSON.
+    """Return a value of an optimizer's state as JSON data.
 
     Args:
         value: A number, string, tensor, ``None``, or a list, tuple or dictionary of
             these.
         tensors: Dictionary to which the tensors of the value are added, under the names
-            by which the JSON refers to them.
-        name: Name of the optimizer in messages.
+            by which the JSON data refer to them.
+        name: Name of the optimizer, for messages.
 
     Returns:
         The value as JSON data, in which a tensor is ``{"tensor": NAME}``.
@@ -49,12 +49,12 @@ def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
 
 
 def unpack_state(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Return the value that :func:`pack_state` converted to JSON.
+    """Return the value that :func:`pack_state` converted to JSON data.
 
     Args:
-        value: The JSON.
-        tensors: The tensors to which the JSON refers, by name; the value contains
-            copies.
+        value: The JSON data.
+        tensors: The tensors to which the data refer, by name. The returned value
+            contains copies of them.
     """
     if not isinstance(value, dict):
         return value

@@ -1,6 +1,6 @@
 """One recorded call of a kernel, and the memory that the call reads and allocates.
 
-``kernels.py`` records the calls, ``memory.py`` plans the memory of their results.
+``kernels.py`` records calls, and ``memory.py`` plans the memory of their results.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ class Call(NamedTuple):
 
     Attributes:
         func: The operator, such as ``torch.ops.aten.add_.Tensor``.
-        args: Its positional arguments.
-        kwargs: Its keyword arguments.
-        outs: What it returned, as a flat list.
-        fresh: The pieces of memory that it allocated, as :func:`place_of` identifies
-            them.
+        args: Positional arguments of the operator.
+        kwargs: Keyword arguments of the operator.
+        outs: The values that it returned, as a flat list.
+        fresh: The storages that it allocated, as identified by :func:`place_of`.
     """
 
     func: Any
@@ -42,7 +41,7 @@ class Call(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the kernel, such as ``add_``."""
+        """Name of the kernel without its namespace, such as ``add_``."""
         return str(self.func._schema.name).removeprefix("aten::")
 
     @property
@@ -52,7 +51,7 @@ class Call(NamedTuple):
 
     @property
     def changed(self) -> list[Tensor]:
-        """The tensors among its arguments that it writes to."""
+        """The tensors among the arguments that the kernel changes."""
         found: list[Tensor] = []
         for index, argument in enumerate(self.func._schema.arguments):
             if argument.alias_info is None or not argument.alias_info.is_write:
@@ -64,7 +63,7 @@ class Call(NamedTuple):
 
 
 def only_tensors(values: Iterable[Any]) -> list[Tensor]:
-    """Return the tensors among values, in order.
+    """Return those of the values that are tensors, in order.
 
     Args:
         values: Any values.
@@ -73,7 +72,7 @@ def only_tensors(values: Iterable[Any]) -> list[Tensor]:
 
 
 def place_of(tensor: Tensor) -> int:
-    """Return an integer that identifies the memory (storage) of which a tensor is a view.
+    """Return an integer that identifies the storage (memory) of a tensor.
 
     Args:
         tensor: Any tensor.
@@ -82,7 +81,7 @@ def place_of(tensor: Tensor) -> int:
 
 
 def places_of(tensors: Iterable[Tensor]) -> set[int]:
-    """Return identities of the storages of which tensors are views; see :func:`place_of`.
+    """Return the set of integers that identify the storages of tensors; see :func:`place_of`.
 
     Args:
         tensors: Any tensors.

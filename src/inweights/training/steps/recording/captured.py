@@ -1,8 +1,8 @@
-"""Capture a training step once as a CUDA graph and replay it, so that its kernels launch together.
+"""Capture a training step as a CUDA graph and replay it, so that all kernels launch together.
 
-The loop wraps its update in a :class:`CapturedUpdate` if :func:`can_capture` returns
-true. Otherwise a small model's step on a GPU takes as long as launching its kernels one
-by one.
+By default the loop wraps its update in a :class:`CapturedUpdate` if :func:`can_capture`
+returns true. Otherwise a step of a small model on a GPU takes as long as launching its
+kernels one by one.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ WARM_UP = 3
 
 
 def can_capture(model: Model) -> bool:
-    """Return whether a model is one of the library's architectures on a GPU.
+    """Return whether a model is one of the library's architectures and is on a CUDA device.
 
-    The steps of these never wait for the host.
+    The steps of these architectures never wait for the CPU.
 
     Args:
         model: The model.
@@ -40,14 +40,16 @@ def can_capture(model: Model) -> bool:
 class CapturedUpdate:
     """An update that is captured as a CUDA graph at its fourth call, and replayed afterwards.
 
-    A graph reads and writes the memory with which it was captured. Therefore each batch
-    is copied into the memory of the captured batch, and learning rates are tensors on
-    the device.
+    An instance is called with a :class:`~inweights.training.batches.batch.Batch`, and
+    returns the loss of each replica, ``[R]``. A graph reads and writes the memory with
+    which it was captured. Therefore each batch is copied into the memory of the
+    captured batch, and learning rates are tensors on the device.
 
     Args:
-        update: The update; its shapes must be the same at every call.
+        update: Function that makes an update from a batch, and returns the losses. The
+            shapes of batches must be the same at every call.
         optimizer: Optimizer whose learning rates are read at each call.
-        device: The GPU.
+        device: The CUDA device.
 
     Raises:
         ConfigError: The device is not a GPU.

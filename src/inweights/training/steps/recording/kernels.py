@@ -1,8 +1,8 @@
 """Record the kernels of a computation below autograd, and run them again on planned memory.
 
-:class:`Kernels` records one call of a function. Calling the instance runs the same
-kernels on the same memory, without the overhead of Python and autograd. ``recorded.py``
-uses it for the losses and gradients of a training step.
+A :class:`Kernels` object records one call of a function. Calling the object runs the
+same kernels on the same memory, without the overhead of Python and autograd.
+``recorded.py`` uses it for the losses and gradients of a training step.
 """
 
 import inspect
@@ -45,23 +45,24 @@ METHODS = frozenset(("copy", "fill", "masked_fill", "relu", "zero"))
 
 
 class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which users never see
-    """Error for a computation that draws random numbers, or whose kernels depend on numbers."""
+    """Error for a computation that draws random numbers, or whose kernels depend on its results."""
 
 
 class Kernels:
     """The kernels of one call of a function; calling an instance computes the result again.
 
-    A kernel is an operator of PyTorch, such as ``aten::bmm``.
+    A kernel is an operator of PyTorch, such as ``aten::bmm``. ``len`` returns the
+    number of operator calls that each call of the instance makes.
 
     Args:
         compute: Function without arguments that is called once, and recorded. It must
             read and write the same memory at every call.
-        batch: Tensors that ``compute`` reads and that change between calls. What
-            depends only on them is computed by :meth:`prepare`; by default there are
-            none.
+        batch: Tensors that ``compute`` reads and that change between calls. Results
+            that depend only on them are computed by :meth:`prepare`. By default there
+            are no such tensors.
 
     Attributes:
-        bytes: Size of the memory that all intermediate results share.
+        bytes: Size in bytes of the memory that all intermediate results share.
 
     Raises:
         NotRecordable: The computation draws random numbers, or its kernels depend on
@@ -93,7 +94,7 @@ class Kernels:
         return len(self._calls)
 
     def prepare(self) -> None:
-        """Compute what depends on the batch alone; call it after its tensors have changed."""
+        """Compute the results that depend only on the batch, after its tensors have changed."""
         for call in self._preparing:
             call()
 
@@ -104,7 +105,7 @@ class Kernels:
 
 
 class _Recorder(TorchDispatchMode):
-    """Record each kernel with its arguments and results, and keep these alive."""
+    """Mode that records each kernel with its arguments and results, and keeps these alive."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -136,7 +137,7 @@ _Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # t
 
 
 def _needed(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Return the calls that change a tensor, or make a tensor that is read later."""
+    """Return the calls that change a tensor, or create a tensor that is read later."""
     read = {place_of(result)}
     needed = []
     for call in reversed(calls):
@@ -176,9 +177,9 @@ def _run_again(call: Call) -> Iterable[Callable[[], object]]:
 
 
 def _in_place(call: Call) -> Callable[..., object] | None:
-    """Return the kernel that changes its first argument, if the result lies where that does.
+    """Return the kernel that changes its first argument in place, if the result has its memory.
 
-    Some kernels that write into given tensors compute the result elsewhere first.
+    Some kernels that write into given tensors first compute the result elsewhere.
     """
     if call.name not in {"relu", "masked_fill"}:
         return None
@@ -201,7 +202,7 @@ def _direct(func: Any, name: str) -> Callable[..., object]:
 
 
 def _writing(func: Any) -> tuple[Any, list[str]] | None:
-    """Return the overload that writes into given tensors, and the names of these arguments."""
+    """Return the overload that writes into given tensors, and the names of their arguments."""
     own = [(one.name, str(one.type)) for one in func._schema.arguments]
     for name in func.overloadpacket.overloads():
         overload = getattr(func.overloadpacket, name)

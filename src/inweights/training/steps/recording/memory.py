@@ -1,7 +1,7 @@
 """Plan the memory of the results of recorded kernels, in one block that is allocated once.
 
-:class:`Memory` gives each result a part of the block that no other result needs at the
-same time.
+:class:`Memory` assigns to each result a part of the block that no other result needs at
+the same time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ ALIGNED = 64
 class Memory:
     """One block of memory for all buffers; buffers that are needed at the same time do not overlap.
 
-    An elementwise result is written over an input that is not read afterwards.
+    The result of an elementwise kernel overwrites an input that is not read afterwards.
 
     Args:
         calls: The recorded calls, in order.
         result: Tensor that is returned after the last call.
-        prepared: For each call whether it does not run every time, so that its result
-            stays as it is.
+        prepared: Whether each call runs only when the batch changes, so that its result
+            must be preserved.
 
     Attributes:
-        bytes: Size of the block.
+        bytes: Size of the block in bytes.
     """
 
     def __init__(
@@ -72,8 +72,9 @@ class Memory:
     def moved(self, tensor: Tensor) -> Tensor:
         """Return a tensor of the recording as a view of its planned memory.
 
-        The view has the same shape and strides; values are not copied. A tensor that is
-        not a buffer is returned in its own memory, detached.
+        The view has the same shape and strides, but values are not copied. A tensor
+        that is not a buffer, such as an input of the recorded function, keeps its own
+        memory and is returned detached.
 
         Args:
             tensor: Argument or result of a recorded call.
@@ -87,7 +88,7 @@ class Memory:
 
 
 def _replaceable(call: Call, out: Tensor) -> list[int]:
-    """Return the inputs over which the result of an elementwise call can be written."""
+    """Return the inputs that the result of an elementwise call can overwrite."""
     if torch.Tag.pointwise in call.func.tags:
         candidates = call.given
     elif call.name == "index_add":  # it begins with a copy of its first input
@@ -114,14 +115,14 @@ def _lies_as(one: Tensor, out: Tensor) -> bool:
 
 
 def pack_buffers(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
-    """Return the offset of each buffer in a block in which buffers in use at once do not overlap.
+    """Assign each buffer an offset such that buffers in use at the same time do not overlap.
 
     Args:
         buffers: For each key, the index of the first call that uses the buffer, the
-            index of the last one, and the buffer's size in bytes.
+            index of the last call that uses it, and the buffer's size in bytes.
 
     Returns:
-        Offset of the first byte of each buffer, by the same keys.
+        Offset of the first byte of each buffer in a common block, by the same keys.
     """
     placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
     starts: dict[int, int] = {}

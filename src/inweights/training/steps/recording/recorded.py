@@ -1,8 +1,8 @@
 """Record the losses and gradients of a step as a list of kernels, and run these in later steps.
 
 A kernel here is one call of an operator of PyTorch below autograd, such as
-``aten::addmm``. Modules and autograd decide at every step anew which kernels run, and
-allocate memory for each. For small models, this takes as long as the kernels
+``aten::addmm``. At every step, modules and autograd determine again which kernels run,
+and allocate memory for each. For small models, this takes as long as the kernels
 themselves. All steps of a phase have the same shapes and therefore the same kernels:
 :class:`RecordedLosses` records the kernels of one step and runs them again on the same
 memory, with bitwise equal results. It works on the CPU; ``captured.py`` uses CUDA
@@ -34,18 +34,19 @@ COMPARED = 2
 
 
 class RecordedLosses:
-    """Compute losses and gradients of the batches of a phase by kernels recorded at its third step.
+    """Losses and gradients of a phase, computed with kernels that are recorded at its third step.
 
-    A kernel is one call of an operator of PyTorch (not a CUDA graph). In the two steps
-    after the recording, both the kernels and the function run. If their results differ
-    in any bit, the kernels are not used any more: the model's arithmetic may depend on
-    more than parameters and batch, such as on the number of its calls. Batches of other
-    shapes than the recorded one are computed by the function.
+    An instance is called with a batch, and returns the loss of each replica, ``[R]``. A
+    kernel is one call of an operator of PyTorch (not a CUDA graph). At the recording
+    and in the next step, both the kernels and the function run. If their results differ
+    in any bit, the kernels are not used any more, since the model's arithmetic may
+    depend on more than parameters and batch, such as on the number of its calls. A
+    batch whose shapes differ from the recorded ones is computed with the function.
 
     Args:
         losses: Function of a batch that returns the loss of each replica, ``[R]``, and
             writes the gradients.
-        gradients: The tensor into which ``losses`` writes the gradients.
+        gradients: The tensor to which ``losses`` writes the gradients, ``[R, P]``.
     """
 
     def __init__(self, losses: Losses, gradients: Float[Tensor, "R P"]) -> None:
@@ -58,7 +59,7 @@ class RecordedLosses:
 
     @property
     def kernels(self) -> int:
-        """Number of operator calls that a replayed step runs; 0 if no recording is in use."""
+        """Number of operator calls in a replayed step; 0 if no recording is in use."""
         return 0 if self._kernels is None else len(self._kernels)
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
@@ -85,7 +86,7 @@ class RecordedLosses:
         return losses
 
     def _record(self, batch: Batch) -> None:
-        """Record the kernels of a step on a copy of a batch, if they can be recorded."""
+        """Record the kernels of a step for a copy of a batch, if they can be recorded."""
         self._parts = [part.clone() for part in batch.tensors]
         self._shapes = batch.inputs.shapes
         try:
@@ -105,5 +106,5 @@ class RecordedLosses:
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Return whether all numbers of two tensors are equal, where NaN equals NaN."""
+    """Return whether all numbers of two tensors are equal; NaN counts as equal to NaN."""
     return bool(((one == other) | (one.isnan() & other.isnan())).all())

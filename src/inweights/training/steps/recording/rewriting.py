@@ -1,9 +1,9 @@
 """Rewrite a list of recorded kernels to save passes over memory, with bitwise equal results.
 
 :func:`copies_at_once` copies gradients while they are in the cache, :func:`into_place`
-lets kernels write gradients into their final memory, and :func:`transposed_products`
-computes a product in the layout in which it is read. ``kernels.py`` applies them to its
-recording.
+lets kernels write gradients directly to their final memory, and
+:func:`transposed_products` computes a product in the layout in which it is read.
+``kernels.py`` applies these functions to its recording.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ _LARGE = 2**14
 
 
 def copies_at_once(calls: Sequence[Call]) -> list[Call]:
-    """Copy each gradient to its place when it is computed, while it is in the cache.
+    """Copy each gradient to its final memory right after it is computed, while it is in the cache.
 
     Args:
         calls: A recording whose last ``_foreach_copy_`` copies all gradients.
 
     Returns:
-        The calls, with a separate copy after the computation of each gradient.
+        The calls, with one copy after the computation of each gradient in place of that
+        call; without such a call, the same calls.
     """
     ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
     if not ends:
@@ -60,9 +61,10 @@ def copies_at_once(calls: Sequence[Call]) -> list[Call]:
 
 
 def into_place(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Let kernels write gradients into their final memory.
+    """Let kernels write gradients directly to their final memory.
 
-    These are elementwise kernels, sums, ``index_add``, and large products.
+    This is done for elementwise kernels, sums, ``index_add``, and large matrix
+    products.
 
     Args:
         calls: The calls that are needed, with separate copies of gradients as returned
@@ -112,7 +114,7 @@ def into_place(calls: Sequence[Call], result: Tensor) -> list[Call]:
 
 
 def _written_into(call: Call, slot: Tensor, gradient: Tensor) -> Call | None:
-    """Return a call that writes its result into a slot; ``None`` if that is not possible."""
+    """Return a call that writes its result to a slot; ``None`` if this is not possible."""
     pointwise = torch.Tag.pointwise in call.func.tags
     anywhere = pointwise or call.name in {"sum", "index_add"}
     if not (anywhere or _is_large_product(call)) or len(call.outs) != 1:
@@ -131,7 +133,7 @@ def _written_into(call: Call, slot: Tensor, gradient: Tensor) -> Call | None:
 
 
 def _is_large_product(call: Call) -> bool:
-    """Whether a call is a large product with the same bits in memory that is not contiguous."""
+    """Return whether a call is a large product with the same bits in non-contiguous memory."""
     if call.name != "bmm" or call.outs[0][0].numel() < _LARGE:
         return False
     left, right = _random_factors(*call.args)
@@ -142,11 +144,11 @@ def _is_large_product(call: Call) -> bool:
 
 
 def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Compute products that are only read transposed in that layout, so that reading is fast.
+    """Compute products that are only read transposed in the transposed layout, which is faster.
 
     ``(A B)ᵀ = Bᵀ Aᵀ`` sums the same products. Whether the order of summation is the
-    same depends on the shapes and on the library of linear algebra; this is tested with
-    random numbers.
+    same depends on the shapes and on the linear algebra library. Therefore equality is
+    tested with random numbers.
 
     Args:
         calls: The calls that are needed.
@@ -182,7 +184,7 @@ def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
 
 
 def _transposed(call: Call, found: Sequence[Tensor]) -> Call | None:
-    """Return a call for the transposed product if only that is read; otherwise ``None``."""
+    """Return a call for the transposed product, or ``None`` if the product itself is read."""
     out = call.outs[0]
     left, right = call.args
     wanted = bool(found) and all(_reads_transposed(one, out) for one in found)
@@ -194,13 +196,13 @@ def _transposed(call: Call, found: Sequence[Tensor]) -> Call | None:
 
 
 def _rounds_alike(left: Tensor, right: Tensor) -> bool:
-    """Return whether a transposed product has the same bits, for random factors."""
+    """Return whether the transposed product of random factors has the same bits."""
     one, other = _random_factors(left, right)
     return torch.equal(torch.bmm(one, other), torch.bmm(other.mT, one.mT).mT)
 
 
 def _random_factors(*factors: Tensor) -> list[Tensor]:
-    """Return random factors of at most two replicas, with the layouts of the given ones."""
+    """Return random factors for at most two replicas, with the layouts of the given factors."""
     numbers = torch.Generator().manual_seed(0)
     made = []
     for given in factors:
@@ -228,12 +230,12 @@ def _reads_transposed(view: Tensor, product: Tensor) -> bool:
 def depend_on_batch_alone(
     calls: Sequence[Call], batch: Sequence[Tensor], fixed: frozenset[str]
 ) -> list[bool]:
-    """Return for each call whether its result depends on tensors of the batch only.
+    """Return, for each call, whether its result depends only on tensors of the batch.
 
     Args:
-        calls: The calls that are needed.
+        calls: The calls that are needed, in order.
         batch: The tensors of the batch.
-        fixed: Names of kernels whose result does not depend on the values of tensors.
+        fixed: Names of kernels whose results do not depend on the values of tensors.
     """
     written: set[int] = set()
     for call in calls:
