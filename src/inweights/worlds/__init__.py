@@ -1,9 +1,8 @@
 """Worlds: facts that a model is trained on, and queries that it is only evaluated on.
 
 A world is built from a config (such as :class:`TwoHop` or :class:`Graph`) and a seed,
-or read from a user's files (:class:`Triples`, :func:`read_edges`). Curricula train
-models on its facts, and probes evaluate them on its queries. This package does not
-import torch.
+or from a user's files (:class:`Triples`, :func:`read_edges`). Curricula train models on
+its facts, and probes evaluate them on its queries. This package does not import torch.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Array types with shapes for signatures, and rows of different lengths in one array.
+"""Array types with shapes for signatures, and functions for rows of different lengths.
 
 ``Float[Floats, "N D"]`` has the meaning that jaxtyping defines. Type checkers and tests
 evaluate it; at run time the library does not import jaxtyping. :func:`flatten_rows` and
@@ -49,8 +49,13 @@ def as_matrix(rows: Any, what: str) -> Ids:
         rows: An array or nested lists, ``[m, T]``.
         what: Name of the rows, for the error message.
 
+    Returns:
+        The matrix, as ``int64``; it shares memory with ``rows`` if that is such an
+        array.
+
     Raises:
-        DataError: The rows differ in length, or their entries are not integers.
+        DataError: The rows differ in length, are not a matrix (an empty list is not),
+            or have entries that are not integers.
 
     Example:
         >>> as_matrix([[0.5]], "prompts")
@@ -78,8 +83,8 @@ def flatten_rows(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:
         matrices: Matrices of integers, which may have different widths.
 
     Returns:
-        The entries of all rows, one row after another, ``[K]``; and the end (exclusive)
-        of each of the ``M`` rows in it, ``[M]``.
+        The ``K`` entries of all rows, one row after another, ``[K]``; and the end
+        (exclusive) of each of the ``M`` rows in this array, ``[M]``.
 
     Example:
         >>> numbers, ends = flatten_rows([np.array([[1, 2], [3, 4]]), np.array([[5]])])
@@ -98,13 +103,13 @@ def cut_rows(numbers: Ids, ends: Ids, rows: Ids) -> tuple[Ids, Ids]:
     """Select rows from an array that :func:`flatten_rows` made.
 
     Args:
-        numbers: The entries of all rows, ``[K]``.
-        ends: End (exclusive) of each row in ``numbers``, ``[M]``.
-        rows: Indices of the rows to select, in any order, ``[m]``.
+        numbers: The ``K`` entries of all rows, ``[K]``.
+        ends: End (exclusive) of each of the ``M`` rows in ``numbers``, ``[M]``.
+        rows: Indices of the ``m`` rows to select, in any order, ``[m]``.
 
     Returns:
         The entries of the selected rows, one row after another, and the end of each of
-        them, ``[m]``.
+        these rows in that array, ``[m]``.
 
     Example:
         >>> cut_rows(np.array([1, 2, 3, 4, 5]), np.array([2, 4, 5]), np.array([2, 0]))[0].tolist()

@@ -14,14 +14,14 @@ from inweights.worlds.world import Vocabulary, World
 
 
 class Labels(Config, tag_field="kind", tag="labels"):
-    """Inputs that share labels; every fact is ``x → y`` with role ``category``.
+    """Inputs that share labels: each fact ``x → y`` has the role ``category``.
 
     There are no queries, as only the similarity of inputs with the same label is
     measured.
 
     Attributes:
         labels: Number of labels, at least 2.
-        per_label: Number of inputs that share a label.
+        per_label: Number of inputs that share a label, at least 1.
 
     Raises:
         ConfigError: A number is too small, or above 10**12.
@@ -39,11 +39,14 @@ class Labels(Config, tag_field="kind", tag="labels"):
         check_counts("labels", self, labels=2, per_label=1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides which inputs get which label.
+        """Make the world; the seed decides which inputs have which label.
+
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
             ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is not from 0 to 2**63 - 1.
+                memory needed and available), or the seed is out of range.
         """
         inputs = self.labels * self.per_label
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)

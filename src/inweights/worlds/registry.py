@@ -1,7 +1,7 @@
-"""Worlds by name, for files and the command line; users can register kinds of their own.
+"""Kinds of worlds by name, for files and the command line; users can register further ones.
 
 :func:`open_world` builds a world by the name of its kind, or reads a folder or file.
-The config :class:`Altered`, which changes another world, is defined here, too, as it
+The config :class:`Altered`, which changes another world, is also defined here, as it
 refers to that world by its kind.
 """
 
@@ -35,10 +35,19 @@ from inweights.worlds.world import Statements, World
 
 
 class WorldConfig(Protocol):
-    """The interface of a world's config: it builds the world."""
+    """The interface of a world's config, which builds the world."""
 
     def build(self, seed: int = 0) -> World:
-        """Make the world from a root seed, an integer from 0 to 2**63 - 1."""
+        """Make the world.
+
+        Args:
+            seed: Root seed of all random choices, from 0 to 2**63 - 1.
+
+        Raises:
+            ConfigError: The settings do not fit, the world does not fit into memory, or
+                the seed is used and out of range.
+            DataError: A file of the world is missing or damaged.
+        """
         ...
 
 
@@ -63,7 +72,7 @@ _KINDS = Kinds(
 
 
 def world_names() -> tuple[str, ...]:
-    """Return the names of all kinds of worlds, registered ones last."""
+    """Return the names of all kinds of worlds; registered ones are the last."""
     return tuple(_KINDS)
 
 
@@ -83,13 +92,15 @@ def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     """Add a config class to the known kinds of worlds, under its tag; usable as a decorator.
 
     Args:
-        kind: A config class with a method ``build``.
+        kind: A config class with a tag (the name of the kind) and a method
+            ``build(seed)``.
 
     Returns:
         The class itself.
 
     Raises:
-        ConfigError: The class has no tag or no ``build``, or another class has its tag.
+        ConfigError: The class has no tag or no method ``build``, or another class has
+            the same tag.
     """
     return _KINDS.add(kind)
 
@@ -99,14 +110,14 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     Attributes:
         of: Config of the other world, or a dictionary with its ``kind`` and its
-            settings. It is required by :meth:`build`.
-        shuffled: Whether the answers of the facts are permuted, among facts with the
+            settings. :meth:`build` requires it.
+        shuffled: Whether the answers of the facts are permuted among facts with the
             same role and the same numbers of tokens in prompt and answer.
         without: Roles whose facts are left out, joined by ``+``; empty for none.
 
     Raises:
-        ConfigError: ``of`` is not the config of a world, or as a dictionary has no
-            ``kind``, an unknown one, or an invalid setting.
+        ConfigError: ``of`` is not the config of a world; or it is a dictionary without
+            ``kind``, with an unknown one, or with an invalid setting.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -134,7 +145,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """Hashes of the files that the other world reads, by path; part of a run's key.
+        """Hashes of the files that the other world reads, by path, as part of a run's key.
 
         Raises:
             DataError: A file cannot be read.
@@ -144,13 +155,17 @@ class Altered(Config, tag_field="kind", tag="altered"):
     def build(self, seed: int = 0) -> World:
         """Make the other world with this seed and alter it; the permutation depends on the seed.
 
-        The world has the name of the other world, and the settings of this config.
+        The result has the name of the other world, and the settings of this config.
+
+        Args:
+            seed: Root seed of the other world and of the permutation, from 0 to 2**63 -
+                1.
 
         Raises:
-            ConfigError: :attr:`of` is ``None``, nothing is altered, the seed is out of
-                range, or the other world cannot be made with its settings.
-            DataError: No fact has a role in :attr:`without`, no fact remains, or a file
-                of the other world is missing or damaged.
+            ConfigError: ``of`` is ``None``, nothing is to be altered, the seed is out
+                of range, or the other world cannot be made with its settings.
+            DataError: A role in ``without`` has no facts, no fact remains, or a file of
+                the other world is missing or damaged.
         """
         if self.of is None or not (self.shuffled or self.without):
             raise ConfigError(
@@ -178,25 +193,27 @@ _KINDS["altered"] = Altered
 
 
 def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -> World:
-    """Build a world by the name of its kind, or read one from its folder or a file of facts.
+    """Build a world by the name of its kind, or read one from a folder or a file of facts.
 
     Args:
         name: A kind, such as ``two-hop``; a folder that :func:`save_world` wrote; or a
             source of facts: the path of a file, the address of a database, ``@people``
             or ``owner/name`` of a data set of the hub (see :class:`Triples`).
-        overrides: Changes of the kind's settings, each as ``key=value``; for a source
-            of facts those of :class:`Triples`, such as ``columns=1,3,2``.
-        seed: Root seed; has no effect on a stored world.
+        overrides: Changes to the settings of the kind, each as ``key=value``; for a
+            source of facts, these are the settings of :class:`Triples`, such as
+            ``columns=1,3,2``.
+        seed: Root seed, from 0 to 2**63 - 1; has no effect on a stored world.
 
     Returns:
         The world, with its facts and queries.
 
     Raises:
-        ConfigError: The name is none of these, a setting does not fit, or one is
-            missing (``query`` for a database, ``download`` for a data set).
+        ConfigError: The name is not one of these, a setting is unknown or out of range,
+            or one is missing (``query=…`` for a database, ``download=true`` for a data
+            set).
         DataError: The folder or file is missing or damaged, the first row of a file may
-            be a header or a fact (``UnclearHeaderError``), or settings were given for a
-            stored world.
+            be a header or a fact (``UnclearHeaderError``), or ``overrides`` are given
+            for a stored world.
 
     Example:
         >>> open_world("two-hop", ["n=4"])

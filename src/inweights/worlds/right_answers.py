@@ -1,8 +1,8 @@
-"""Look up right answers to a prompt: every answer that a statement of a world gives to it.
+"""Look up right answers to a prompt: all answers that statements of a world give to it.
 
-:class:`RightAnswers` lists them for facts, each of which states one answer;
-:func:`merged_rows` merges queries with the same prompt into one query with the set of
-its right answers.
+:class:`RightAnswers` lists them for facts, each of which states one answer.
+:func:`merged_rows` merges queries with the same prompt into one query with a set of
+right answers.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _LARGEST = 2**62
 
 @dataclass(frozen=True)
 class RightAnswers:
-    """The right answers of every distinct prompt of ``M`` statements.
+    """The right answers to each of ``K`` distinct prompts of ``M`` statements.
 
-    The answers of prompt ``k`` are ``tokens[ends[k - 1] : ends[k]]``, where
-    ``ends[-1]`` counts as 0 for the first prompt.
+    The answers to prompt ``k`` are ``tokens[ends[k - 1] : ends[k]]``; for the first
+    prompt, the start is 0.
 
     Attributes:
         prompt: For each statement, the index ``k`` of its prompt among the ``K``
             distinct prompts, ``[M]``.
-        tokens: First token of each of ``P`` right answers, sorted by prompt, then by
+        tokens: First tokens of all ``P`` right answers, sorted by prompt, then by
             token, ``[P]``.
         ends: For each distinct prompt, the end (exclusive) of its answers in
             ``tokens``, ``[K]``.
@@ -47,10 +47,10 @@ class RightAnswers:
 
     @classmethod
     def of(cls, statements: Statements) -> RightAnswers:
-        """Return the right answers to the prompts of given statements.
+        """Collect the right answers to the prompts of statements.
 
-        Statements with roles that begin with ``moved_``, which describe another graph,
-        are compared only with each other.
+        Statements whose role begins with ``moved_`` describe a different graph, and are
+        compared only with each other.
 
         Args:
             statements: ``M`` statements; each has at least one answer token.
@@ -72,10 +72,11 @@ class RightAnswers:
         return np.diff(self.ends, prepend=0)[self.prompt]
 
     def tokens_of(self, index: int) -> Int[Ids, " k"]:
-        """Return the first tokens of the right answers to the prompt of one statement, sorted.
+        """Return the first tokens of all right answers to the prompt of one statement.
 
         Args:
-            index: Index of the statement, from 0 to ``M - 1``.
+            index: Index of the statement, from 0 to ``M - 1``; a negative one counts
+                from the end.
 
         Returns:
             Token ids of the ``k`` right answers, in ascending order, ``[k]``.
@@ -88,14 +89,15 @@ class RightAnswers:
         return self.tokens[start : self.ends[number]]
 
     def pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Return every right answer to the prompts of some statements.
+        """Return all right answers to the prompts of some statements.
 
         Args:
             indices: Indices of ``m`` statements, ``[m]``.
 
         Returns:
-            For each of the ``P`` right answers: the position of its statement in
-            ``indices``, in ascending order, ``[P]``, and its first token, ``[P]``.
+            Two arrays ``[P]``, with one entry for each of ``P`` right answers: the
+            position of its statement in ``indices``, in ascending order, and its first
+            token.
         """
         numbers = self.prompt[indices]
         lengths = np.diff(self.ends, prepend=0)[numbers]
@@ -112,7 +114,11 @@ def nothing_further() -> Int[Ids, "0 2"]:
 
 
 def first_tokens(statements: Statements) -> Int[Ids, " M"]:
-    """Return the first token of every statement's answer, ``[M]``."""
+    """Return the first token of the answer of each of ``M`` statements, ``[M]``.
+
+    Args:
+        statements: The statements, whose answers all have at least one token.
+    """
     starts = statements.answer_ends - np.diff(statements.answer_ends, prepend=0)
     return statements.answers[starts]
 
@@ -123,7 +129,7 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
     Args:
         statements: ``M`` statements.
         apart: Number of a group for each statement, ``[M]``. Equal prompts of different
-            groups get different numbers.
+            groups have different numbers.
 
     Returns:
         Number of each statement's prompt, from 0, ``[M]``.
@@ -156,9 +162,9 @@ def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]
         statements: The statements to merge.
 
     Returns:
-        The index of the first statement of each role and prompt, ``[m]``; and the
-        further right answers, ``[F, 2]``: the position of the merged statement among
-        these ``m``, and a token.
+        Two arrays. First, the index of the first statement of each of ``m`` pairs of
+        role and prompt, ascending, ``[m]``. Second, ``F`` further right answers, ``[F,
+        2]``: the position of the merged statement among these ``m``, and a token.
     """
     number = prompt_numbers(statements, statements.roles.astype(np.int64))
     single: Bools = np.diff(statements.answer_ends, prepend=0) == 1

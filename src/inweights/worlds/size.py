@@ -1,7 +1,7 @@
-"""Checks of a world's size before it is built: counts, fractions and the memory that it needs.
+"""Check a world's settings before it is built: counts, fractions and the memory that it needs.
 
-The configs of all families call these functions in ``__post_init__`` and ``build``;
-each raises a ``ConfigError``.
+The configs of all families call these functions in ``__post_init__`` and ``build``.
+Each raises a ``ConfigError``.
 """
 
 import math
@@ -25,11 +25,11 @@ _PLACE = 20
 def check_world(
     kind: str, *, tokens: float, statements: float, length: float = 3.0
 ) -> None:
-    """Refuse a world that does not fit into memory, by an estimate before it is built.
+    """Raise an error if a world will not fit into memory, according to an estimate.
 
     Args:
         kind: Name of the kind of world, for messages.
-        tokens: Number of tokens.
+        tokens: Number of tokens in the vocabulary.
         statements: Number of facts and queries.
         length: Mean number of tokens of a statement, prompt and answer together.
 
@@ -44,12 +44,12 @@ def check_world(
 
 
 def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
-    """Refuse counts that are too small, or above :data:`MAX_OF`.
+    """Raise an error for counts that are too small, or above 10**12 (:data:`MAX_OF`).
 
     Args:
         kind: Name of the kind of world, for messages.
         config: Config of the world.
-        least: Smallest allowed value of each field, by its name.
+        least: Smallest valid value of each field to check, by the name of the field.
 
     Raises:
         ConfigError: A count is out of range.
@@ -59,7 +59,7 @@ def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
 
 
 def check_fraction(kind: str, name: str, value: float) -> None:
-    """Refuse a setting that is not a fraction from 0 to 1.
+    """Raise an error for a setting that is not a fraction from 0 to 1.
 
     Args:
         kind: Name of the kind of world, for messages.
@@ -74,7 +74,7 @@ def check_fraction(kind: str, name: str, value: float) -> None:
 
 
 def check_depth(kind: str, nodes: int, branches: int) -> None:
-    """Refuse a tree with more nodes than an integer can count.
+    """Raise an error for a tree with so many nodes that their number may overflow.
 
     Args:
         kind: Name of the kind of world, for messages.
@@ -82,7 +82,7 @@ def check_depth(kind: str, nodes: int, branches: int) -> None:
         branches: Number of children of a node.
 
     Raises:
-        ConfigError: The tree is too large.
+        ConfigError: The tree is too large: ``branches ** nodes`` exceeds 2**60.
     """
     if branches > 1 and nodes * math.log2(branches) > 60:
         raise ConfigError(

@@ -1,8 +1,8 @@
 """Statements ``prompt → answer`` with roles: the facts and queries of a world, stored in columns.
 
-:class:`Statements` stores many of them as NumPy arrays; :class:`Statement` is a single
-one. A :class:`~inweights.worlds.World` has one :class:`Statements` for its facts and
-one for its queries.
+:class:`Statements` stores many statements as NumPy arrays; :class:`Statement` is a
+single one. A :class:`~inweights.worlds.World` has one :class:`Statements` for its facts
+and one for its queries.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from inweights.worlds.vocabulary import Ids, counted
 
 
 class Statement(NamedTuple):
-    """One statement, in token ids.
+    """One statement, as token ids.
 
     Attributes:
-        role: Name of its role.
+        role: Name of the role.
         prompt: Token ids of the prompt.
-        answer: Token ids of the first answer; :meth:`Statements.right_answers` has all.
+        answer: Token ids of the first answer (of :meth:`Statements.right_answers`).
     """
 
     role: str
@@ -37,21 +37,21 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Statements:
-    """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
+    """``M`` statements ``prompt tokens → answer tokens``, each with a role, stored in columns.
 
-    Iterating and indexing give single statements. A fact is a prompt with the one
-    answer that is trained. A query is a prompt with the set of its right answers.
+    Iterating and indexing return single statements. A fact is a prompt with the one
+    answer that is trained. A query is a prompt with a set of right answers.
 
     Attributes:
-        prompts: All prompt tokens, one statement after another.
+        prompts: Tokens of all prompts, one statement after another.
         prompt_ends: End (exclusive) of each statement's prompt in ``prompts``, ``[M]``.
-        answers: All answer tokens, in the same form.
+        answers: Tokens of all answers, in the same form.
         answer_ends: End (exclusive) of each statement's answer, ``[M]``.
-        roles: Role of each statement, an index into ``role_names``, ``[M]``.
+        roles: Role of each statement, as an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
-        out_of_distribution: Whether a query is out of distribution, ``[M]``.
-        further: Further right answers of queries: index of a query and token, ``[F,
-            2]``.
+        out_of_distribution: Whether each query is out of distribution, ``[M]``.
+        further: ``F`` further right answers to queries: index of the query and token,
+            ``[F, 2]``.
 
     Example:
         >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -78,17 +78,17 @@ class Statements:
         parts: Mapping[str, tuple[Any, Any]],
         out_of_distribution: Bools | bool = False,
     ) -> Statements:
-        """Build statements from one pair of matrices for each role.
+        """Construct statements from a pair of matrices for each role.
 
         Args:
             parts: Prompts ``[m, T]`` and answers ``[m, A]`` by role, as token ids.
                 Roles without statements are left out.
-            out_of_distribution: Whether each statement, or all of them, is out of
-                distribution.
+            out_of_distribution: One value for each statement, or one for all: whether
+                it is out of distribution.
 
         Raises:
             DataError: Prompts and answers of a role are not matrices of integers with
-                equally many rows, or ``out_of_distribution`` has another length.
+                the same number of rows, or ``out_of_distribution`` has a wrong length.
 
         Example:
             >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -156,12 +156,12 @@ class Statements:
         return f"Statements({len(self):,}: {', '.join(roles)})"
 
     def prompt(self, index: int) -> Ids:
-        """Return the token ids of the prompt of the statement with this index from 0, ``[T]``."""
+        """Return the token ids ``[T]`` of the prompt of the statement with this index from 0."""
         start = self.prompt_ends[index - 1] if index else 0
         return self.prompts[start : self.prompt_ends[index]]
 
     def answer(self, index: int) -> Ids:
-        """Return the token ids of the answer of the statement with this index from 0, ``[A]``."""
+        """Return the token ids ``[A]`` of the answer of the statement with this index from 0."""
         start = self.answer_ends[index - 1] if index else 0
         return self.answers[start : self.answer_ends[index]]
 
@@ -170,11 +170,11 @@ class Statements:
         return RightAnswers.of(self)
 
     def right_answers(self, index: int) -> Int[Ids, " k"]:
-        """Return first tokens of all right answers to the prompt of a statement, its own first.
+        """Return the first tokens of all ``k`` right answers to a statement's prompt, own first.
 
-        A right answer is one that any of these statements gives to the same prompt.
-        Statements with roles that begin with ``moved_``, which describe another graph,
-        are compared only with each other.
+        These are the answers of all statements here with the same prompt. Statements
+        with roles that begin with ``moved_`` are compared only with each other, as they
+        describe a different graph. ``index`` is the statement's index from 0.
 
         Example:
             >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
@@ -193,16 +193,16 @@ class Statements:
     def right_pairs(
         self, indices: Int[Ids, " m"]
     ) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Return every right answer to the prompts of the statements with these indices.
+        """Return all right answers to the prompts of the ``m`` statements with these indices.
 
         Returns:
-            For each of ``P`` right answers: the position of its statement in
-            ``indices``, ``[P]``, and its first token, ``[P]``.
+            Two arrays ``[P]``, with one entry for each of ``P`` right answers: the
+            position of its statement in ``indices``, and its first token.
         """
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Return statements merged by role and prompt, with all right answers.
+        """Return the statements merged by role and prompt, each with all right answers.
 
         Statements whose answer has several tokens are not merged.
 
@@ -217,7 +217,7 @@ class Statements:
         return replace(self.take(firsts), further=further)
 
     def take(self, rows: Int[Ids, " m"]) -> Statements:
-        """Return the statements with the given distinct indices, in the order of ``rows``."""
+        """Return the statements with the given indices, in this order; no index may be repeated."""
         # Further answers go with their statement, and away with one that is left out.
         place = np.full(len(self), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
@@ -235,10 +235,10 @@ class Statements:
         """Return the indices of the statements with a role, ``[m]``.
 
         Args:
-            role: One of :attr:`role_names`.
+            role: Name of the role.
 
         Raises:
-            DataError: It is not one of these; the message lists them.
+            DataError: It is not one of :attr:`role_names`; the message lists them.
         """
         check_names("role", [role], self.role_names, error=DataError)
         return np.flatnonzero(self.roles == self.role_names.index(role))
@@ -255,13 +255,13 @@ class Statements:
         return shapes[0][1:]
 
     def by_shape(self, indices: Ids | None = None) -> Iterator[tuple[Ids, Ids, Ids]]:
-        """Yield statements in groups of one shape, shortest prompts first.
+        """Yield the statements in groups of the same shape, shortest prompts first.
 
         Args:
             indices: Indices of the statements; by default all.
 
         Yields:
-            ``(indices, prompts [m, T], answers [m, A])`` for every pair of lengths.
+            ``(indices [m], prompts [m, T], answers [m, A])`` for each pair of lengths.
         """
         chosen = np.arange(len(self)) if indices is None else indices
         lengths = np.diff(self.prompt_ends, prepend=0)[chosen]
@@ -276,7 +276,7 @@ class Statements:
             yield rows, prompts, answers
 
     def joined(self, other: Statements) -> Statements:
-        """Return these statements followed by those of ``other``; equal role names become one."""
+        """Return these statements, then those of ``other``; equal role names mean one role."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
         # A role is an index into the names, which are those of both now.
         renumbered = list(map(names.index, other.role_names))
@@ -293,7 +293,7 @@ class Statements:
         )
 
     def equals(self, other: Statements) -> bool:
-        """Return whether both have the same statements and role names, in the same order."""
+        """Return whether ``other`` has the same statements and role names, in the same order."""
         if self.role_names != other.role_names:
             return False
         columns = [name for name in self.__dataclass_fields__ if name != "role_names"]

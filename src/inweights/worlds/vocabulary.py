@@ -1,7 +1,7 @@
 """The vocabulary of a world: token names in named groups, and ids for them.
 
-Worlds and models share a :class:`Vocabulary`; the functions make names of generated
-tokens.
+A world and its models share a :class:`Vocabulary`. The functions make names of
+generated tokens.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +19,9 @@ Ids = NDArray[np.int64]
 class Vocabulary:
     """Token names in disjoint, named groups; a token's id is its index among all names.
 
-    ``vocabulary[group]`` returns the token ids of a group, ``group in vocabulary``
-    tells whether it exists, and ``len(vocabulary)`` is the number of tokens.
+    ``vocabulary[group]`` returns the token ids of a group (a ``DataError`` if it does
+    not exist), ``group in vocabulary`` is whether it exists, and ``len(vocabulary)`` is
+    the number of tokens.
 
     Args:
         groups: Names of the tokens of each group, in the order of their ids.
@@ -86,7 +87,10 @@ class Vocabulary:
         return {group: self.names[a:b] for group, (a, b) in self._spans.items()}
 
     def id(self, name: str) -> int:
-        """Return the id of the token called ``name``.
+        """Return the id of a token.
+
+        Args:
+            name: Name of the token.
 
         Raises:
             DataError: The vocabulary has no such token.
@@ -95,7 +99,10 @@ class Vocabulary:
         return self._ids[name]
 
     def text(self, ids: Iterable[int]) -> str:
-        """Return the names of token ids, joined by spaces.
+        """Return the names of tokens, joined by spaces.
+
+        Args:
+            ids: Ids of the tokens.
 
         Raises:
             IndexError: An id is not below the number of tokens.
@@ -118,10 +125,10 @@ def numbered(stem: str, count: int) -> list[str]:
 
 
 def bridge_levels(count: int) -> tuple[str, ...]:
-    """Return names of the levels inside a chain: ``bridge``, ``second bridge``, ….
+    """Return names for the levels between the ends of a chain: ``bridge``, ``second bridge``, ….
 
     Args:
-        count: Number of levels; 0 for no names.
+        count: Number of levels; with 0, there are no names.
     """
     ordinals = ("", "second ", "third ", *(f"{n}th " for n in range(4, count + 1)))
     return tuple(f"{ordinal}bridge" for ordinal in ordinals[:count])
@@ -132,6 +139,6 @@ def counted(count: int, name: str) -> str:
 
     Args:
         count: The number.
-        name: What is counted.
+        name: Name of the things that are counted, which is not changed to the plural.
     """
     return f"{count:,} {name}"

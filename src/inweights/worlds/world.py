@@ -1,4 +1,4 @@
-"""A world: its vocabulary, facts that are trained on and queries that never are.
+"""A world: its vocabulary, facts to train on, and queries that are never trained on.
 
 Families of worlds build :class:`World` objects; curricula and probes use them. All
 columns are NumPy arrays, so that a million facts need little memory. This module does
@@ -76,19 +76,21 @@ QUERY_ROLES = (
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A vocabulary, facts and queries.
+    """A vocabulary, with facts and queries about its tokens.
 
     Attributes:
-        name: Name of the world's family.
+        name: Name of the world's family, such as ``two-hop``.
         vocabulary: All tokens.
         facts: Statements that are trained on: each is a prompt with one answer.
         queries: Statements that are never trained on: each is a prompt with the set of
             its right answers. Queries with the same role and prompt are merged.
-        settings: The resolved config from which the world was built, with its ``kind``.
-        seed: Root seed with which it was built.
-        why_out_of_distribution: Explanation of which queries are out of distribution.
+        settings: The resolved config from which the world was built, with its ``kind``;
+            empty if there is none.
+        seed: Root seed with which the world was built.
+        why_out_of_distribution: Why queries are out of distribution, in words; may be
+            empty.
         asks: Which kinds of queries were generated, and how to generate others, in
-            words.
+            words; may be empty.
 
     Raises:
         DataError: A token id is not in the vocabulary.
@@ -130,21 +132,22 @@ class World:
         """Make the world of a config, from statements or from matrices by role.
 
         Args:
-            config: Config of the world, whose tag becomes its name and whose fields
-                become its settings.
+            config: Config of the world; its tag becomes the name of the world, and its
+                fields become the settings.
             seed: Root seed, which is recorded; nothing is drawn.
             vocabulary: All tokens.
-            facts: Statements, or prompts ``[m, T]`` and answers ``[m, A]`` by role.
+            facts: Statements, or pairs of prompts ``[m, T]`` and answers ``[m, A]``, as
+                token ids, by role.
             queries: The same for queries.
-            why: Explanation of which queries are out of distribution.
-            out_of_distribution: Whether each query, or all of them, is out of
-                distribution. Has no effect if ``queries`` are :class:`Statements`,
-                which contain this.
+            why: Why queries are out of distribution, in words.
+            out_of_distribution: One value for each query, or one for all: whether it is
+                out of distribution. It has no effect if ``queries`` is
+                :class:`Statements`, which contains this information.
 
         Raises:
-            DataError: Prompts and answers of a role are not matrices with equally many
-                rows, ``out_of_distribution`` has another length than the queries, or a
-                token id is not in the vocabulary.
+            DataError: Prompts and answers of a role are not matrices of integers with
+                the same number of rows, ``out_of_distribution`` and the queries differ
+                in number, or a token id is not in the vocabulary.
 
         """
         if not isinstance(facts, Statements):
@@ -156,12 +159,12 @@ class World:
 
     @cached_property
     def inputs(self) -> Ids:
-        """Ids of the tokens that occur in a prompt, sorted: ``V_in`` of Identity Bridge §3.3."""
+        """Ids of all tokens that occur in prompts, ascending: ``V_in`` of Identity Bridge §3.3."""
         return np.unique(np.concatenate([self.facts.prompts, self.queries.prompts]))
 
     @cached_property
     def outputs(self) -> Ids:
-        """Ids of the tokens that occur in an answer, sorted: ``V_out`` of Identity Bridge §3.3."""
+        """Ids of all tokens that occur in answers, ascending: ``V_out`` of Identity Bridge §3.3."""
         further = self.queries.further[:, 1]
         return np.unique(
             np.concatenate([self.facts.answers, self.queries.answers, further])
@@ -169,7 +172,7 @@ class World:
 
     @cached_property
     def chances(self) -> Float[Floats, " Q"]:
-        """Probability that a guess among all :attr:`outputs` is right, for each query, ``[Q]``.
+        """Probability that a random token of :attr:`outputs` is right, for each of ``Q`` queries.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -183,8 +186,9 @@ class World:
     def complexity(self) -> int:
         """Largest number of objects to which a subject leads (Identity Bridge §3.2).
 
-        A subject is the first token of a prompt. Both facts of the role ``two_hop`` and
-        queries of the role ``composition`` are counted. 0 if the world has neither.
+        A subject is the first token of a prompt. Facts of the role ``two_hop`` and
+        queries of the role ``composition`` are counted. The value is 0 if the world has
+        neither.
         """
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
@@ -200,10 +204,11 @@ class World:
         """Return all facts and queries in words.
 
         Returns:
-            One row per statement: ``part`` (``facts`` or ``queries``), ``role``,
-            ``prompt`` and ``answer`` (names of tokens, joined by spaces),
-            ``out_of_distribution``, ``right_answers`` (number of right answers to this
-            prompt; ``answer`` is the first).
+            One row per statement, facts first: ``part`` (``facts`` or ``queries``),
+            ``role``, ``prompt`` and ``answer`` (names of tokens, joined by spaces),
+            ``out_of_distribution`` (whether a query is; False for facts),
+            ``right_answers`` (number of right answers to this prompt; ``answer`` is one
+            of them).
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -232,17 +237,17 @@ class World:
         return pl.DataFrame(rows, schema, orient="row")
 
     def with_facts(self, role: str, prompts: Ids, answers: Ids) -> World:
-        """Return this world with more facts of one role.
+        """Return this world with further facts of one role, after the existing ones.
 
         Args:
             role: Role of the new facts: one of ``world.facts.role_names``, or a new
                 name.
-            prompts: Token ids ``[m, T]`` of ``m`` prompts.
-            answers: Token ids ``[m, A]`` of their answers.
+            prompts: Token ids of ``m`` prompts, ``[m, T]``.
+            answers: Token ids of their answers, ``[m, A]``.
 
         Raises:
-            DataError: Prompts and answers are not matrices with equally many rows, or a
-                token id is not in the vocabulary.
+            DataError: Prompts and answers are not matrices of integers with the same
+                number of rows, or a token id is not in the vocabulary.
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -1,8 +1,8 @@
 """Analogies between entities, and two hops as an analogy (Feature Resemblance §2 and §6).
 
-Two entities ``a_i`` and ``b_i`` share a property, and ``a_i`` has a further one: the
-query is whether ``b_i`` has it, too (:class:`Analogy`). Two-hop reasoning is the same
-question with ``a`` and ``b`` renamed; the shared property is the bridge
+Two entities ``a_i`` and ``b_i`` share a property, and ``a_i`` has a further one. A
+query asks whether ``b_i`` has it, too (:class:`Analogy`). Two-hop reasoning is the same
+question with ``a`` and ``b`` renamed, where the bridge is the shared property
 (:class:`AnalogicalTwoHop`).
 """
 
@@ -21,34 +21,34 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class Analogy(Config, tag_field="kind", tag="analogy"):
     """Analogical tuples ``(a_i, b_i, c, d)`` (Feature Resemblance, §2).
 
-    The similarity premise has two roles, so that a phase can train one without the
-    other: ``category`` is ``(a, r1) → c`` and ``similarity`` is ``(b, r1) → c``.
-    ``attribution`` is ``(a, r2) → d``, and the query ``(b, r2) → d`` is a
-    ``conclusion``. The curricula of §4 and §5 are therefore:
+    The premise that ``a`` and ``b`` are similar has two roles, so that a phase can
+    train one without the other: ``category`` is ``(a, r1) → c`` and ``similarity`` is
+    ``(b, r1) → c``. ``attribution`` is ``(a, r2) → d``, and the query ``(b, r2) → d``
+    is a ``conclusion``. The curricula of §4 and §5 are therefore:
 
-    - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase, with ρ
-      copies of the similarity premise;
+    - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase, where
+      each statement of the premise counts ρ times;
     - SA (similarity, then attribution): ``category, similarity``, then ``attribution``;
-    - AS: ``category, attribution``, then ``similarity``. The wording of the paper also
-      allows ``attribution``, then ``category, similarity``; and ``attribution``, then
-      ``similarity``.
+    - AS (attribution, then similarity): ``category, attribution``, then ``similarity``.
+      The wording of the paper also allows ``attribution``, then ``category,
+      similarity``; and ``attribution``, then ``similarity``.
 
     Attributes:
         n: Number of tuples, at least 2.
-        categories: Number of labels ``c``, and of labels ``d``, for each relation; by
-            default ``n``. If there are fewer, tuples that share a label ``c`` also
-            share a label ``d``, as no conclusion would follow otherwise.
-        similarity_relations: Number of relations ``r1``: properties that ``a`` and
-            ``b`` share.
-        attribution_relations: Number of relations ``r2``: properties that facts state
-            only for ``a``.
-        maps: How tuples get categories: ``ordered`` (tuple ``i`` has category ``i mod
-            categories``) or ``permutation`` (categories of the same sizes are assigned
-            at random, by the seed).
+        categories: Number of labels ``c``, and of labels ``d``, for each relation, from
+            1 to ``n``; by default ``n``. If there are fewer, tuples that share a label
+            ``c`` also share a label ``d``, as no conclusion would follow otherwise.
+        similarity_relations: Number of relations ``r1``, at least 1: properties that
+            ``a`` and ``b`` share.
+        attribution_relations: Number of relations ``r2``, at least 1: properties that
+            facts state only for ``a``.
+        maps: How categories are assigned to tuples: ``ordered`` (tuple ``i`` has
+            category ``i mod categories``) or ``permutation`` (categories of the same
+            sizes are assigned at random, depending on the seed).
 
     Raises:
         ConfigError: There are fewer than 2 tuples, no category or more categories than
-            tuples, or no relation.
+            tuples, or no relation of a type.
 
     Example:
         >>> world = Analogy(n=4).build()
@@ -79,16 +79,19 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
     @property
     def labels(self) -> int:
-        """Number of labels ``c``, and of ``d``, of each relation: ``categories``, or else ``n``."""
+        """Number of labels of each relation: ``categories``, or ``n`` if that is ``None``."""
         return self.n if self.categories is None else self.categories
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; only the permuted categories depend on the seed.
+        """Make the world; only permuted categories depend on the seed.
+
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
             ConfigError: The world does not fit into memory (the message states the
                 memory needed and available), or categories are permuted and the seed is
-                not from 0 to 2**63 - 1.
+                out of range.
         """
         shared = self.similarity_relations
         further = self.attribution_relations
@@ -128,23 +131,24 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
     """Two hops as an analogy: facts ``(a, r1) → b`` and ``(b, r2) → c``, query ``(a, r2) → c``.
 
-    From Feature Resemblance, §6. The identity ``(b, r1) → b`` states that ``a`` and
-    ``b`` share the property ``b``. It is the world :class:`Analogy` with its two
-    entities called ``b`` and ``a``, and its label ``c`` called ``b``. Unlike in
-    :class:`~inweights.worlds.TwoHop`, a query contains only the second relation; its
-    role is therefore ``conclusion``, not ``composition``. The facts have the roles
-    ``first_hop``, ``second_hop`` and ``identity``.
+    This world is from Feature Resemblance, §6. The identity ``(b, r1) → b`` states that
+    ``a`` and ``b`` share the property ``b``. It is the world :class:`Analogy` with its
+    entities ``a`` and ``b`` renamed ``b`` and ``a``, its label ``c`` renamed ``b``, and
+    ``d`` renamed ``c``. Unlike in :class:`~inweights.worlds.TwoHop`, a query contains
+    only the second relation; its role is therefore ``conclusion``, not ``composition``.
+    The facts have the roles ``first_hop``, ``second_hop`` and ``identity``.
 
     Attributes:
         n: Number of chains, at least 2.
-        identity: Whether identities are trained, or the fraction of the bridges, drawn
-            by the seed, that have one.
+        identity: Whether all identities are facts, or the fraction (0 to 1) of the
+            bridges, drawn with the seed, that have one.
         own_relation: Whether identities have a relation of their own, ``(b, r0) → b``.
         maps: How chains are formed: ``ordered`` (chain ``i`` is ``a_i, b_i, c_i``) or
-            ``permutation`` (bridges and objects are assigned at random, by the seed).
+            ``permutation`` (bridges and objects are assigned at random, depending on
+            the seed).
 
     Raises:
-        ConfigError: There are fewer than 2 chains, or the fraction is not from 0 to 1.
+        ConfigError: There are fewer than 2 chains, or ``identity`` is not from 0 to 1.
 
     Example:
         >>> world = AnalogicalTwoHop(n=4, identity=0.5).build()
@@ -166,9 +170,12 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
     def build(self, seed: int = 0) -> World:
         """Make the world; only permuted maps and fractions depend on the seed.
 
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
+
         Raises:
             ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is not from 0 to 2**63 - 1.
+                memory needed and available), or the seed is out of range.
         """
         check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "analogical-two-hop")
@@ -219,7 +226,7 @@ def _matrices(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
 
 
 def _of_relations(stem: str, count: int, relations: int) -> list[str]:
-    """Return names of labels; each relation has its own labels.
+    """Return the names of labels; each relation has its own labels.
 
     Args:
         stem: First part of each name.

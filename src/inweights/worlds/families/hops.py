@@ -17,34 +17,36 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
 class Hops(Config, tag_field="kind", tag="hops"):
-    """``n`` chains of ``hops`` facts; queries are chains of two and more hops.
+    """Chains of ``hops`` facts through levels of ``n`` entities; queries chain two or more facts.
 
-    Facts have the roles ``edge``, ``identity``, and ``two_hop`` or ``chain`` for
-    trained chains of two or of more hops. Queries have the roles ``composition`` (two
-    hops) and ``chain`` (more).
+    Facts have the roles ``edge`` (single facts), ``identity``, ``two_hop`` (trained
+    chains of two hops) and ``chain`` (longer trained chains). Queries have the roles
+    ``composition`` (two hops) and ``chain`` (more).
 
-    With two hops it is the two-hop world of complexity one. With several relations
-    between levels, each of them is a separate bijection onto the next level, so that
-    chains share entities and facts: there are ``n · relations^k`` chains of ``k`` hops.
+    With ``hops=2``, this is the two-hop world of complexity one. If there are several
+    relations between levels, each of them is a separate bijection onto the next level,
+    so that chains share entities and facts. There are ``n · relations^k`` chains of
+    ``k`` hops.
 
     Attributes:
         n: Number of entities of a level, at least 2; with one relation between levels,
-            the number of chains.
-        hops: Number of facts of a chain, at least 2.
-        identity: Whether identities ``b → b`` of the entities between the ends of a
-            chain are facts; or the fraction of these entities that have one; or the
-            names of the levels whose entities have one: ``bridge`` (the second entity
-            of a chain), ``second bridge``, ``third bridge``, ….
-        relations: Number of relations from a level to the next.
-        trained: Fraction of the chains of each length that are facts, from 0 up to
-            below 1; the others are queries.
+            also the number of chains.
+        hops: Number of facts in a chain, at least 2.
+        identity: Whether identities ``b → b`` of all entities between the ends of a
+            chain are facts; or the fraction (0 to 1) of these entities that have one;
+            or the names of the levels whose entities have one: ``bridge`` (the second
+            entity of a chain), ``second bridge``, ``third bridge``, ….
+        relations: Number of relations from each level to the next, at least 1.
+        trained: Fraction of the chains of each length that are facts, from 0 to below
+            1; the others are queries.
         shortest: Number of hops, at least 2, of the shortest chains to which
             :attr:`trained` applies.
-        longest: Number of hops of the longest of these chains; by default :attr:`hops`.
+        longest: Number of hops of the longest chains to which it applies; by default
+            :attr:`hops`.
 
     Raises:
-        ConfigError: A number is out of range, a level is unknown, or :attr:`shortest`
-            or :attr:`longest` is given without trained chains.
+        ConfigError: A number is out of range, a level is unknown, or ``shortest`` or
+            ``longest`` is changed although ``trained`` is 0.
 
     Example:
         >>> world = Hops(n=4, hops=3).build()
@@ -96,9 +98,12 @@ class Hops(Config, tag_field="kind", tag="hops"):
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed decides which entities follow each other, and all fractions.
 
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
+
         Raises:
             ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is not from 0 to 2**63 - 1.
+                memory needed and available), or the seed is out of range.
         """
         n = self.n
         hops = self.hops
@@ -156,7 +161,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         Args:
             between: Token ids of the entities between the ends of chains,
                 ``[n, hops - 1]``.
-            rng: Random generator that draws them if :attr:`identity` is a fraction.
+            rng: Random generator for the choice if :attr:`identity` is a fraction.
         """
         if isinstance(self.identity, tuple):
             chosen_levels = dict.fromkeys(self.identity)
@@ -188,9 +193,9 @@ def _drawn_levels(
         rng: Random generator.
 
     Returns:
-        Entities of each level, in the order of the chains that use first relations
-        only; and for each hop an array ``[J, n]``: for each relation and entity of a
-        level, the position of the next entity in the order of its level.
+        The entities of each level, in the order of the chains that use only first
+        relations; and for each hop an array ``[J, n]``: for each relation and entity of
+        a level, the position of the next entity in the order of its level.
     """
     path = [vocabulary["level_1"]]
     steps = []
@@ -206,7 +211,7 @@ def _drawn_levels(
 def _walks(
     path: Sequence[Ids], steps: Sequence[Ids], relations: Ids
 ) -> Iterator[tuple[Ids, Ids]]:
-    """Yield prompts and answers of all chains that start at the first level, by length."""
+    """Yield prompts and answers of all chains from the first level, one length after another."""
     prompts = path[0][:, None]
     here = np.arange(len(path[0]))
     for k, step in enumerate(steps):

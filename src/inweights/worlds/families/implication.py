@@ -1,10 +1,10 @@
-"""Facts about some members of a group, queried for the rest: implication and hallucination.
+"""Facts about some members of a group and queries about the others: implication, hallucination.
 
 All members of a group share a value, and facts state a second value for some of them. A
-model infers it for the others. This answer is right if the first value implies the
-second, and a hallucination otherwise; the facts are the same in both cases.
+model infers the second value for the others. This answer is right if the first value
+implies the second, and a hallucination otherwise; the facts are the same in both cases
 (*Generalization or Hallucination? Understanding Out-of-Context Reasoning in
-Transformers*, arXiv 2506.10887.) :class:`Implication` is the config.
+Transformers*, arXiv 2506.10887). :class:`Implication` is the config.
 """
 
 from typing import Literal
@@ -23,24 +23,26 @@ class Implication(Config, tag_field="kind", tag="implication"):
     """Groups whose members share a value; some of the members have a second value.
 
     Facts have the roles ``similarity`` (the shared value of every member),
-    ``attribution`` (the second value of some) and ``counter_example``.
+    ``attribution`` (the second value of some members) and ``counter_example`` (a
+    different second value of others).
 
     Attributes:
         groups: Number of groups, at least 2.
-        members: Number of members of each group.
+        members: Number of members of each group, above ``told + denied``.
         told: Number of members of each group with a fact that states the group's second
-            value.
-        denied: Number of further members of each group with a fact that states another
-            value, as counter-examples.
+            value, at least 1.
+        denied: Number of further members of each group with a fact that states a
+            different second value (counter-examples).
         counter: Value of the counter-examples: ``other`` (the value of the next group)
             or ``unknown`` (one token for all groups). Has no effect if :attr:`denied`
             is 0.
-        related: Whether the first value implies the second. The queries then have the
-            role ``implication``, otherwise ``unstated``; the facts are the same.
+        related: Whether the first value is regarded as implying the second. If so, the
+            queries have the role ``implication``, otherwise ``unstated``; the facts are
+            the same.
 
     Raises:
-        ConfigError: There are fewer than 2 groups, :attr:`told` is below 1,
-            :attr:`denied` is negative, or no member of a group is left for a query.
+        ConfigError: There are fewer than 2 groups, ``told`` is below 1, ``denied`` is
+            negative, or no member of a group remains for a query.
 
     Example:
         >>> world = Implication(groups=3, members=4, told=2, denied=1).build()
@@ -70,9 +72,12 @@ class Implication(Config, tag_field="kind", tag="implication"):
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed decides the groups and their values.
 
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
+
         Raises:
             ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is not from 0 to 2**63 - 1.
+                memory needed and available), or the seed is out of range.
         """
         groups = self.groups
         members = self.members

@@ -1,10 +1,10 @@
 """The path-star task in context: a new graph in every prompt (Geometric Memory, App. A).
 
-This is the task of Bachmann and Nagarajan (The pitfalls of next-token prediction,
+This is the task of Bachmann and Nagarajan (*The pitfalls of next-token prediction*,
 2024), for comparison with the in-weights task. Nothing can be memorised here. A model
-that is trained on next tokens learns to follow an edge from the previous node, and
-therefore does not learn the one token that needs planning, the first node of the arm.
-:class:`InContextStar` is the config.
+that is trained to predict the next token learns to follow an edge from the previous
+node. It therefore fails to learn the one token that requires planning, the first node
+of the arm. :class:`InContextStar` is the config.
 """
 
 import numpy as np
@@ -21,23 +21,23 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
     """Path-star graphs in prompts: the prompt lists edges, root and goal; the answer is the path.
 
     A prompt is ``u v u v … <query> root goal <answer>``: the edges away from the root
-    in random order, over random labels. The goal is the leaf of a random arm, and the
-    answer is the path from the root to it. Facts and queries are different graphs, both
-    with role ``path``. The token ``<blank>`` occurs in no statement; teacherless
-    training uses it (:class:`~inweights.training.Phase`).
+    in random order, with random labels of the nodes. The goal is the leaf of a random
+    arm, and the answer is the path from the root to it. Facts and queries are about
+    different graphs; both have the role ``path``. The token ``<blank>`` occurs in no
+    statement, but teacherless training uses it (:class:`~inweights.training.Phase`).
 
     Attributes:
         arms: Number of arms ``d`` of every graph, at least 2.
         nodes: Number of nodes on a path, root and goal included, at least 3.
         labels: Number of different node labels; at least the number of nodes of a
             graph.
-        trained: Number of facts.
-        asked: Number of queries.
-        reverse: Whether the answer goes from the goal to the root, which needs no
+        trained: Number of facts, at least 1.
+        asked: Number of queries, at least 1.
+        reverse: Whether the answer goes from the goal to the root, which requires no
             planning.
 
     Raises:
-        ConfigError: A count is too small, or there are fewer labels than nodes of a
+        ConfigError: A count is too small, or there are fewer labels than nodes in a
             graph.
 
     Example:
@@ -73,16 +73,18 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
 
     @property
     def size(self) -> int:
-        """Number of nodes of a graph: the root and ``nodes - 1`` for each arm."""
+        """Number of nodes of a graph: the root, and ``nodes - 1`` nodes for each arm."""
         return 1 + self.arms * (self.nodes - 1)
 
     def build(self, seed: int = 0) -> World:
         """Make the world; graphs, their order and their goals depend on the seed.
 
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
+
         Raises:
-            ConfigError: :attr:`labels` is too small for the number of different graphs,
-                the world does not fit into memory, or the seed is not from 0 to 2**63 -
-                1.
+            ConfigError: ``labels`` is too small for the number of different graphs, the
+                world does not fit into memory, or the seed is out of range.
         """
         wanted = self.trained + self.asked
         length = self.labels + 6 * self.size + self.nodes
@@ -126,8 +128,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
                 break
         else:
             raise ConfigError(
-                f"in-context-star: with {self.labels} labels {wanted} different graphs were not "
-                "found; give more labels, or use fewer graphs"
+                f"in-context-star: {wanted} different graphs with {self.labels} labels were not "
+                "found; use more labels or fewer graphs"
             )
         found = found[:wanted]
         order = rng.random((wanted, len(pairs))).argsort(1)
@@ -141,7 +143,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         return prompts, answers[:, ::-1] if self.reverse else answers
 
     def _canonical(self, labels: Ids) -> Ids:
-        """Return equal rows for equal graphs and goals, with the other arms in a fixed order."""
+        """Return rows that are equal for equal graphs and goals: the other arms are sorted."""
         arms = labels[:, 1:].reshape(len(labels), self.arms, -1)
         rest = arms[:, 1:]
         rest = rest[np.arange(len(labels))[:, None], rest[:, :, 0].argsort(1)]

@@ -1,8 +1,8 @@
 """Path-stars from files: edges, training paths and held-out paths.
 
-:func:`read_path_star` reads files in the syntax of the paper's data sets: a line
-``u=v`` for an edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` makes the
-same kinds of facts and queries as :class:`~inweights.worlds.PathStar`, so that
+:func:`read_path_star` reads files in the syntax of the data sets of Geometric Memory: a
+line ``u=v`` for an edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` makes
+the same kinds of facts and queries as :class:`~inweights.worlds.PathStar`, so that
 curricula and probes work with both.
 """
 
@@ -27,29 +27,30 @@ from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
-    """The path task on a given graph with a root; :func:`read_path_star` reads one from files.
+    """The path task on a given graph with a root, which :func:`read_path_star` reads from files.
 
     Roles, prompts and answers are the same as for :class:`~inweights.worlds.PathStar`.
-    The paths are part of the settings, so that the world does not change when a file
-    does.
+    The paths are part of the settings, so that the world stays the same if a file
+    changes.
 
     Attributes:
         paths: Paths from the root to a leaf, as labels; all have the same length, at
             least 3 nodes.
-        held_out: Paths that are queries. If empty, some of :attr:`paths` are drawn by
-            the seed.
+        held_out: Paths that are queries. If empty, queries are drawn from :attr:`paths`
+            with the seed.
         links: Edges as pairs of labels, in the direction in which they were written. If
-            empty, the steps of all paths.
-        train: Fraction of :attr:`paths` that are trained if :attr:`held_out` is empty.
+            empty, the edges are the steps of all paths.
+        train: Fraction of :attr:`paths` that are trained if :attr:`held_out` is empty,
+            above 0 and below 1.
         pauses: Number of tokens ``<pause>`` between leaf and answer.
         task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
         edges: Directions in which edges are trained: ``forward`` (away from the root),
             ``backward``, ``both``, or ``listed`` (as :attr:`links` lists them).
         reverse: Whether the answer goes from the leaf to the root.
         answer: ``path`` for the whole path, or ``first`` for the root and the hardest
-            token only, the first node of the arm.
-        moved: Whether there are also facts of the same graph over other nodes, with
-            roles ``moved_edge`` and ``moved_reverse_edge``.
+            token only, which is the first node of the arm.
+        moved: Whether there are also facts that state the edges of the same graph with
+            permuted nodes, with roles ``moved_edge`` and ``moved_reverse_edge``.
 
     Raises:
         ConfigError: ``pauses`` is negative, ``train`` is not between 0 and 1, a link is
@@ -81,14 +82,17 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             raise ConfigError("own-path-star: each link must be a pair of labels")
 
     def build(self, seed: int = 0) -> World:
-        """Build the world; if the held-out leaves are not given, they depend on the seed.
+        """Make the world; if no held-out paths are given, the choice of them depends on the seed.
+
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
             DataError: The paths have no common root, differ in length, have fewer than
                 3 nodes, contain a node twice or a step that is not among the links; two
                 paths lead to one leaf; there are fewer than two paths, or none to
                 train; or a label is that of a special token, such as ``<pause>``.
-            ConfigError: The seed is needed and is not from 0 to 2**63 - 1.
+            ConfigError: The seed is out of range.
         """
         lines = [*self.paths, *self.held_out]
         self._check(lines)
@@ -119,7 +123,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         return World.of(self, seed, words, facts, {"path": queries}, why)
 
     def _check(self, lines: list[list[str]]) -> None:
-        """Refuse paths that do not form one star, or that use edges which are not given."""
+        """Raise an error for paths that do not form one star, or that use unknown edges."""
         if len(lines) < 2 or not self.paths:
             raise DataError(
                 "a path-star needs a path to train on and one to hold out, got "
@@ -166,7 +170,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     def _edge_facts(
         self, words: Vocabulary, there: Ids, back: Ids, ids: Ids, name: str
     ) -> dict[str, tuple[Ids, Ids]]:
-        """Return the facts of edges over nodes ``ids``, by role; role names begin with ``name``."""
+        """Return the facts of edges between nodes ``ids``, by role, with the prefix ``name``."""
         if self.edges != "listed":
             # A link that is written in both directions is one edge here.
             every = np.unique(np.concatenate([there, back]), axis=0)
@@ -185,20 +189,20 @@ def read_path_star(
     edge_file: str | Path | None = None,
     **settings: Any,
 ) -> OwnPathStar:
-    r"""Read a path-star from files in the syntax of the paper's data sets.
+    r"""Read a path-star from files in the syntax of the data sets of Geometric Memory.
 
     Args:
         paths: File of paths to train, one ``leaf=root,…,leaf`` per line; lines ``u=v``
             are edges.
-        held_out: File of paths to hold out. By default some of the other paths are
-            drawn by the seed.
+        held_out: File of paths to hold out. By default, some of the other paths are
+            drawn with the seed when the world is built.
         edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction
-            or both. By default edges are the lines ``u=v`` of the other files, or else
+            or both. By default, edges are the lines ``u=v`` of the other files, or else
             the steps of paths.
-        settings: Further settings of :class:`OwnPathStar`, such as ``pauses=5``.
+        settings: Further fields of :class:`OwnPathStar`, such as ``pauses=5``.
 
     Returns:
-        The config, which builds the world.
+        The config, whose method ``build`` makes the world.
 
     Raises:
         DataError: A file is missing or damaged (the message states the line), or has no
@@ -244,7 +248,7 @@ def _directed(
 
     Returns:
         Indices of both ends of the links that are written away from the root, ``[E,
-        2]``, and of those written towards it, reversed.
+        2]``; and of the links that are written towards it, reversed.
     """
     depth: dict[str, int] = {}
     for line in lines:
@@ -272,5 +276,5 @@ def _directed(
 
 
 def _pairs(found: list[tuple[int, int]]) -> Ids:
-    """Return pairs as an array ``[E, 2]``, also if there are none."""
+    """Return pairs as an array ``[E, 2]``, even if there are none."""
     return np.array(found, dtype=np.int64).reshape(-1, 2)

@@ -1,10 +1,10 @@
-"""Paths through a star or a tree, to be found in the weights (Geometric Memory §2, C.2, D).
+"""Paths through a star or a tree that are stored in weights (Geometric Memory §2, C.2, D).
 
 The facts are the edges of the graph and some of its root-to-leaf paths: given a leaf,
 the answer is the path from the root. A model that has only memorised edges and trained
 paths does not know the paths to the other leaves; a model that has learnt a geometry
 can find them. :class:`PathStar` is the config; the functions make statements of edges
-and paths, for :class:`~inweights.worlds.OwnPathStar`, too.
+and paths, also for :class:`~inweights.worlds.OwnPathStar`.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class _Task(Protocol):
-    """The settings by which edges and paths become statements, for any graph."""
+    """The settings that determine how edges and paths become statements, for any graph."""
 
     @property
     def train(self) -> float: ...
@@ -38,25 +38,25 @@ class _Task(Protocol):
 
 
 class PathStar(Config, tag_field="kind", tag="path-star"):
-    """The in-weights path-star task, and with ``branches`` above 1 the tree-star.
+    """The in-weights path-star task; with ``branches`` above 1, the tree-star task.
 
     Facts: ``u → v`` for every edge away from the root (role ``edge``) and towards it
     (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for the trained
     leaves. Queries: the paths to the other leaves. With task tokens, a prompt begins
     with ``<edge>`` or ``<path>``.
 
-    The first answer token, the root, is the same for all. The *hardest* token is the
-    second one, the first node of the arm; every later one follows from an edge.
+    The first answer token, the root, is the same for all paths. The *hardest* token is
+    the second one, the first node of the arm; each later one follows from an edge.
 
     Attributes:
         arms: Number of children of the root, ``d``, at least 2.
-        nodes: Number of nodes on a path, root and leaf included, ``p``, at least 3.
-        branches: Number of children of every inner node below the root; 1 is the
+        nodes: Number ``p`` of nodes on a path, with root and leaf, at least 3.
+        branches: Number of children of every inner node below the root; 1 for the
             path-star.
-        train: Fraction of the leaves (or arms) whose paths are trained, at least one
-            and not all.
+        train: Fraction (between 0 and 1) of the leaves or arms whose paths are trained,
+            but at least one and not all of them.
         split: What is held out: ``leaf`` (single leaves) or ``arm`` (all leaves of an
-            arm; C.2). Both are the same for a path-star.
+            arm; C.2). For a path-star, both are the same.
         pauses: Number of tokens ``<pause>`` between leaf and answer, which are not
             predicted (D.2).
         task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
@@ -66,14 +66,13 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         answer: ``path`` for the whole path, or ``first`` for the root and the hardest
             token only, so that a loss at the last position trains only that token
             (§2.2).
-        moved: Whether there are also the edges of the same graph over nodes in another
-            order, as facts with roles ``moved_edge`` and ``moved_reverse_edge``. A
-            model that learns these, freezes the embeddings and is then trained on
-            ``path`` has a geometry that belongs to other nodes: a control that
-            separates geometry from memory.
-        after_leaf: Whether a reverse path starts after the leaf, which ends the prompt.
-            If only edges towards the root are trained, the leaf would otherwise be an
-            answer that no fact trains.
+        moved: Whether facts also state the edges of the same graph with permuted nodes,
+            with roles ``moved_edge`` and ``moved_reverse_edge``. A model that learns
+            these, and is then trained on ``path`` with frozen embeddings, has a
+            geometry of other nodes, as a control that separates geometry from memory.
+        after_leaf: Whether a reverse path starts after the leaf, which is in the
+            prompt. If only edges towards the root are trained, the leaf would otherwise
+            be an answer that no fact trains.
 
     Raises:
         ConfigError: A count is too small, ``train`` is not between 0 and 1, the tree
@@ -123,7 +122,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 
     @property
     def size(self) -> int:
-        """Number of nodes: ``1 + d (1 + b + … + b^(p−2))``, for a path-star ``d (p − 1) + 1``.
+        """Number of nodes: 1 + arms · (1 + b + … + b^(p−2)), with ``b`` branches and ``p`` nodes.
 
         Example:
             >>> PathStar(arms=10_000, nodes=10).size
@@ -134,11 +133,11 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return 1 + self.arms * (depth if b == 1 else (b**depth - 1) // (b - 1))
 
     def build(self, seed: int = 0) -> World:
-        """Make the world: labels of the nodes and the held-out leaves depend on the seed.
+        """Make the world; the labels of the nodes and the held-out leaves depend on the seed.
 
         Raises:
-            ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is not from 0 to 2**63 - 1.
+            ConfigError: The world does not fit into memory, or the seed is not from 0
+                to 2**63 - 1.
         """
         leaves = self.arms * self.branches ** (self.nodes - 2)
         check_world(
@@ -181,7 +180,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return lines, np.concatenate(pairs)
 
     def _trained(self, rng: np.random.Generator, leaves: int) -> np.ndarray:
-        """Draw which leaves are trained, as a mask ``[leaves]`` in the order of the arms."""
+        """Draw the leaves whose paths are trained, as a mask ``[leaves]`` in the arms' order."""
         units = leaves if self.split == "leaf" else self.arms
         count = min(max(1, round(self.train * units)), units - 1)
         chosen = np.zeros(units, dtype=bool)
@@ -197,14 +196,14 @@ def edge_statements(
     Args:
         task: Config with the directions, and whether prompts begin with ``<edge>``.
         words: Vocabulary of :func:`task_vocabulary`.
-        pairs: Nodes of each of ``E`` edges as token ids ``[E, 2]``, the one nearer to
+        pairs: Nodes of each of ``E`` edges as token ids, ``[E, 2]``, the node nearer to
             the root first.
-        name: First part of the names of roles: empty, or ``moved_``.
+        name: Prefix of the names of roles: empty, or ``moved_``.
 
     Returns:
         Prompts ``[E, T]`` and answers ``[E, 1]`` by role: ``edge`` (unless only
         backward edges are trained) and ``reverse_edge`` (unless only forward edges are
-        trained), each with ``name`` before it.
+        trained), each with the prefix ``name``.
 
     Raises:
         DataError: Task tokens are set, and the vocabulary has no ``<edge>``.
@@ -232,7 +231,7 @@ def path_statements(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Id
         as token ids; ``A`` is ``p``, or 2 for ``answer="first"``.
 
     Raises:
-        DataError: The vocabulary lacks ``<path>`` or ``<pause>`` and it is needed.
+        DataError: The vocabulary lacks ``<path>`` or ``<pause>`` although it is needed.
     """
     mark = [words.id("<path>")] if task.task_tokens else []
     prompts = _after(mark, lines[:, -1:])
@@ -248,13 +247,13 @@ def task_vocabulary(task: _Task, nodes: Sequence[str]) -> Vocabulary:
     """Return the vocabulary of a task, with the groups ``node``, ``pause`` and ``task``.
 
     Args:
-        task: A :class:`PathStar` or :class:`~inweights.worlds.OwnPathStar`: ``<pause>``
-            is a token if it has pauses, ``<edge>`` and ``<path>`` are if it has task
-            tokens.
+        task: A :class:`PathStar` or :class:`~inweights.worlds.OwnPathStar`: the
+            vocabulary contains ``<pause>`` if it has pauses, and ``<edge>`` and
+            ``<path>`` if it has task tokens.
         nodes: Names of the nodes.
 
     Raises:
-        DataError: A name occurs twice, or is that of one of these tokens.
+        DataError: A name occurs twice, or is the name of one of these tokens.
     """
     groups = {"node": list(nodes)}
     if task.pauses:
@@ -265,7 +264,7 @@ def task_vocabulary(task: _Task, nodes: Sequence[str]) -> Vocabulary:
 
 
 def check_task(task: _Task, kind: str) -> None:
-    """Refuse a task whose options are out of range or contradict each other.
+    """Raise an error if options of a task are out of range or contradict each other.
 
     Args:
         task: Config of the world.
@@ -294,7 +293,7 @@ def check_task(task: _Task, kind: str) -> None:
 
 
 def _after(mark: list[int], columns: Ids) -> Ids:
-    """Return the columns with the tokens of ``mark`` before each row."""
+    """Return the columns with the tokens of ``mark`` prepended to each row."""
     if not mark:
         return columns
     return np.column_stack([np.tile(mark, (len(columns), 1)), columns])

@@ -1,8 +1,8 @@
 """Random facts with the irregularities of real knowledge: the config :class:`RandomFacts`.
 
-Some answers are more frequent than others, some entities have more facts, and relations
-may share answers, be symmetric, or have several values. Predictions and measures are
-tested on such worlds.
+Some answers are more frequent than others, some entities have more facts than others,
+and relations may share answers, be symmetric, or have several values. Such worlds are
+used to test predictions and measures.
 """
 
 from collections import Counter
@@ -23,37 +23,38 @@ Rows = list[tuple[int, int, int]]
 class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     """Relations from each level of entities to the next, drawn at random.
 
-    Facts have the roles ``triple`` and ``identity``, queries the roles ``composition``
-    (two facts in a row) and, with more than two hops, ``chain`` (three).
+    Facts have the roles ``triple`` and ``identity``. Queries have the roles
+    ``composition`` (chains of two facts) and, with more than two hops, ``chain`` (three
+    facts).
 
     All worlds of one config have the same number of facts and answers, so that they can
-    be trained together. Prompts with more than one right answer, and those whose answer
-    is their subject, are not among the queries.
+    be trained together. Prompts with several right answers, and prompts whose answer is
+    their subject, are not among the queries.
 
     Attributes:
-        subjects: Number of entities of the first level. Each level has at least 2
-            entities, and at least as many as there are relations.
+        subjects: Number of entities of the first level. Each level must have at least 2
+            entities, and no fewer entities than ``relations``.
         bridges: Number of entities of each level between the first and the last.
         objects: Number of entities of the last level.
         hops: Number of steps from the first level to the last, 2 to 8.
-        relations: Number of relations from a level to the next.
+        relations: Number of relations from each level to the next, at least 1.
         told: Fraction of the entities of a level that have a fact of each relation,
             above 0 and at most 1.
-        popularity: Concentration parameter of the Dirichlet distributions that decide
-            how often an entity has a fact, and how often it is an answer (at least
-            once). 0 draws uniformly.
+        popularity: Concentration parameter of the Dirichlet distributions that
+            determine how often an entity has a fact, and how often it is an answer; at
+            least 0. With 0, entities are drawn uniformly.
         crossing: Whether relations of one level share all their answers, as *born in*
             and *works in* do; otherwise each relation has separate answers.
-        pairs: Number of pairs of subjects joined by a symmetric relation, with a fact
-            for each direction.
+        pairs: Number of pairs of subjects that are joined by a symmetric relation, with
+            a fact for each direction; at most ``subjects / 2``.
         several: Number of entities of each level for which the first relation has two
-            values.
-        identity: Whether identities ``b → b`` of bridges, and of subjects in pairs, are
-            facts, or the fraction of them that have one.
-        asked: Largest number of queries of each role, drawn from all.
+            values; at most the number of entities of a level that have a fact.
+        identity: Whether identities ``b → b`` of all bridges, and of all subjects in
+            pairs, are facts; or the fraction of these entities that have one.
+        asked: Largest number of queries of each role, drawn from all; at least 1.
 
     Raises:
-        ConfigError: A number is out of range.
+        ConfigError: A number is out of the range given here.
 
     Example:
         >>> world = RandomFacts(popularity=0.7, told=0.75, identity=0.5).build(seed=3)
@@ -103,11 +104,14 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         return (self.subjects, *[self.bridges] * (self.hops - 1), self.objects)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed draws all its facts and queries.
+        """Make the world; all its facts and queries are drawn with the seed.
+
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
             ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is not from 0 to 2**63 - 1.
+                memory needed and available), or the seed is out of range.
         """
         most = self.relations * sum(self.levels) + 2 * self.pairs
         check_world(
@@ -160,7 +164,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         return World.of(self, seed, vocabulary, facts, self._queries(rng, rows), why)
 
     def _weights(self, rng: np.random.Generator, entities: Ids) -> np.ndarray:
-        """Draw the probability of each entity of a level to have a fact, or to be an answer."""
+        """Draw the relative frequency of each entity of a level, in facts or as an answer."""
         if not self.popularity:
             return np.ones(len(entities))
         return rng.dirichlet(np.full(len(entities), self.popularity)) + 1e-9
@@ -181,7 +185,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     def _queries(
         self, rng: np.random.Generator, rows: Rows
     ) -> dict[str, tuple[Ids, Ids]]:
-        """Draw queries from the chains that have one end, different from their start."""
+        """Draw queries from the chains with one possible end, which differs from their start."""
         kinds: list[Kind] = ["composition"]
         if self.hops > 2:
             kinds.append("chain")
@@ -215,7 +219,7 @@ def _draw_values(
 def _second_values(
     rng: np.random.Generator, rows: Rows, answers: Ids, weights: np.ndarray
 ) -> Rows:
-    """Return, for each given fact, a further fact with another value."""
+    """Return a further fact with a different value for each given fact."""
     further: Rows = []
     for subject, relation, value in rows:
         others = np.where(answers == value, 0.0, weights)

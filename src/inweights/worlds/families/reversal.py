@@ -1,8 +1,8 @@
 """Facts trained in one direction and queried in the other: the reversal curse.
 
-A model trained on ``(a_i, forward) → b_i`` is queried with the prompt ``(b_i,
+A model that is trained on ``(a_i, forward) → b_i`` is queried with the prompt ``(b_i,
 reverse)``, whose answer is ``a_i``. *Breaking the Reversal Curse via Identity Bridge*
-(arXiv 2602.02470) adds identities; here some reversals may also be facts.
+(arXiv 2602.02470) adds identities. Here, some reversals may be facts, too.
 :class:`Reversal` is the config.
 """
 
@@ -26,20 +26,21 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
 
     Facts have the roles ``edge``, ``(a, forward) → b``; ``turned``, ``(b, reverse) →
     a``; ``identity``; and ``further`` (see :attr:`targeted`). Queries have the role
-    ``reversal``. Two settings choose entities of each pair: ``none``, ``first``
-    (``a``), ``second`` (``b``) or ``both``.
+    ``reversal``. :attr:`identity` and :attr:`targeted` select entities of each pair:
+    ``none``, ``first`` (``a``), ``second`` (``b``) or ``both``.
 
     Attributes:
         n: Number of pairs, at least 2.
-        told: Number of pairs whose reversal is a fact, below :attr:`n`; the other
+        told: Number of pairs whose reversal is a fact, from 0 to ``n - 1``; the other
             reversals are queries.
         identity: Which entities of a pair have an identity ``a → a`` among the facts.
         phrased: Whether identities have a relation of their own, ``(a, same) → a``.
-        targeted: Which entities of a pair are the answer of one further fact each,
+        targeted: Which entities of a pair are each the answer of one further fact,
             whose subject occurs nowhere else: ``(x, leads) → a``.
 
     Raises:
-        ConfigError: There are too few pairs, or no reversal remains as a query.
+        ConfigError: There are fewer than 2 pairs, or ``told`` is not from 0 to ``n -
+            1``.
 
     Example:
         >>> world = Reversal(n=5, told=2, identity="both").build()
@@ -67,9 +68,12 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed decides the pairs, and which are trained in both directions.
 
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
+
         Raises:
             ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is not from 0 to 2**63 - 1.
+                memory needed and available), or the seed is out of range.
         """
         further = {"none": 0, "both": 2 * self.n}.get(self.targeted, self.n)
         check_world(
@@ -126,5 +130,5 @@ def _ends(which: Ends, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _with(entities: np.ndarray, relation: int) -> np.ndarray:
-    """Return a prompt for each entity: the entity, then the relation."""
+    """Return a prompt for each entity, which consists of the entity and the relation."""
     return np.stack([entities, np.full(len(entities), relation)], axis=1)

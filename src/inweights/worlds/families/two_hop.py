@@ -1,8 +1,8 @@
 """The two-hop family of Identity Bridge (§3.1, §3.2, §4.1): the config :class:`TwoHop`.
 
-Subjects ``a_i`` lead to bridges ``b_k`` by first relations ``r1_j``, and bridges lead
-to objects ``c_i`` by second relations ``r2_k``. A zero-hop identity ``b → b`` may be
-added.
+First relations ``r1_j`` lead from subjects ``a_i`` to bridges ``b_k``, and second
+relations ``r2_s`` lead from bridges to objects ``c_i``. A zero-hop identity ``b → b``
+may be added.
 """
 
 from typing import Literal
@@ -27,15 +27,15 @@ _UNSEEN = {
 
 
 class TwoHop(Config, tag_field="kind", tag="two-hop"):
-    """Two-hop worlds: ``N`` subjects and objects, ``|R1|·N`` bridges.
+    """Two-hop worlds with ``N`` subjects, ``N`` objects and ``|R1|·N`` bridges.
 
     Facts have the roles ``first_hop``, ``second_hop``, ``two_hop`` and ``identity``;
     queries are two-hop facts that are not trained, with the role ``composition``.
 
     Bridge ``k = jN + i`` (0-based; index ``i`` in slice ``j``) is the answer to ``(a_i,
     r1_j)``, and ``(b_k, r2_s)`` has the answer ``c_{(i + (j + s) mod C) mod N}``. With
-    the defaults this is the world of Identity Bridge (§4.1): a subject leads to exactly
-    ``C`` objects. (The map as printed in the paper, ``⌊k/N⌋ + k mod N``, is not
+    the defaults, this is the world of Identity Bridge (§4.1): each subject leads to
+    exactly ``C`` objects. (The map as printed in the paper, ``⌊k/N⌋ + k mod N``, is not
     injective or exceeds the range; this interpretation avoids both.)
 
     Attributes:
@@ -43,26 +43,29 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         complexity: Number ``C`` of objects to which a subject leads, 1 to ``N``.
         first_relations: Number ``|R1|`` of first relations, each with a slice of
             bridges; by default ``C``.
-        second_relations: Number ``|R2|`` of second relations.
+        second_relations: Number ``|R2|`` of second relations, at least 1.
         maps: ``shift``: the maps above. ``permutation``: the same structure with the
             entities permuted, differently for each seed. ``sampled``: every hop is
             drawn independently, with replacement, so that bridges and objects may be
             shared or unused.
-        identity: Whether identities ``b → b`` are trained, or the fraction of the
-            bridges that have one.
-        trained: Fraction of the two-hop facts that are trained, from 0 up to below 1;
-            with :attr:`unseen`, the fraction of those whose hops may be seen.
+        identity: Whether identities ``b → b`` of all bridges are facts, or the fraction
+            (0 to 1) of the bridges that have one.
+        trained: Fraction of the two-hop facts that are trained, from 0 to below 1; with
+            :attr:`unseen`, the fraction of those that use no unseen hop.
         bridges: Number of bridges of a slice, at most ``N``, so that several subjects
-            share one. It requires ``sampled`` maps, which are then drawn once for all
-            seeds; a seed only permutes the entities, so that all worlds have the same
-            number of statements of each role.
+            share one; by default ``N``. It requires ``sampled`` maps, which are then
+            drawn once for all seeds; a seed only permutes the entities, so that all
+            worlds have the same number of statements of each role.
         unseen: Fraction of the first hops, and of the second hops, that no trained
             two-hop fact uses; requires :attr:`bridges`. Queries then have four roles:
             ``composition`` (both hops are in trained two-hop facts), ``first_unseen``
             (only the second hop is), ``second_unseen`` and ``both_unseen``.
 
     Raises:
-        ConfigError: A number is out of range, or settings contradict each other.
+        ConfigError: A number is out of range, the relations reach fewer than
+            ``complexity`` objects, no two-hop fact remains as a query, ``bridges`` is
+            given without ``sampled`` maps, or ``unseen`` without ``trained`` and
+            ``bridges``.
 
     Example:
         >>> world = TwoHop(n=10, complexity=2).build(seed=0)
@@ -135,11 +138,14 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
     def build(self, seed: int = 0) -> World:
         """Make the world; only sampled or permuted maps and fractions depend on the seed.
 
-        With :attr:`bridges`, the seed only permutes the names of the entities.
+        With :attr:`bridges`, the seed only permutes the entities.
+
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is not from 0 to 2**63 - 1.
+            ConfigError: The world does not fit into memory, or the seed is out of
+                range.
         """
         rng = Streams(seed if self.bridges is None else 0).numpy(WORLD, "two-hop")
         n = self.n
@@ -201,7 +207,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         )
 
     def _trained(self, rng: np.random.Generator, hops: Ids) -> np.ndarray:
-        """Draw which two-hop facts are trained.
+        """Draw the two-hop facts that are trained.
 
         Args:
             rng: Random generator.
@@ -275,12 +281,12 @@ def _queries_by_hops(
 
 
 def _relations(name: str, count: int) -> list[str]:
-    """Return names of relations, numbered if there are several."""
+    """Return the names of relations, which are numbered if there are several."""
     return numbered(f"{name}_", count) if count > 1 else [name]
 
 
 def _choose(rng: np.random.Generator, count: int, fraction: float) -> np.ndarray:
-    """Return a mask with ``round(fraction · count)`` entries set, at random."""
+    """Return a mask in which ``round(fraction · count)`` random entries are True."""
     mask = np.zeros(count, dtype=bool)
     mask[rng.permutation(count)[: round(fraction * count)]] = True
     return mask

@@ -1,1 +1,1 @@
-"""Worlds of graphs: the config, its built-in shapes, and the facts that state edges."""
+"""Worlds made from graphs: the config, built-in shapes, and facts that state edges."""

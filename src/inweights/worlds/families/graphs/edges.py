@@ -1,4 +1,4 @@
-"""Edges as facts: the prompt of an edge, for all worlds that have edges."""
+"""Edges as facts: the prompts of edges, for all worlds that have edges."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ def edge_facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
     """Return the prompts and answers of edges.
 
     Args:
-        pairs: Token ids of both ends of each edge, ``[E, 2]``.
+        pairs: Token ids of both ends of each of ``E`` edges, ``[E, 2]``.
         mark: Token ids that come before the node in each prompt; may be empty.
 
     Returns:
-        Prompts ``[E, T]`` and answers ``[E, 1]``, as token ids.
+        Prompts ``[E, T]`` (``mark`` and the first node, so ``T`` is ``len(mark) + 1``)
+        and answers ``[E, 1]`` (the second node), as token ids.
     """
     marks = np.tile(np.array(mark, dtype=np.int64), (len(pairs), 1))
     whole = np.column_stack([marks, pairs])
@@ -23,7 +24,7 @@ def edge_facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
 
 
 def edge_prefix(world: World) -> tuple[int, ...]:
-    """Return the tokens before the node in the prompt of an edge: ``<edge>``, or nothing.
+    """Return the tokens before the node in the prompt of an edge: ``<edge>``, or none.
 
     Args:
         world: A world of edges.

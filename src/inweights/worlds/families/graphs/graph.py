@@ -1,9 +1,9 @@
 """Graphs whose edges are facts (Geometric Memory §2.1, B.2, C.2, C.3).
 
 A fact is ``u → v``. Each neighbour of ``u`` is a right answer to the prompt ``u``, and
-is stated by a fact of its own. Paths from a root to its leaves may be queries.
-:class:`Graph` is the config; the shapes are in ``shapes``. ``networkx_graphs`` makes a
-config of a networkx graph.
+is stated by a separate fact. Paths from a root to its leaves may be queries.
+:class:`Graph` is the config; the shapes are in ``shapes``, and ``networkx_graphs``
+makes a config from a networkx graph.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ NAMED = ("file", "edges", *CLASSICS)
 
 
 class Graph(Config, tag_field="kind", tag="graph"):
-    """A graph: a built-in shape, a file of edges, or edges that are given.
+    """A world of the edges of a graph: a built-in shape, a file of edges, or a list of edges.
 
     Edges have a written direction: away from the root, along the ring, to the right and
-    down, or from ``u`` to ``v`` of a list. Facts in this direction have the role
+    down, or from ``u`` to ``v`` in a list. Facts in this direction have the role
     ``edge``, facts against it ``reverse_edge``. An edge that is listed twice counts
     once; an edge that is listed in both directions has two facts of the role ``edge``.
     A loop ``u = u`` of a list is a ``self_edge`` fact. A node without edges is in the
@@ -49,36 +49,37 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
     Attributes:
         shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a
-            root with ``arms`` children, below which every inner node has ``branches``
+            root with ``arms`` children; every other inner node has ``branches``
             children. ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes.
             ``irregular``: 16 nodes in two components (C.3). ``file``: the graph in
             :attr:`file`. ``edges``: the edges in :attr:`links`. ``karate-club``,
             ``florentine-families``, ``davis-southern-women`` and ``les-miserables`` are
             social networks (:mod:`inweights.worlds.families.graphs.shapes`).
-        arms: Number of arms of a star.
-        nodes: Number of nodes on a path of a star, root and leaf included.
+        arms: Number of arms of a star, at least 1.
+        nodes: Number of nodes on a path of a star, root and leaf included, at least 2.
         branches: Number of children of an inner node of a tree-star.
-        rows: Number of rows of a grid.
-        columns: Number of columns of a grid.
+        rows: Number of rows of a grid, at least 1.
+        columns: Number of columns of a grid, at least 1.
         n: Number of nodes of a cycle, at least 3.
         file: File of edges: a table of two columns, ``.graphml`` and other formats of
             networkx, or plain text with lines ``u=v``
             (:func:`inweights.worlds.read_edges`). It is read when the world is built.
         header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header.
             Empty: inferred from the rows, with an error if it is unclear.
-        ends: The columns of :attr:`file` with the ends of an edge, by name or number,
-            joined by a comma. Empty: inferred from the header.
+        ends: The two columns of :attr:`file` with the ends of an edge, by name or
+            number from 1, separated by a comma. Empty: inferred from the header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
         edges: Directions that are trained: ``forward``, ``backward`` or ``both``.
         self_edges: Whether every node also has a fact ``u → u``.
-        shuffled: Whether the nodes of a built-in shape get their labels in random
-            order, by the seed. Has no effect on a file or list, which has labels.
+        shuffled: Whether labels are assigned to the nodes of a built-in shape in random
+            order, depending on the seed. It has no effect on graphs with labels of
+            their own.
         paths: Whether root-to-leaf paths are queries, ``<path> leaf → root … leaf``;
-            for stars, and for text files that list paths.
-        idle_tokens: Number of tokens that are in the vocabulary and in no fact: classes
-            that a model learns never to predict. The paper's code reserves nine, of
-            which an edge uses one.
+            only for stars, and for text files that list paths.
+        idle_tokens: Number of tokens that are in the vocabulary but in no fact: classes
+            that a model learns never to predict. The paper's code reserves nine tokens,
+            of which an edge uses one.
         edge_token: Whether a prompt starts with a special token: ``<edge> u → v``
             (B.1).
 
@@ -116,9 +117,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the file that the graph is read from, by its path; part of a run's key.
+        """Hash of :attr:`file`, by its path, as part of a run's key.
 
-        Empty for other shapes.
+        Empty for graphs that are not read from a file.
 
         Raises:
             DataError: The file cannot be read.
@@ -155,13 +156,13 @@ class Graph(Config, tag_field="kind", tag="graph"):
             )
 
     def labels(self, seed: int = 0) -> Ids:
-        """Return the token id of every node in the order of the shape, ``[N]``.
+        """Return the token id of each of the ``N`` nodes in the order of the shape, ``[N]``.
 
         The order is: the root, then arm after arm (in a tree, level after level); row
-        after row; around the ring; or the order of first occurrence in a list.
+        after row; around the ring; or the order of first occurrence in a file or list.
 
         Args:
-            seed: Root seed, which has an effect only on shuffled labels.
+            seed: Root seed, which only affects shuffled labels.
 
         Raises:
             DataError: The file is missing or damaged.
@@ -182,7 +183,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def written_out(self) -> Graph:
         """Return a config of the same graph that lists its edges, so that it needs no file.
 
-        The edges become :attr:`links`. Paths are left out, and labels are not shuffled.
+        The edges become :attr:`links`. Path queries are left out, and labels are not
+        shuffled.
 
         Raises:
             DataError: The file is missing or damaged; the message states the line.
@@ -210,13 +212,15 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def build(self, seed: int = 0) -> World:
         """Make the world; only shuffled labels depend on the seed.
 
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
+
         Raises:
             DataError: The file is missing or damaged; it has no paths, or paths of
-                different lengths, although :attr:`paths` is set; the graph has no edge;
-                or a node has the name of a special token, such as ``<path>``.
-            ConfigError: The world does not fit into memory, :attr:`ends` names an
-                unknown column, or labels are shuffled and the seed is not from 0 to
-                2**63 - 1.
+                different lengths, although ``paths`` is True; the graph has no edge; or
+                a node has the name of a special token, such as ``<path>``.
+            ConfigError: The world does not fit into memory, ``ends`` names an unknown
+                column, or labels are shuffled and the seed is out of range.
         """
         check_memory_of(self)
         found, given = self._skeleton()
@@ -262,7 +266,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def _queries(
         self, edges: EdgeList, place: dict[str, int], ids: Ids, vocabulary: Vocabulary
     ) -> dict[str, tuple[Ids, Ids]]:
-        """Return the path queries by role; empty if there are none."""
+        """Return the path queries by role; an empty dictionary if there are none."""
         if not self.paths:
             return {}
         if not edges.paths:
@@ -281,7 +285,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         return {"path": (prompts, answers)}
 
     def _skeleton(self) -> tuple[EdgeList, bool]:
-        """Return the graph, and whether its labels are given by its source."""
+        """Return the graph, and whether its nodes have labels of their own."""
         if self.shape == "file":
             header = self.header == "yes" if self.header else None
             return read_edges(self.file, header=header, columns=self.ends), True

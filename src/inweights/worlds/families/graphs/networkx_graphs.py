@@ -11,9 +11,9 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
     """Return the config of a ``networkx`` graph; its edges become part of the settings.
 
     Args:
-        graph: Graph of any class of networkx. Labels become text, parallel edges count
-            once, weights are ignored. Edges of a directed graph are trained in their
-            own direction, other edges in both directions.
+        graph: Graph of any class of networkx. Labels are converted to text, parallel
+            edges count once, and weights are ignored. Edges of a directed graph are
+            trained in their own direction, and edges of an undirected graph in both.
         settings: Further settings of :class:`~inweights.worlds.Graph`, such as
             ``self_edges=True``, or ``edges="both"`` for both directions of a directed
             graph.
@@ -22,8 +22,8 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
         The config, with the shape ``edges``; its ``build`` makes the world.
 
     Raises:
-        DataError: The value is not a graph, two labels are equal as text, or it has no
-            edge.
+        DataError: ``graph`` is not a networkx graph, has no edge, or has two labels
+            that are equal as text.
         ConfigError: A setting is out of range, does not fit the shape ``edges``, or does
             not exist.
 

@@ -1,7 +1,7 @@
 """Built-in shapes of graphs, with numbers from 0 as labels, and well-known social networks.
 
-:func:`built_in_graph` makes the :class:`~inweights.worlds.EdgeList` of the shape in a
-config :class:`~inweights.worlds.Graph`; :func:`classic_edges` makes that of a social
+:func:`built_in_graph` returns the :class:`~inweights.worlds.EdgeList` of the shape of a
+:class:`~inweights.worlds.Graph`; :func:`classic_edges` returns that of a social
 network. Links have a direction: away from the root, along the ring, to the right and
 down.
 """
@@ -58,7 +58,7 @@ SIZES_OF: Mapping[str, tuple[str, ...]] = {
 
 
 class ShapeConfig(Protocol):
-    """The settings of a graph that decide its shape; see :class:`~inweights.worlds.Graph`."""
+    """The settings of a graph that determine its shape; see :class:`~inweights.worlds.Graph`."""
 
     @property
     def shape(self) -> str:
@@ -97,15 +97,16 @@ class ShapeConfig(Protocol):
 
 
 def built_in_graph(config: ShapeConfig) -> EdgeList:
-    """Return the graph of a built-in shape, with nodes named ``0``, ``1``, … in its order.
+    """Return the graph of a built-in shape, with nodes named ``0``, ``1``, … in order.
 
     Args:
         config: The shape (``path-star``, ``tree-star``, ``grid``, ``cycle`` or
             ``irregular``), and its sizes; sizes that the shape does not have are
-            ignored.
+            ignored. Any other shape counts as ``tree-star``.
 
     Returns:
-        The edges and nodes, and for the two stars the path from the root to every leaf.
+        The edges and nodes; for the two stars, also the path from the root to every
+        leaf.
     """
     if config.shape == "cycle":
         return cycle(config.n)
@@ -119,7 +120,7 @@ def built_in_graph(config: ShapeConfig) -> EdgeList:
 
 
 def refuse_settings_of_other_shapes(config: Config) -> None:
-    """Refuse a setting that was changed but has no effect on the chosen shape.
+    """Raise an error for a changed setting that has no effect on the chosen shape.
 
     Args:
         config: A :class:`~inweights.worlds.Graph`.
@@ -150,13 +151,13 @@ def _defaults(kind: type[Config]) -> dict[str, object]:
 
 
 def check_memory_of(config: ShapeConfig) -> None:
-    """Refuse a built-in shape whose world does not fit into memory; accept all other shapes.
+    """Raise an error if the world of a built-in shape does not fit into memory.
 
     Args:
-        config: The shape and its sizes.
+        config: The shape and its sizes; graphs without a size always pass.
 
     Raises:
-        ConfigError: It does not fit; the message states the memory needed and
+        ConfigError: The world does not fit; the message states the memory needed and
             available.
     """
     nodes = 0
@@ -182,7 +183,8 @@ def cycle(nodes: int) -> EdgeList:
 def irregular() -> EdgeList:
     """Return a graph of 16 nodes in two components (Geometric Memory C.3).
 
-    They are a ring of 12 nodes with two chords, and a complete graph of 4 nodes.
+    The components are a ring of 12 nodes with two chords, and a complete graph of 4
+    nodes.
     """
     ring = [(i, (i + 1) % 12) for i in range(12)]
     chords = [(1, 3), (5, 8)]
@@ -193,11 +195,11 @@ def irregular() -> EdgeList:
 def grid(rows: int, columns: int) -> EdgeList:
     """Return a grid of ``rows × columns`` nodes, numbered row after row.
 
-    Each node has an edge to its right neighbour and to the one below.
+    Each node has an edge to the node on its right and to the node below.
 
     Args:
-        rows: Number of rows.
-        columns: Number of columns; at least 2 if there is one row.
+        rows: Number of rows, at least 1.
+        columns: Number of columns, at least 1, and at least 2 if there is one row.
     """
     at = np.arange(rows * columns).reshape(rows, columns)
     right = zip(at[:, :-1].ravel().tolist(), at[:, 1:].ravel().tolist(), strict=True)
@@ -206,11 +208,11 @@ def grid(rows: int, columns: int) -> EdgeList:
 
 
 def path_star(arms: int, nodes: int) -> EdgeList:
-    """Return paths that share their root, node 0.
+    """Return the graph of paths that share their root, node 0.
 
     Args:
-        arms: Number of paths.
-        nodes: Number of nodes on a path, root and leaf included.
+        arms: Number of paths, at least 1.
+        nodes: Number of nodes on a path, root and leaf included, at least 2.
 
     Returns:
         The edges, and the path from the root to every leaf.
@@ -224,8 +226,8 @@ def tree_star(arms: int, nodes: int, branches: int) -> EdgeList:
     """Return a tree with node 0 as its root.
 
     Args:
-        arms: Number of children of the root.
-        nodes: Number of nodes on a path, root and leaf included.
+        arms: Number of children of the root, at least 1.
+        nodes: Number of nodes on a path, root and leaf included, at least 2.
         branches: Number of children of every other inner node.
 
     Returns:
@@ -253,7 +255,7 @@ def classic_edges(name: str) -> EdgeList:
         name: A key of :data:`CLASSICS`.
 
     Returns:
-        The edges and nodes, with the names that networkx gives them.
+        The edges and nodes, with the names that they have in networkx.
 
     Raises:
         KeyError: There is no such network.

@@ -1,6 +1,6 @@
-"""Store a world as a folder of Parquet and JSON that also loads as a Hugging Face dataset.
+"""Store a world as a folder of Parquet and JSON that can be loaded as a Hugging Face data set.
 
-:func:`save_world` writes the folder, :func:`load_world` reads it back.
+:func:`save_world` writes the folder, and :func:`load_world` reads it.
 """
 
 from collections.abc import Sequence
@@ -46,21 +46,22 @@ def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
 
     The folder contains ``facts.parquet`` and ``queries.parquet`` (one row per
     statement, in token ids and in words), ``world.json`` (vocabulary, settings and
-    seed) and ``README.md``. It also loads with ``datasets.load_dataset(folder)``, with
-    the splits ``facts`` and, if there are any, ``queries``.
+    seed) and ``README.md``. ``datasets.load_dataset(folder)`` can load it, too, with
+    the splits ``facts`` and, if there are queries, ``queries``.
 
     Args:
         world: The world.
-        folder: Path of a folder that does not exist.
+        folder: Path of a folder that does not exist; missing parent folders are
+            created.
         card: Whether to describe the world for publication: with a full ``README.md``
             for Hugging Face, and ``croissant.json`` with the hash of each file.
 
     Returns:
-        The folder.
+        The path of the folder.
 
     Raises:
         DataError: The folder exists already, or cannot be written.
-        ConfigError: A setting of the world has no exact encoding as JSON.
+        ConfigError: A setting of the world has no exact representation as JSON.
     """
     with new_folder(folder) as work:
         _frame(world.facts, world.vocabulary).write_parquet(work / "facts.parquet")
@@ -94,13 +95,15 @@ def load_world(folder: str | Path) -> World:
     """Read a world that :func:`save_world` wrote.
 
     Args:
-        folder: Path of its folder.
+        folder: Path of the folder.
 
     Returns:
-        The world, with its settings and seed; only ``asks`` is not stored, and empty.
+        The world, with its settings and seed; only its text ``asks`` is not stored, and
+        therefore empty.
 
     Raises:
-        DataError: The folder is not a world, or one of its files is missing or damaged.
+        DataError: The folder contains no world, a file is missing or damaged, or the
+            format is that of a later version.
     """
     source = Path(folder)
     for name in _FILES:
@@ -152,12 +155,12 @@ def _load(source: Path) -> World:
 
 
 def _columns(there: Sequence[str]) -> Sequence[str]:
-    """Return the columns that are read back; columns in words are only for human readers."""
+    """Return the columns that are read; columns of words are only for human readers."""
     return [name for name in there if not name.endswith("_text")]
 
 
 def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
-    """Return statements as a table, in token ids and in words."""
+    """Return statements as a table, both as token ids and as words."""
     rows = range(len(part))
     ids = pl.List(pl.Int64)
     prompts = [part.prompt(i).tolist() for i in rows]
@@ -193,7 +196,7 @@ def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
 
 
 def _statements(frame: pl.DataFrame, role_names: tuple[str, ...]) -> Statements:
-    """Read statements back from a table."""
+    """Construct statements from a table."""
 
     def flat(column: str) -> tuple[np.ndarray, np.ndarray]:
         ends = np.cumsum(

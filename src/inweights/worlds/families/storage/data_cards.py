@@ -2,7 +2,7 @@
 
 :func:`write_cards` writes ``README.md`` and ``croissant.json`` into the folder of a
 :class:`DataSet`, with the hash, the size and the columns of each file. Hugging Face
-reads the first lines of the card (https://huggingface.co/docs/hub/datasets-cards),
+reads the first lines of the card (https://huggingface.co/docs/hub/datasets-cards), and
 other tools read Croissant 1.0 (https://docs.mlcommons.org/croissant).
 """
 
@@ -42,9 +42,9 @@ class DataFile(NamedTuple):
 
     Attributes:
         path: Path relative to the folder, with ``/`` as separator.
-        says: Description of its content, one sentence.
-        part: Name of the configuration to which Hugging Face assigns the file; all
-            tables of one configuration have the same columns. Empty for a file that is
+        says: Description of the content in one sentence.
+        part: Name of the Hugging Face configuration to which the table belongs; all
+            tables of a configuration have the same columns. Empty for a file that is
             not a table.
         split: Name of the split to which the file belongs, such as ``train``.
     """
@@ -57,18 +57,18 @@ class DataFile(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Description of a folder of files, for its card.
+    """Description of a folder of files, for the card.
 
     Attributes:
         name: Short name, in lower case with hyphens.
-        title: Title.
-        says: Description of the data set, one sentence for a general reader.
-        body: Further description, as Markdown: how the data was made, its purpose, its
-            limits.
-        files: Its files; tables are Parquet.
-        columns: Meaning of each column, by name.
+        title: Heading of the card.
+        says: Description of the data set in one sentence, for a general reader.
+        body: Further description, as Markdown: how the data was made, its purpose and
+            its limitations.
+        files: The files of the data set; tables must be Parquet files.
+        columns: Meaning of each column, by the column's name.
         tags: Keywords for searching.
-        published: Date of its content, ``YYYY-MM-DD``; empty if unknown.
+        published: Date of the content, as ``YYYY-MM-DD``; empty if it is unknown.
     """
 
     name: str
@@ -91,15 +91,17 @@ class _Facts(NamedTuple):
 
 
 def write_cards(folder: Path, data: DataSet) -> None:
-    """Write card and Croissant metadata of a data set into its folder.
+    """Write the card (``README.md``) and ``croissant.json`` of a data set into its folder.
 
     Args:
-        folder: The folder, with all files of the data set; existing cards are replaced.
+        folder: The folder, which contains all files of the data set; an existing card
+            is replaced.
         data: Description of the files.
 
     Raises:
         OSError: A file is missing, or a card cannot be written.
-        KeyError: A file is not ``.parquet``, ``.json``, ``.jsonl`` or ``.safetensors``.
+        KeyError: The extension of a file is not ``.parquet``, ``.json``, ``.jsonl`` or
+            ``.safetensors``.
         polars.exceptions.PolarsError: A Parquet file is damaged.
 
     Example:
@@ -164,12 +166,12 @@ def _card(data: DataSet, facts: Mapping[str, _Facts]) -> str:
 
 
 def _tables(data: DataSet, facts: Mapping[str, _Facts]) -> list[DataFile]:
-    """Return the files that are tables with rows; Hugging Face cannot read an empty split."""
+    """Return the files that are tables with rows, as Hugging Face cannot read an empty split."""
     return [file for file in data.files if file.part and facts[file.path].rows]
 
 
 def _configs(files: Sequence[DataFile]) -> list[dict[str, Any]]:
-    """Return configurations and splits of the tables, in the form that Hugging Face reads."""
+    """Return the configurations and splits of the tables, in Hugging Face's format."""
     parts: dict[str, list[dict[str, str]]] = {}
     for file in files:
         if file.part:
@@ -242,7 +244,7 @@ def _records(file: DataFile, fact: _Facts, data: DataSet) -> dict[str, Any]:
 
 
 def _type_of(kind: pl.DataType) -> str:
-    """Return the Croissant type of a column; for a list, the type of its items."""
+    """Return the Croissant type of a column; for a column of lists, the type of their items."""
     inner = kind.inner if isinstance(kind, pl.List) else kind
     if inner.is_integer():
         return "sc:Integer"

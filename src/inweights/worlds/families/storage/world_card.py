@@ -23,8 +23,8 @@ def described_world(world: World) -> DataSet:
         world: The world.
 
     Returns:
-        The description, with the files that :func:`world_files` lists for the top
-        folder.
+        The description, with the three files that :func:`world_files` lists; no file is
+        read.
 
     Example:
         >>> import inweights as iw
@@ -55,16 +55,16 @@ def described_world(world: World) -> DataSet:
 
 
 def world_files(folder: str, part: str) -> list[DataFile]:
-    """Return the files of a stored world.
+    """Return descriptions of the files of a stored world.
 
     Args:
-        folder: Folder of the world within the data set, with ``/`` at its end; empty
-            for the top folder.
-        part: Name of the configuration to which Hugging Face assigns the tables.
+        folder: Folder of the world within the data set, with ``/`` at the end; empty
+            for the data set's own folder.
+        part: Name of the Hugging Face configuration to which the tables belong.
 
     Returns:
-        ``facts.parquet`` (split ``facts``), ``queries.parquet`` (split ``queries``) and
-        ``world.json``.
+        The descriptions of ``facts.parquet`` (split ``facts``), ``queries.parquet``
+        (split ``queries``) and ``world.json``; no file is read.
     """
     says: dict[str, str] = _TEXT["files"]
     return [
@@ -75,7 +75,7 @@ def world_files(folder: str, part: str) -> list[DataFile]:
 
 
 def _example(world: World) -> str:
-    """Return a fact of the world in words."""
+    """Return the first fact of the world in words; ``none`` if there is none."""
     if not len(world.facts):
         return "none"
     words, fact = world.vocabulary, world.facts[0]

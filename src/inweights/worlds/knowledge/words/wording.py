@@ -149,7 +149,7 @@ class Wording(Config):
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:
-        """Return all templates, at least one: the relation's own, or of Table 6, then generic ones."""
+        """Return all templates, at least one: the relation's own or Table 6's, then generic."""
         own = self.statements.get(relation, ())
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)
