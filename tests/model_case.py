@@ -265,7 +265,7 @@ class ModelCase:
 
     def test_a_world_with_more_tokens_is_refused(self) -> None:
         model = self.config.build(vocabulary=10, seeds=[0], candidates=self.candidates)
-        message = "'contract' has 11 tokens and the model 10; build the model with vocabulary="
+        message = "'contract' has 11 tokens, but the model has 10; build the model with vocabulary="
         for use in (accuracy, lambda m, w: train(m, w, Curriculum(), seeds=[0])):
             with pytest.raises(DataError, match=message):
                 use(model, self.world)

@@ -51,7 +51,8 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     if not isinstance(chosen, Sized) or len(chosen) == 0:
         raise ConfigError(
-            f"seeds must be a number of at least 1 (3) or a list ([7, 9]), got {seeds}"
+            f"seeds must be a number of at least 1, such as 3, or a list, such as [7, 9], "
+            f"got {seeds}"
         )
     return chosen
 

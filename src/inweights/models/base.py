@@ -84,9 +84,7 @@ class Model(ReadableStates):
             else list(map(int, candidates))
         )
         if len(set(listed)) != len(listed):
-            raise ConfigError(
-                "candidates must be distinct tokens, but one occurs twice"
-            )
+            raise ConfigError("candidates must be distinct, but a token occurs twice")
         for token in listed:
             if not 0 <= token < vocabulary:
                 raise ConfigError(
@@ -128,7 +126,7 @@ class Model(ReadableStates):
         """
         if len(world.vocabulary) > self.vocabulary:
             raise DataError(
-                f"the world '{world.name}' has {len(world.vocabulary)} tokens and the model "
+                f"the world '{world.name}' has {len(world.vocabulary)} tokens, but the model has "
                 f"{self.vocabulary}; build the model with vocabulary=len(world.vocabulary)"
             )
 
@@ -246,7 +244,7 @@ class Model(ReadableStates):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """Weight of the token embeddings ``tokens``, ``[R, V, D]``; ``None`` if there are none."""
+        """Weight of the token embeddings, ``[R, V, D]``; ``None`` if the model has no embedding table."""
         table = getattr(getattr(self, "tokens", None), "weight", None)
         return table if isinstance(table, Tensor) else None
 

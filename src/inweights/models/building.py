@@ -1,7 +1,7 @@
 """Build a model from a config, or from the replicas of other models.
 
 :func:`build_model` implements the method ``build`` of every config in ``configs``: it
-imports the architecture, makes the model and draws its initial values. The table
+imports the architecture, creates the model and draws its initial values. The table
 ``ARCHITECTURES`` maps configs, which do not import modules, to the classes of models.
 An architecture, and torch with it, is imported when the first model of it is built.
 :func:`join_replicas` builds one model from several.
@@ -46,7 +46,7 @@ def build_model(
     candidates: Sequence[int] | None = None,
     embedding_std: float | None = None,
 ) -> Any:
-    """Make the model of a built-in config, and draw the initial parameters of every replica.
+    """Create the model of a built-in config, and draw the initial parameters of every replica.
 
     Args:
         kind: The architecture, a key of ``ARCHITECTURES``.
@@ -133,7 +133,7 @@ def join_replicas(models: Sequence[Model]) -> Model:
     import torch
 
     if not len(models):
-        raise ConfigError("there is no model to join; give one or more")
+        raise ConfigError("expected at least one model to join, got none")
     first = models[0]
     if any(_form(model) != _form(first) for model in models):
         raise ConfigError(
@@ -141,7 +141,7 @@ def join_replicas(models: Sequence[Model]) -> Model:
         )
     if getattr(first, "config", None) is None:
         raise ConfigError(
-            f"{type(first).__name__} has no config and cannot be joined with others"
+            f"{type(first).__name__} cannot be joined with other models, as it has no config"
         )
     states = [model.state_dict() for model in models]
     whole = {}

@@ -30,7 +30,7 @@ class DeepLinear(Model):
     Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a
     look-up. Hidden states are ``layer1`` (``W_1 x``) to ``layerL``. The weight of layer
     ``i`` is the parameter ``layers.{i-1}.weight``, counted from layer 1. The initial
-    values are undefined until :meth:`DeepLinearConfig.build`, which makes such a model,
+    values are undefined until :meth:`DeepLinearConfig.build`, which creates such a model,
     draws them.
 
     Args:
@@ -63,9 +63,9 @@ class DeepLinear(Model):
         replicas: int,
         candidates: Sequence[int] | None = None,
     ) -> None:
-        """Make the uninitialised layers.
+        """Create the uninitialised layers.
 
-        :meth:`DeepLinearConfig.build` makes and initialises a model.
+        :meth:`DeepLinearConfig.build` creates and initialises a model.
 
         Args:
             config: Settings of the architecture.
@@ -84,7 +84,7 @@ class DeepLinear(Model):
         if vocabulary > width or (labels > width and not config.readout):
             raise ConfigError(
                 f"deep-linear.width: {vocabulary} tokens and {labels} labels do not fit a width of "
-                f"{width}, since every token is a different unit vector; increase it"
+                f"{width}, since every token is a different unit vector; increase the width"
             )
         self.config = config
         square = [

@@ -38,5 +38,5 @@ def check_device(name: str) -> None:
     if (device.index or 0) >= count:
         raise ConfigError(
             f"this machine has no device '{name}' that torch can use; "
-            f"it has {', '.join(kind for kind, count in kinds.items() if count)}"
+            f"available: {', '.join(kind for kind, count in kinds.items() if count)}"
         )

@@ -28,7 +28,7 @@ class EmbMLP(Model):
 
     Its hidden states are ``embedding`` and ``sum``, which at position ``t`` is the sum
     over the tokens up to ``t``. The initial values are undefined until
-    :meth:`EmbMLPConfig.build`, which makes such a model, draws them.
+    :meth:`EmbMLPConfig.build`, which creates such a model, draws them.
 
     Args:
         config: Settings of the architecture.
@@ -55,9 +55,9 @@ class EmbMLP(Model):
         replicas: int,
         candidates: Sequence[int] | None = None,
     ) -> None:
-        """Make the uninitialised layers.
+        """Create the uninitialised layers.
 
-        :meth:`EmbMLPConfig.build` makes and initialises a model.
+        :meth:`EmbMLPConfig.build` creates and initialises a model.
 
         Args:
             config: Settings of the architecture.

@@ -149,7 +149,7 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
     _refuse_what_gpt2_lacks(msgspec.structs.replace(model.config, loops=model.loops))
     if not -model.replicas <= replica < model.replicas:
         raise ConfigError(
-            f"there is no replica {replica}; the model has {model.replicas}"
+            f"replica must be from {-model.replicas} to {model.replicas - 1}, got {replica}"
         )
     return model.config
 
@@ -174,7 +174,7 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
         given = getattr(theirs, name)
         if given not in allowed:
             raise ConfigError(
-                f"a GPT has {name} = {allowed[0]!r}, the given model has {given!r}"
+                f"{name} of the model must be {allowed[0]!r}, as in a GPT, got {given!r}"
             )
     if theirs.n_inner not in (None, 4 * theirs.n_embd):
         raise ConfigError(

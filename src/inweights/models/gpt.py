@@ -59,9 +59,9 @@ class GPT(Model):
     waves: Float[Tensor, "T D"]
 
     def __init__(self, config: GPTConfig, *, vocabulary: int, replicas: int) -> None:
-        """Make the uninitialised layers.
+        """Create the uninitialised layers.
 
-        :meth:`GPTConfig.build` makes and initialises a model.
+        :meth:`GPTConfig.build` creates and initialises a model.
 
         Args:
             config: Settings of the architecture and of the initial scale.

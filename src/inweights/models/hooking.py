@@ -124,7 +124,7 @@ def checked_edit(
         what = "nothing" if given is None else type(given).__name__
         raise DataError(
             f"the function that replaces '{layer}' returned {what}; it must return the new "
-            f"state, a tensor [R, B, T, D] of shape {list(shape)}, even if it changed it in place"
+            f"state, a tensor [R, B, T, D] of shape {list(shape)}, even after a change in place"
         )
     if tuple(given.shape) != shape:
         raise DataError(

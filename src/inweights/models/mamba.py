@@ -47,7 +47,7 @@ class Mamba(Model):
 
     It has no position embeddings, since the recurrence depends on the order. Hidden
     states are ``embedding``, ``block.i`` and ``final``. The initial values are
-    undefined until :meth:`MambaConfig.build`, which makes such a model, draws them.
+    undefined until :meth:`MambaConfig.build`, which creates such a model, draws them.
 
     Args:
         config: Settings of the architecture.
@@ -65,9 +65,9 @@ class Mamba(Model):
     """
 
     def __init__(self, config: MambaConfig, *, vocabulary: int, replicas: int) -> None:
-        """Make the uninitialised layers.
+        """Create the uninitialised layers.
 
-        :meth:`MambaConfig.build` makes and initialises a model.
+        :meth:`MambaConfig.build` creates and initialises a model.
 
         Args:
             config: Settings of the architecture.
@@ -131,7 +131,7 @@ class RMSNorm(Layer):
     """
 
     def __init__(self, replicas: int, width: int) -> None:
-        """Make the gain; :meth:`initialise` sets it to 1.
+        """Create the gain; :meth:`initialise` sets it to 1.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -168,7 +168,7 @@ class Block(nn.Module):
     """
 
     def __init__(self, config: MambaConfig, replicas: int) -> None:
-        """Make the uninitialised layers for a Mamba's config and a number of replicas."""
+        """Create the uninitialised layers for a Mamba's config and a number of replicas."""
         super().__init__()
         inner = config.expand * config.width
         self.residual = config.residual
@@ -206,7 +206,7 @@ class Mixer(Layer):
     """
 
     def __init__(self, config: MambaConfig, replicas: int) -> None:
-        """Make the parameters for a Mamba's config and a number of replicas, uninitialised."""
+        """Create the parameters for a Mamba's config and a number of replicas, uninitialised."""
         super().__init__()
         inner = config.expand * config.width
         self.config = config

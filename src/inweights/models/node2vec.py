@@ -27,7 +27,7 @@ class Node2Vec(Model):
     """Node2Vec with one hop and a full softmax: its logits are inner products of node vectors.
 
     The states ``embedding`` and ``final`` are both the vector of the input token. The
-    initial values are undefined until :meth:`Node2VecConfig.build`, which makes such a
+    initial values are undefined until :meth:`Node2VecConfig.build`, which creates such a
     model, draws them.
 
     Args:
@@ -49,9 +49,9 @@ class Node2Vec(Model):
     def __init__(
         self, config: Node2VecConfig, *, vocabulary: int, replicas: int
     ) -> None:
-        """Make the tables of node vectors, uninitialised.
+        """Create the tables of node vectors, uninitialised.
 
-        :meth:`Node2VecConfig.build` makes and initialises a model.
+        :meth:`Node2VecConfig.build` creates and initialises a model.
 
         Args:
             config: Settings of the architecture.

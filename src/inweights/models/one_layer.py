@@ -44,7 +44,7 @@ class Attention(Layer):
     """
 
     def __init__(self, replicas: int, inputs: int, width: int) -> None:
-        """Make both matrices, uninitialised.
+        """Create both matrices, uninitialised.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -80,7 +80,7 @@ class Hidden(Layer):
     """
 
     def __init__(self, replicas: int, labels: int, hidden: int, width: int) -> None:
-        """Make the vectors, uninitialised.
+        """Create the vectors, uninitialised.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -112,7 +112,7 @@ class OneLayer(Model):
     matrices contain only the directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V,
     D]``. Inputs have no component in any other direction, so that those directions
     neither change nor have an effect. The initial values are undefined until
-    :meth:`OneLayerConfig.build`, which makes such a model, draws them.
+    :meth:`OneLayerConfig.build`, which creates such a model, draws them.
 
     Args:
         config: Settings of the architecture.
@@ -143,9 +143,9 @@ class OneLayer(Model):
         replicas: int,
         candidates: Sequence[int] | None = None,
     ) -> None:
-        """Make the uninitialised layers.
+        """Create the uninitialised layers.
 
-        :meth:`OneLayerConfig.build` makes and initialises a model.
+        :meth:`OneLayerConfig.build` creates and initialises a model.
 
         Args:
             config: Settings of the architecture.
@@ -162,7 +162,7 @@ class OneLayer(Model):
         if config.embedding == "orthonormal" and vocabulary > config.width:
             raise ConfigError(
                 f"one-layer.width: {vocabulary} tokens have no orthonormal embeddings in a width "
-                f"of {config.width}; increase it, or use embedding = 'gaussian'"
+                f"of {config.width}; increase the width, or use embedding = 'gaussian'"
             )
         self.config = config
         hidden = 1 if config.mlp == "folded" else config.hidden

@@ -45,7 +45,7 @@ class Packed:
 
     @property
     def last(self) -> Int[Tensor, " B"]:
-        """Index in ``S`` of the last position of every sequence, in order."""
+        """Indices in ``S`` of the last position of each sequence, in their order along ``S``, ``[B]``."""
         ends = []
         start = 0
         for batch, length in self.shapes:
@@ -55,11 +55,7 @@ class Packed:
         return torch.cat(ends)
 
     def groups(self) -> list[Int[Tensor, "*R B T"]]:
-        """Return the token ids of each group of sequences of one length, as views ``[B, T]``.
-
-        They are ``[R, B, T]`` if replicas read different tokens. The order is that
-        along ``S``.
-        """
+        """Return the token ids of each group of sequences of one length, as views ``[B, T]``."""
         groups = []
         start = 0
         for batch, length in self.shapes:

@@ -155,15 +155,13 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
     if replica is not None:
         if not 0 <= replica < model.replicas:
             raise ConfigError(
-                f"there is no replica {replica}; the model has {model.replicas}"
+                f"replica must be from 0 to {model.replicas - 1}, got {replica}"
             )
         for name, value in tensors.items():
             # What all replicas share is a part of none, and would be cut along another
             # axis.
             if model.replicas > 1 and value.shape[:1] != (model.replicas,):
-                raise ConfigError(
-                    f"'{name}' does not start with the replica axis; save the whole model"
-                )
+                raise ConfigError(f"'{name}' has no replica axis; save the whole model")
         # A slice, not an index: the file of one replica has a replica axis, too.
         row = slice(replica, replica + 1)
         tensors = {name: value[row] for name, value in tensors.items()}
@@ -209,8 +207,8 @@ def decode_model(
         ) from None
     if "inweights" not in metadata:
         raise DataError(
-            f"{where} is not a model of inweights: it has no config; for a GPT-2 of Hugging Face "
-            "there is models.from_transformers"
+            f"{where} is not a model of inweights: it has no config; to convert a Hugging Face "
+            "GPT-2, use models.from_transformers"
         )
     try:
         header = msgspec.json.decode(metadata["inweights"], type=_Header)
@@ -239,7 +237,9 @@ def decode_model(
         candidates=header.candidates,
     )
     if _shapes(model.state_dict()) != _shapes(tensors):
-        raise DataError(f"{where} has other parameters than a model of its config")
+        raise DataError(
+            f"the parameters in {where} are not those of a model of its config"
+        )
     fill(model, tensors)
     return model
 

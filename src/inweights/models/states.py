@@ -163,7 +163,7 @@ class ReadableStates(nn.Module):
 
     @property
     def decodable(self) -> tuple[str, ...]:
-        """Names of the layers whose states :meth:`decode` can read; by default all."""
+        """Names of the layers whose states :meth:`decode` can map to logits; by default all layers."""
         return self.layer_names
 
     def decode(
@@ -179,7 +179,7 @@ class ReadableStates(nn.Module):
                 ``R`` and ``D``.
 
         Returns:
-            Logits ``[R, ..., K]``.
+            Logits ``[R, ..., K]`` over the candidates.
         """
         flat = state.flatten(1, -2)
         # The deepest state is normalised already, where the architecture does so.
@@ -190,7 +190,7 @@ class ReadableStates(nn.Module):
         """Return a state, or its replacement within :meth:`hooks`; for use in :meth:`states`.
 
         Args:
-            name: Layer or part to which the state belongs.
+            name: Name of the layer or part to which the state belongs.
             state: State ``[R, S, D]``; the result has the same shape.
         """
         edit = self._edits.get(name)

@@ -36,7 +36,7 @@ class FrozenEmbedding(Embedding):
     """
 
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
-        """Make the table, ``[R, V, D]``, uninitialised.
+        """Create the table, ``[R, V, D]``, uninitialised.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -61,7 +61,7 @@ class TinyNN(Model):
     """One linear layer between tied embeddings: its logits are ``(E Wᵀ + b) Eᵀ``.
 
     Its hidden states are ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``). The
-    initial values are undefined until :meth:`TinyNNConfig.build`, which makes such a
+    initial values are undefined until :meth:`TinyNNConfig.build`, which creates such a
     model, draws them.
 
     Args:
@@ -82,9 +82,9 @@ class TinyNN(Model):
     """
 
     def __init__(self, config: TinyNNConfig, *, vocabulary: int, replicas: int) -> None:
-        """Make the uninitialised layers.
+        """Create the uninitialised layers.
 
-        :meth:`TinyNNConfig.build` makes and initialises a model.
+        :meth:`TinyNNConfig.build` creates and initialises a model.
 
         Args:
             config: Settings of the architecture.

@@ -54,7 +54,7 @@ def write_json(path: Path, value: Any) -> None:
     """Write a value as a JSON file, completely or not at all.
 
     Args:
-        path: The file. An existing file is replaced, and missing folders are made.
+        path: The file. An existing file is replaced, and missing folders are created.
         value: Any value that msgspec encodes. Keys are sorted, and the text is
             indented. NaN and infinite numbers become ``null``.
 

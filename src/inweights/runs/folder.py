@@ -68,7 +68,7 @@ class RunFolder(StoredRun):
 
     @guarded
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
-        """Store the paths of the run's folders; no file is read or made.
+        """Store the paths of the run's folders; no file is read or created.
 
         Args:
             root: Root of the store.
@@ -120,7 +120,7 @@ class RunFolder(StoredRun):
             self.recover()
 
     def begin(self) -> Path:
-        """Make the folder of the run in progress; files of an interrupted run are kept.
+        """Create the folder of the run in progress; files of an interrupted run are kept.
 
         The caller should hold the run's lock (:meth:`held`), which is not checked.
 
@@ -164,7 +164,7 @@ class RunFolder(StoredRun):
         return self.work
 
     def check(self) -> None:
-        """Check that the folder in progress is the one that :meth:`begin` or :meth:`reopen` made.
+        """Check that the folder in progress is that of the last :meth:`begin` or :meth:`reopen`.
 
         Raises:
             RunError: The folder's ``config.json`` was removed, replaced or changed

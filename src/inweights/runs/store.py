@@ -22,7 +22,7 @@ from inweights.support.links import refuse_link, within
 def default_root() -> Path:
     """Return the folder of all runs: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder.
 
-    The folder need not exist, and is not made.
+    The folder need not exist, and is not created.
     """
     return Path(os.environ.get("INWEIGHTS_RUNS", "runs"))
 
@@ -47,7 +47,7 @@ class RunStore:
 
     @guarded
     def __init__(self, root: str | Path | None = None) -> None:
-        """Store the root; nothing is read or made.
+        """Store the root; nothing is read or created.
 
         Args:
             root: The folder, which need not exist; by default :func:`default_root`.
@@ -57,7 +57,7 @@ class RunStore:
     def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
         """Return the run folder of a config; the same config always has the same folder.
 
-        The folder need not exist, and is not made. If a process was killed while it
+        The folder need not exist, and is not created. If a process was killed while it
         published the run, the publication is finished first.
 
         Args:

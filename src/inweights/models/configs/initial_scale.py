@@ -63,4 +63,6 @@ def check_std(name: str, std: float | None) -> None:
         ConfigError: The standard deviation is not above 0, or is not finite.
     """
     if std is not None and not 0 < std <= MAX_SCALE:
-        raise ConfigError(f"{name} must be above 0, got {std}; leave it out for init")
+        raise ConfigError(
+            f"{name} must be above 0, got {std}; leave it out to use init"
+        )

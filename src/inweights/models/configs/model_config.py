@@ -2,7 +2,7 @@
 
 Configs do not import torch (``sequence.py``, ``small.py``); :class:`Start` lists what a
 model is built from besides its config. Recipes and sweeps refer to configs, and
-``building.py`` makes the models.
+``building.py`` creates the models.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ModelConfig(Protocol):
                 An architecture may limit its logits to them, or ignore them.
 
         Returns:
-            The model, with one replica per seed, on torch's default device.
+            The model, with one replica per seed, on the CPU.
 
         Raises:
             ConfigError: There are no seeds, a seed is not an integer from 0 to ``2**63

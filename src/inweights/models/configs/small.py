@@ -186,11 +186,10 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         ``K`` labels, by default all tokens).
 
         Raises:
-            ConfigError: The width is smaller than the number of tokens, or, without a
-                readout, than that of labels; there are no seeds, or a seed is not an
-                integer from 0 to ``2**63 - 1``; the number of initial scales differs
-                from that of seeds; ``vocabulary`` is below 1; or a candidate is not a
-                token or occurs twice.
+            ConfigError: The width is smaller than the number of tokens; there are no
+                seeds, or a seed is not an integer from 0 to ``2**63 - 1``; the number
+                of initial scales differs from that of seeds; ``vocabulary`` is below 1;
+                or a candidate is not a token or occurs twice.
         """
         model: DeepLinear = build_model("deep-linear", self, **start)
         return model

@@ -36,7 +36,7 @@ class Memory(nn.Module):
     """
 
     def __init__(self, config: GPTConfig, replicas: int) -> None:
-        """Make keys and values, uninitialised.
+        """Create keys and values, uninitialised.
 
         Args:
             config: Settings of the GPT; ``memory`` is the number of slots.
@@ -66,7 +66,7 @@ class Block(nn.Module):
     """
 
     def __init__(self, config: GPTConfig, replicas: int) -> None:
-        """Make the layers of the block, uninitialised.
+        """Create the layers of the block, uninitialised.
 
         Args:
             config: Settings of the GPT.

@@ -56,7 +56,7 @@ class Linear(Layer):
         bias: bool = True,
         shrink: float = 1.0,
     ) -> None:
-        """Make weight and bias, uninitialised.
+        """Create weight and bias, uninitialised.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -119,7 +119,7 @@ class LayerNorm(Layer):
 
     @guarded
     def __init__(self, replicas: int, width: int) -> None:
-        """Make gain and bias; :meth:`initialise` sets them to 1 and 0.
+        """Create gain and bias; :meth:`initialise` sets them to 1 and 0.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -134,7 +134,7 @@ class LayerNorm(Layer):
         self.bias = nn.Parameter(torch.empty(replicas, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Set the gain to 1 and the bias to 0; ``draw`` is not used."""
+        """Set the gain to 1 and the bias to 0. The argument ``draw`` is not used."""
         del draw  # starts as the identity, whatever the initial scale
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
@@ -162,7 +162,7 @@ class Embedding(Layer):
 
     @guarded
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
-        """Make the table, ``[R, V, D]``, uninitialised.
+        """Create the table, ``[R, V, D]``, uninitialised.
 
         Args:
             replicas: Number of replicas ``R``.

@@ -228,8 +228,8 @@ def _tried(
             hook.remove()
     if drew:
         raise ConfigError(
-            f"'{label}' draws random numbers during training, and not by torch.nn.functional's "
-            "dropout or attention, so that its runs could not be repeated; use nn.Dropout"
+            f"'{label}' draws random numbers during training other than by the dropout and "
+            "attention of torch.nn.functional, so its runs cannot be repeated; use nn.Dropout"
         )
     return output
 

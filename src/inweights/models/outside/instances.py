@@ -115,7 +115,7 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
         lacking = [name for name in config.weights if name not in _KEPT]
         if lacking:
             raise ConfigError(
-                f"{config.path} contains other weights than when it was wrapped"
+                f"the weights in {config.path} have changed since it was wrapped"
             )
     if lacking:
         raise ConfigError(
@@ -161,7 +161,7 @@ def _check_alike(modules: Sequence[nn.Module], label: str) -> None:
                 raise ConfigError(
                     f"modules 0 and {place} of '{label}' differ in {where.rstrip(':') or 'parts'} "
                     f"({one} and {other}); replicas of one model may differ only in their "
-                    "numbers; wrap them separately"
+                    "parameters and buffers; wrap them separately"
                 )
 
 

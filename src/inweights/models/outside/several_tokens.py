@@ -37,19 +37,21 @@ def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
     alike = [group for group in by_first.values() if len(group) > 1]
     text = (
         f"{len(several)} of {len(names)} names are several tokens of '{config.label}', such as "
-        f"'{several[0]}'. Prompts contain all of them, the state of a name is that at its last, "
-        "and "
+        f"'{several[0]}'. Prompts contain all tokens of a name, the state of a name is that at "
+        "its last token, and "
     )
     if config.answers == "sum":
         text += (
-            "the score of an answer is the sum of the log-probabilities of all of them"
+            "the score of an answer is the sum of the log-probabilities of its tokens"
         )
         text += _said_of_beginnings(names, ids)
     else:
-        text += 'the score of an answer is that of its first (answers="sum" uses all of them)'
+        text += (
+            'the score of an answer is that of its first token (answers="sum" uses all)'
+        )
         if alike:
             text += (
-                f". {len(alike)} first tokens are those of several names, such as "
+                f". {len(alike)} first tokens are shared by several names, such as "
                 f"{' and '.join(map(repr, alike[0][:2]))}, which are then the same answer"
             )
     warnings.warn(text, CautionWarning, stacklevel=5)

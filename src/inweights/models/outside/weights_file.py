@@ -141,8 +141,8 @@ def _fitting_size(source: WrapConfig, state: Mapping[str, Tensor], path: str) ->
     if len(fitting) != 1:
         what = f"{', '.join(map(str, fitting))} all fit" if fitting else "none fits"
         raise ConfigError(
-            f"the number of tokens of '{source.label}' does not follow from {path} ({what}); "
-            "give it: load(..., vocabulary=world.vocabulary), or a number"
+            f"cannot determine the number of tokens of '{source.label}' from {path} ({what}); "
+            "pass it: load(..., vocabulary=world.vocabulary), or a number"
         )
     return fitting[0]
 

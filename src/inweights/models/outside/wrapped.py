@@ -55,7 +55,7 @@ class Wrapped(ModuleCaller):
     def __init__(
         self, config: WrapConfig, *, vocabulary: int, seeds: Sequence[int]
     ) -> None:
-        """Make a module for each seed, and stack their parameters.
+        """Create a module for each seed, and stack their parameters.
 
         Args:
             config: The factory and its options.
@@ -155,7 +155,7 @@ class Wrapped(ModuleCaller):
         del tokens
         raise ConfigError(
             f"a wrapped {type(self._base[0]).__name__} has no attention patterns that the library "
-            "can read; models of GPTConfig and OneLayerConfig have. Your own module can return its "
+            "can read; use a model of GPTConfig or OneLayerConfig. Your own module can return its "
             "attention weights as the output of a submodule, which hidden(layers=[...]) reads"
         )
 
@@ -213,7 +213,7 @@ class Wrapped(ModuleCaller):
             )
         if name not in form.lens:
             raise ConfigError(
-                f"the head '{form.head}' cannot read states of '{name}', which have another "
+                f"the head '{form.head}' cannot read states of '{name}', which have a different "
                 f"width; choose from {', '.join(form.lens)}"
             )
         if form.norm and name not in form.deepest:

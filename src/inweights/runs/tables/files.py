@@ -27,7 +27,7 @@ class Folder:
     try to read and write for ten minutes.
 
     Args:
-        root: The folder, which is made when something is written.
+        root: The folder, which is created when something is written.
 
     Example:
         >>> import tempfile
@@ -39,7 +39,7 @@ class Folder:
     """
 
     def __init__(self, root: str | Path) -> None:
-        """Store the root; no folder is made.
+        """Store the root; no folder is created.
 
         Args:
             root: The folder, which need not exist.

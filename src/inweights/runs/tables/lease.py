@@ -63,7 +63,7 @@ class Hold:
         """Raise an error if this process no longer holds the task.
 
         Raises:
-            LostError: Another process has taken over the task; the error is a
+            LostError: Another process has taken over the task. The error is a
                 ``RunError``.
 
         Example:
@@ -71,7 +71,7 @@ class Hold:
         """
         if self.lost:
             raise LostError(
-                "another process took over this task, as this one did not renew its lease"
+                "another process took over this task, as this process did not renew its lease"
             )
 
 
@@ -124,9 +124,9 @@ class Leases:
             ``None``, without waiting, if another process holds the task.
 
         Raises:
-            FolderError: The lease's path contains a link.
-            WriteError: The lease cannot be written, or an object store does not
-                respond.
+            FolderError: The store is a folder, and the lease's path contains a link.
+            WriteError: The lease cannot be written, or an object store denies access or
+                does not respond.
         """
         older, name = self._take(task)
         if name is None:

@@ -42,7 +42,7 @@ def store_below(place: str | Path) -> str:
         place: Folder of the plan or the runs, or an address with ``://``.
 
     Returns:
-        The folder or address ``store`` below ``place``, as text; nothing is made.
+        The folder or address ``store`` below ``place``, as text; nothing is created.
 
     Raises:
         FolderError: The folder ``store`` is a link.
@@ -62,7 +62,7 @@ class Store(StoredTables):
     access, or does not respond for ten minutes.
 
     Args:
-        root: The folder, which is made when something is written; or an address such as
+        root: The folder, which is created when something is written; or an address such as
             ``s3://bucket/folder``.
         lease: Seconds after which the task of an unresponsive process is taken over.
             With 0, the default, tasks are held by file locks, which the system releases
@@ -95,7 +95,7 @@ class Store(StoredTables):
     def __init__(
         self, root: str | Path, *, lease: float = 0.0, owner: str = ""
     ) -> None:
-        """Open the store at a folder or address; nothing is read or made.
+        """Open the store at a folder or address; nothing is read or created.
 
         Args:
             root: The folder, or an address such as ``s3://bucket/folder``.

@@ -22,7 +22,7 @@ class StoredTables:
     """Tables and weights of single runs, below one folder or address.
 
     Args:
-        root: The folder, which is made when something is written; or an address such as
+        root: The folder, which is created when something is written; or an address such as
             ``s3://bucket/folder``.
 
     Attributes:
@@ -41,7 +41,7 @@ class StoredTables:
     """
 
     def __init__(self, root: str | Path) -> None:
-        """Open the files at a folder or address; nothing is read or made.
+        """Open the files at a folder or address; nothing is read or created.
 
         Args:
             root: The folder, or an address such as ``s3://bucket/folder``.

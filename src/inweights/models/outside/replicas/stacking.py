@@ -121,7 +121,7 @@ def load_replica(
             )
         if name in names.shared and not target.equal(value.to(target)):
             raise DataError(
-                f"'{name}' is a buffer that all replicas share, and the given one has another "
+                f"'{name}' is a buffer that all replicas share, and the given one has a different "
                 "value; wrap the modules themselves: iw.wrap([one, other])"
             )
     filled = {known[name] for name in state}
