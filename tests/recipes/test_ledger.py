@@ -134,7 +134,10 @@ def test_new_seeds_that_do_not_count_are_not_added_for_ever(home, monkeypatch) -
     )
     with pytest.warns(UserWarning, match="changes that were not committed"):
         (done,) = actions.settle(runs="elsewhere", results="results")
-    assert (done.left, done.why) == ((NEVER.id,), "the new seeds do not count")
+    assert (done.left, done.why) == (
+        (NEVER.id,),
+        "the new seeds are not counted in the results",
+    )
 
 
 def test_what_changes_is_a_new_version_on_fresh_seeds(home) -> None:

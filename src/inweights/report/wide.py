@@ -1,7 +1,7 @@
 """Convert a tidy table to a wide one, with one column for each role, measure or model.
 
-:func:`pivot` is the public name. A sweep's table has one row per number. The wide table
-has one row per condition and seed, as a spreadsheet or a paired comparison needs it.
+A table of a sweep has one row per number. The wide table that :func:`pivot` returns has
+one row per condition and seed, as needed for a spreadsheet or a paired comparison.
 """
 
 from collections.abc import Sequence
@@ -18,29 +18,35 @@ def pivot(
 ) -> pl.DataFrame:
     """Convert a tidy table to a wide one, with one column for each value of ``on``.
 
-    A column is named by its value, as text. If the value is not a text, or also the
-    name of a column of the index, its column is called ``on = value``. In a sweep over
-    ``world.identity``, for example, the setting ``identity`` and the role ``identity``
-    have different columns.
+    The name of a new column is the value of ``on``. If this value is not a string, or
+    is also the name of an index column, the new column is named ``on = value``. In a
+    sweep over ``world.identity``, for example, the setting ``identity`` and the role
+    ``identity`` have different columns.
 
     Args:
         table: Frame of polars or pandas, as a sweep or a probe returns it, or a
-            dictionary of columns. Its column ``replica`` counts as ``seed``.
-        values: Column of the numbers; rows without a number are left out.
-        on: Column whose values become columns; by default ``role``.
-        index: Columns that distinguish the rows of the result; by default the varied
-            settings and ``seed``, which are all columns up to ``seed`` (in a table
-            without seeds, all columns that do not contain decimal numbers), except
+            dictionary of columns. If it has a column ``replica`` and no ``seed``, the
+            seeds are those of ``replica``.
+        values: Name of the column with the numbers. Rows in which it is null are left
+            out.
+        on: Name of the column whose values become columns; by default ``role``.
+        index: Names of the columns that distinguish the rows of the result. By default
+            the varied settings and ``seed``: all columns up to ``seed``, or all columns
+            except floating-point numbers if there is no ``seed``, in each case without
             ``on``.
 
     Returns:
-        One row per condition and seed: the columns of the index, then one column per
-        value of ``on`` in order of appearance; null for missing numbers.
+        One row for each combination of values in the index columns, in order of
+        appearance. The columns are those of the index, followed by one column for each
+        value of ``on``; missing numbers are null. If no row has a number, a table with
+        only the index columns and without rows.
 
     Raises:
-        DataError: A column is missing, or several numbers belong to the same cell. The
-            message names the columns in which these differ.
-        ConfigError: ``values``, ``on`` or ``index`` has the wrong type.
+        DataError: ``table`` is not a table, a column is missing, or several numbers
+            belong to the same cell. In the last case, the message names the columns in
+            which these numbers differ.
+        ConfigError: ``values`` or ``on`` is not a string, or ``index`` is not a list or
+            tuple.
 
     Example:
         >>> sweep = pl.DataFrame({
@@ -62,7 +68,8 @@ def pivot(
     names = {value: _name(on, value, keys) for value in tidy.distinct(rows, on)}
     if not names:
         return rows.select(keys)
-    # Numbered, so that no value is a column's name before it has one of its own.
+    # Values are numbered first, so that none of them is mistaken for the name of a
+    # column.
     numbered = {value: f"\0{place}" for place, value in enumerate(names)}
     places = [numbered[value] for value in rows[on].to_list()]
     wide = rows.with_columns(pl.Series("\0on", places)).pivot(
@@ -72,7 +79,7 @@ def pivot(
 
 
 def _conditions(table: pl.DataFrame, on: str) -> list[str]:
-    """Return the varied settings and the seed: columns up to it, or all without numbers."""
+    """Return the columns up to the seed or, without a seed, all that are not floating-point."""
     if frames.SEED not in table.columns:
         numbers = [name for name in table.columns if table[name].dtype.is_float()]
         return [name for name in table.columns if name not in (on, *numbers)]
@@ -81,7 +88,7 @@ def _conditions(table: pl.DataFrame, on: str) -> list[str]:
 
 
 def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
-    """Raise an error if several numbers belong to one cell and would have to be averaged."""
+    """Raise an error if several numbers belong to the same cell."""
     others = [name for name in table.columns if name not in (*keys, values)]
     counted = table.group_by(keys, maintain_order=True).agg(
         pl.len().alias("\0len"), pl.col(others).n_unique()
@@ -106,6 +113,6 @@ def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
 
 
 def _name(on: str, value: Any, keys: list[str]) -> str:
-    """Return the column of a value: its text, with the name of ``on`` if that is needed."""
+    """Return the name of a value's column: the value as text, if necessary with ``on``."""
     text = tidy.plain(value)
     return text if isinstance(value, str) and text not in keys else f"{on} = {text}"

@@ -1,4 +1,4 @@
-"""Describe claims as data: a sentence, what the paper says, and a score with its target.
+"""Describe claims as data: a sentence, its source, and a score with its target.
 
 :class:`Claim` is one claim, and :mod:`~.stating` makes claims. :mod:`~.verdict` judges
 a claim and returns a :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
@@ -13,13 +13,13 @@ from inweights.experiments.claims.score import Score
 from inweights.experiments.claims.target import Target
 from inweights.support.showing import Card
 
-#: What of the seeds' numbers is judged: their median, the share of seeds that meet the
-#: target by themselves, or their mean.
+#: Statistic over seeds that is judged: the median, the share of seeds that meet the
+#: target individually, or the mean.
 Rule = Literal["typical", "reliable", "mean"]
-#: How near to the paper's protocol a claim is judged: with the paper's settings and
-#: sizes, with its settings at a smaller size, or with another model, data or measure.
+#: How closely the paper's protocol is followed: with its settings and sizes; with its
+#: settings at a smaller size; or with a different model, data set or measure.
 Protocol = Literal["exact", "scaled", "substitute"]
-#: Signs of the protocols on pages and boards.
+#: Signs of the protocols on pages and in tables of results.
 SIGNS: dict[Protocol, str] = {"exact": "=", "scaled": "<", "substitute": "~"}
 Verdict = Literal[
     "reproduced",
@@ -30,26 +30,27 @@ Verdict = Literal[
     "not judged",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-#: What a verdict is called where the claim is judged by a substitute, which can agree
-#: with a paper or not show what it says, and neither reproduces it nor speaks against
-#: it.
+#: Names of the verdicts on a claim that is judged by a substitute for the paper's
+#: protocol. A substitute may agree with the paper or not, but it can neither reproduce
+#: nor refute it.
 IN_A_SUBSTITUTE: dict[str, Verdict] = {
     "reproduced": "consistent",
     "not reproduced": "not seen in a substitute",
 }
-#: The share of seeds that has to meet the target where a claim says *always*, *never*
-#: or *fails*.
+#: Share of seeds that has to meet the target if a claim says *always*, *never* or
+#: *fails*.
 RELIABLE = 0.75
-#: Instead of a quote, where a table or picture says it; of a number, where there is
-#: none, or the text lost it; of either, where the paper's text was not at hand.
+#: Notes in place of a quote, if only a table or picture shows the claim; of a number,
+#: if none is printed or our copy of the text lacks it; and of either, if we have no
+#: copy.
 NO_WORDS = "none in words"
 NONE_PRINTED = "none printed"
 LOST = "lost in the text at hand"
 NO_TEXT = "text not at hand"
-#: Before a number that the paper does not print, and that follows from two that it
-#: prints.
+#: Prefix of a number that the paper does not print, but that follows from two printed
+#: numbers.
 DERIVED = "derived "
-#: Words that a quote has at most.
+#: Largest number of words in a quote.
 _WORDS = 25
 
 
@@ -62,23 +63,26 @@ class Said(Config, kw_only=True):
         place: Place in the paper, such as ``Fig. 2``.
         source: Short name of the paper, or ``ours`` for a claim that no paper states.
         target: Range in which the numbers have to lie.
-        published: The number or relation that the paper prints; or a note that it
-            prints none, or that it is missing in our copy of the text.
+        published: The number or relation that the paper prints, such as ``98%`` or ``>
+            1/C``, with ``derived`` before a number that follows from two printed
+            numbers; or ``none printed``, ``lost in the text at hand`` or ``text not at
+            hand``. ``None``, the default, if nothing is stated.
         check: Whether the claim holds by construction, such as that frozen vectors do
-            not change. It tests the code; the results table shows it and does not count
-            it.
-        condition: Condition of the trials on which the claim is judged, a value of
-            their label ``condition``; ``A, minus B`` for a difference, ``each`` if the
-            claim has to hold in every condition, and empty if there is only one.
-        quote: The paper's own words, at most 25; or a note that the paper does not say
-            it in words, or that its text was not at hand.
+            not change. Such a claim tests the code. The results table shows it but does
+            not count it. By default false.
+        condition: Condition of the trials on which the claim is judged, which is a
+            value of their label ``condition``. It is ``A, minus B`` for a difference,
+            ``each`` if the claim has to hold in every condition, and empty, the
+            default, if there is only one condition.
+        quote: The paper's own words, at most 25; or ``none in words``, if only a table
+            or picture shows it, or ``text not at hand``, if we have no copy. Empty for
+            claims of our own.
         protocol: How closely the paper's protocol is followed: ``exact``, with its
             settings and sizes; ``scaled``, with its settings at a smaller size;
-            ``substitute``, with another model, other data or another measure. ``None``
-            for claims of ours.
+            ``substitute``, with a different model, data set or measure. ``None`` for
+            claims of our own.
         close: Smallest and largest number that count as close to the published one;
-            ``None`` for the numbers within a factor of 1.5
-            (:func:`~.published.published_range`).
+            ``None`` for the numbers within a factor of 1.5.
     """
 
     id: str
@@ -95,10 +99,11 @@ class Said(Config, kw_only=True):
 
     @property
     def number(self) -> tuple[str, str]:
-        """Origin of the paper's number, ``published`` or ``derived``, and the number as text.
+        """Origin of the paper's number (``published`` or ``derived``), and the number as text.
 
-        A number is ``derived`` if it follows from two that the paper prints. The second
-        text is empty if the claim has no published number.
+        A number is ``derived`` if it follows from two printed numbers. If ``published``
+        is not set, the pair is ``("published", "")``. Notes such as ``none printed``
+        are returned unchanged.
         """
         said = self.published or ""
         if said.startswith(DERIVED):
@@ -108,7 +113,8 @@ class Said(Config, kw_only=True):
     def about(self) -> dict[str, Any]:
         """Return the attributes of :class:`Said` by name, without those that a subclass adds.
 
-        They are the arguments that make an object of another subclass for the same claim.
+        They can be passed to the constructor of another subclass that represents the
+        same claim.
         """
         return {name: getattr(self, name) for name in Said.__struct_fields__}
 
@@ -116,31 +122,35 @@ class Said(Config, kw_only=True):
 class Statement(Said, kw_only=True, omit_defaults=True):
     """A claim without its score, as it is shown before any run.
 
-    Its other attributes are those of :class:`Said`.
+    Its other attributes are those of :class:`Said`, such as ``id``, ``text`` and
+    ``target``.
 
     Attributes:
-        judged: Statistic over the seeds that is judged; see :class:`Claim`.
+        judged: Statistic over the seeds that is judged: ``typical``, the default, is
+            the median; ``reliable`` the share of seeds that meet the target; ``mean``
+            the mean.
     """
 
     judged: Rule = "typical"
 
 
 class Claim(Said, kw_only=True):
-    """A claim with the score on which it is judged.
+    """A claim with the score by which it is judged.
 
-    Its other attributes are those of :class:`Said`.
+    Its other attributes are those of :class:`Said`, such as ``id``, ``text`` and
+    ``target``.
 
     Attributes:
         score: The numbers that are judged, one per seed.
-        judged: Statistic over the seeds that is judged: their median (``typical``) or
-            their mean (``mean``), which has to lie within the target; or the share of
-            seeds that meet the target individually (``reliable``), which has to be at
-            least :data:`RELIABLE`.
+        judged: Statistic over the seeds that is judged: their median (``typical``, the
+            default) or their mean (``mean``), which has to lie within the target; or
+            the share of seeds that meet the target individually (``reliable``), which
+            has to be at least .75 (:data:`RELIABLE`).
 
     Raises:
-        ConfigError: The target begins at the largest possible value of the score or
-            ends at the smallest, and ``check`` is not set; or the first number of
-            ``close`` is larger than the second.
+        ConfigError: The lower end of the target is at least the largest possible value
+            of the score, or its upper end is at most the smallest, and ``check`` is not
+            set; or the first number of ``close`` is larger than the second.
     """
 
     score: Score
@@ -179,8 +189,8 @@ class Claim(Said, kw_only=True):
     def check_sources(self, file: str) -> None:
         """Check that a claim of a paper has a quote, a published number and a protocol.
 
-        It does not look at :attr:`ours`: the caller leaves out our own claims, for which
-        these are not required.
+        These are not required for our own claims, for which the caller must not call
+        this method.
 
         Args:
             file: Name of the recipe's file, for error messages.

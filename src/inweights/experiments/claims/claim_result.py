@@ -5,47 +5,49 @@ from inweights.support.progress import plural
 from inweights.support.showing import Card
 from inweights.support.statistics.intervals import ALPHA
 
-#: What a verdict on a claim of one's own is called: nothing of a paper is reproduced.
+#: Names of verdicts on our own claims, which do not reproduce a paper.
 OWN_WORDS: dict[str, str] = {"reproduced": "holds", "not reproduced": "does not hold"}
 
 
 class ClaimResult(Said, kw_only=True):
     """A claim with its verdict and the numbers on which the verdict is based.
 
-    Its other attributes are those of :class:`~.claim.Said`.
+    Its other attributes are those of :class:`~.claim.Said`, such as ``id``, ``text``
+    and ``target``.
 
     Attributes:
         verdict: ``reproduced``, ``not reproduced``, ``undecided`` or ``not judged``. If
-            the claim is judged by a substitute for the paper's protocol, the first two
-            are called ``consistent`` and ``not seen in a substitute``.
-        rule: Statistic over the seeds that was judged: ``typical``, ``reliable`` or
-            ``mean``.
+            the claim is judged by a substitute for the paper's protocol, ``consistent``
+            and ``not seen in a substitute`` replace the first two.
+        rule: Statistic over the seeds that was judged: ``typical`` (median),
+            ``reliable`` (share of seeds that meet the target) or ``mean``.
         measured: Median of the seeds' numbers, or their mean if ``rule`` is ``mean`` or
-            the numbers are computed; ``None`` if nothing was measured. If the claim has
-            several cases, it is that of the deciding case.
-        low: Lower end of the confidence interval of ``measured``; ``None`` for computed
-            numbers, and if there are too few seeds.
+            the numbers do not depend on seeds; ``None`` if nothing was measured. If the
+            claim has several cases, this is the number of the deciding case.
+        low: Lower end of the confidence interval of ``measured``; ``None`` if the
+            numbers do not depend on seeds, or if there are too few seeds.
         high: Upper end of the confidence interval of ``measured``; ``None`` as for
             ``low``.
         replicates: Number of seeds of the deciding case; 0 if nothing was measured.
-        hits: Number of seeds that meet the target individually; ``None`` for computed
-            numbers, and if nothing was measured.
-        share_low: Lower end of the confidence interval of the share of seeds that meet
-            the target; ``None`` as for ``hits``.
-        share_high: Upper end of the confidence interval of this share.
-        case: The deciding case, the one that is farthest from being reproduced, such as
-            ``model = gpt``. Empty if the claim does not have to hold for each value of
-            a column.
+        hits: Number of seeds that meet the target individually; ``None`` if the numbers
+            do not depend on seeds, or if nothing was measured.
+        share_low: Lower end of the confidence interval of the share of seeds, from 0 to
+            1, that meet the target; ``None`` as for ``hits``.
+        share_high: Upper end of the confidence interval of this share; ``None`` as for
+            ``hits``.
+        case: Name of the deciding case, which is the case that is farthest from being
+            reproduced, such as ``model = gpt``. Empty if the claim has a single case.
         why: Reason why the claim was not judged; empty if it was.
-        needed: Estimated number of seeds that would decide an open claim, if further
-            seeds are like those so far; ``None`` if unknown.
-        level: Confidence level of the intervals.
-        version: Version of the claim in the ledger.
+        needed: For a claim with too few seeds, the smallest number for a verdict; for
+            an undecided claim, the estimated number of seeds that would decide it;
+            ``None`` if unknown, and for other verdicts.
+        level: Confidence level of the intervals, such as .95.
+        version: Version of the claim in the ledger, from 1.
         earlier: Verdicts of earlier versions of the claim, as text.
-        p: Smallest error probability at which the claim would have this verdict, as for
-            a single analysis at level .05; ``None`` if unknown.
+        p: Smallest error probability at which the claim would have this verdict,
+            converted to that of a single analysis at level .05; ``None`` if unknown.
         together: Whether the verdict also holds if the claims of all papers are tested
-            jointly (Holm's correction).
+            jointly (Holm's correction); by default false.
     """
 
     verdict: Verdict
@@ -87,10 +89,11 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The verdict as text; for a claim of ours ``reproduced`` is called ``holds``.
+        """The verdict as text, with different names for verdicts on our own claims.
 
-        In the same way, ``not reproduced`` is called ``does not hold``; other verdicts
-        are unchanged.
+        For our own claims (``source`` is ``ours``), ``reproduced`` becomes ``holds``,
+        and ``not reproduced`` becomes ``does not hold``. Other verdicts are not
+        changed.
 
         Example:
             >>> from inweights.experiments import Target
@@ -105,7 +108,7 @@ class ClaimResult(Said, kw_only=True):
         )
 
     def __str__(self) -> str:
-        """The verdict, the measured value, its interval and the target, in one line.
+        """Return the verdict, the measured value, its interval and the target as one line.
 
         Example:
             >>> from inweights.experiments import Target
@@ -126,14 +129,14 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def agrees(self) -> bool:
-        """Whether the measured numbers agree with the claim (``reproduced`` or ``consistent``)."""
+        """Whether the measured numbers agree with the claim: ``reproduced`` or ``consistent``."""
         return self.verdict in ("reproduced", "consistent")
 
     @property
     def met(self) -> str:
-        """Number of seeds that meet the target, with the interval of their share, as text.
+        """Number of seeds that meet the target and the confidence interval of their share, as text.
 
-        It is empty for computed numbers, and if nothing was measured.
+        It is empty if the numbers do not depend on seeds, or if nothing was measured.
 
         Example:
             >>> from inweights.experiments import Target

@@ -1,7 +1,7 @@
-"""Judge whether a measured number has about the size of the published one.
+"""Judge whether a measured number is close to the published number.
 
-If the paper prints a number and the target is a one-sided limit, :func:`closeness`
-gives a second verdict on a claim, besides that of :mod:`~.verdict`.
+For claims with a range of close numbers, :func:`closeness` returns a second verdict, in
+addition to that of :mod:`~.verdict`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from inweights.experiments.claims.published import printed_number
 from inweights.experiments.claims.target import Target
 from inweights.experiments.claims.verdict import lies
 
-#: Whether a measured number has the published size.
+#: Verdict on whether a measured number is close to the published number.
 Size = Literal["close", "not close", "undecided"]
 _SIZES: dict[Verdict, Size] = {"reproduced": "close", "not reproduced": "not close"}
 
 
 @dataclass(frozen=True)
 class Closeness:
-    """Comparison of a measured number with the published one.
+    """Comparison of a measured number with the published number.
 
     Attributes:
-        published: The number that the paper prints.
-        ratio: Measured number divided by the published one; ``None`` if the paper
-            prints 0.
-        span: Confidence interval of the ratio; ``None`` for computed numbers, and if
-            the paper prints 0.
-        close: Smallest and largest number that count as close to the published one.
-        verdict: ``close`` if the measured interval lies within ``close``, ``not close``
-            if it lies completely outside, ``undecided`` if it contains an end of the
-            range.
+        published: The number that the paper prints, or that follows from two printed
+            numbers.
+        ratio: Measured number divided by the published number; ``None`` if the latter
+            is 0.
+        span: Lower and upper end of the confidence interval of the ratio; ``None`` if
+            the measured number has no interval or the published number is 0.
+        close: Smallest and largest number that count as close to the published number.
+        verdict: ``close`` if the confidence interval of the measured number lies within
+            the range ``close``, ``not close`` if it lies completely outside, and
+            ``undecided`` if it lies only partly within the range.
         derived: Whether the number is not printed in the paper, but follows from two
             printed numbers.
     """
@@ -63,15 +64,15 @@ class Closeness:
 
 
 def closeness(claim: ClaimResult) -> Closeness | None:
-    """Compare the measured interval of a result with the published number.
+    """Compare the measured number of a claim, and its interval, with the published number.
 
     Args:
         claim: The claim with its verdict.
 
     Returns:
-        The comparison; ``None`` if the claim was not judged, the paper prints no single
-        number, or the result has no range of close numbers
-        (:func:`~.published.published_range`), such as for a target with two ends.
+        The comparison. ``None`` if the claim was not judged, the paper prints no single
+        number, or the attribute ``close`` of the result, the range of close numbers, is
+        ``None`` (:func:`~.published.published_range`).
     """
     printed = printed_number(claim.published)
     measured = claim.measured
@@ -94,12 +95,14 @@ def closeness(claim: ClaimResult) -> Closeness | None:
 
 
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
-    """Count the verdicts on closeness over the claims that have one.
+    """Count the verdicts on closeness to published numbers.
 
     Args:
-        claims: The claims with their verdicts.
+        claims: The claims with their verdicts. Claims for which :func:`closeness`
+            returns ``None`` are ignored.
 
     Returns:
-        The number of claims by verdict: ``close``, ``not close`` and ``undecided``.
+        The number of claims by verdict (``close``, ``not close`` and ``undecided``), as
+        a ``Counter``, in which verdicts that do not occur have the number 0.
     """
     return Counter(size.verdict for size in map(closeness, claims) if size)

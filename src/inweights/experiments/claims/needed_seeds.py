@@ -1,8 +1,8 @@
 """Determine how many seeds a verdict on a claim needs.
 
 :func:`first_seeds` returns the number for a first verdict, before any run.
-:func:`needed_seeds` estimates from the seeds so far how many would decide an open
-claim. :mod:`~.verdict` and the commands that add seeds use them.
+:func:`needed_seeds` estimates, from the seeds so far, how many seeds would decide an
+undecided claim. :mod:`~.verdict` and the commands that add seeds use them.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from inweights.experiments.claims.claim import RELIABLE, Claim
 from inweights.experiments.claims.target import Rounding
 from inweights.support.statistics import intervals
 
-#: Fewer seeds than this give no verdict.
+#: Smallest number of seeds for which there is a verdict.
 MIN_SEEDS = 8
-#: As many seeds, or more, are not proposed.
+#: Numbers of seeds from this one on are not proposed.
 _MANY = 10_000
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict needs: the stated number, doubled while too small.
+    """Return how many seeds a first verdict needs: the stated number, doubled until sufficient.
 
     The stated number is doubled until it is at least 8 (:data:`MIN_SEEDS`). For a claim
-    that is judged by the median or by the share of seeds, it also has to be so large
-    that all seeds together can show that more than a half, or more than
-    :data:`RELIABLE`, of all seeds meet the target
+    that is judged by the median (by the share of seeds), the number must also be so
+    large that the claim is reproduced if all seeds meet the target: that more than half
+    (more than 75%, :data:`RELIABLE`) of all possible seeds then meet it with confidence
     (:func:`~.intervals.fewest_one_sided`).
 
     Args:
@@ -51,21 +51,22 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
 def needed_seeds(
     claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
 ) -> int | None:
-    """Estimate how many seeds would decide an open claim if further seeds are like these.
+    """Estimate how many seeds would decide an undecided claim if further seeds are similar.
 
-    The number is shown to the user and does not enter a verdict.
+    The number is only shown to the user and has no influence on a verdict.
 
     Args:
         claim: The claim.
-        values: One number per seed so far; for a claim with several cases those of the
-            deciding case.
+        values: One number per seed so far, at least one; for a claim with several
+            cases, the numbers of the deciding case.
         alpha: Error probability of a confidence interval.
         rounding: Tolerance at the ends of the target.
 
     Returns:
-        The total number of seeds, those so far included. ``None`` if the number cannot
-        be estimated (the numbers lie at the end of the target, or the claim is judged
-        by the mean and there is only one number), or is 10,000 or more.
+        The total number of seeds, including those so far. ``None`` if it cannot be
+        estimated, or would be 10,000 or more. It cannot be estimated if the judged
+        statistic of the numbers lies exactly at its limit, or if the claim is judged by
+        the mean and there is only one number.
     """
     z = -NormalDist().inv_cdf(alpha / 2)
     target = claim.target
@@ -76,7 +77,7 @@ def needed_seeds(
         edges = [edge for edge in (target.least, target.most) if edge is not None]
         gap = min(abs(fmean(values) - edge) for edge in edges)
         if count < 2:
-            return None  # one number has no spread
+            return None  # a single number has no standard deviation
         spread = stdev(values)
     elif claim.judged == "reliable":
         gap = abs(inside - RELIABLE)
@@ -84,8 +85,8 @@ def needed_seeds(
         fewest = max(fewest, first_seeds(claim, MIN_SEEDS, alpha))
     else:
         below = sum(target.falls_short(value, rounding) for value in values) / count
-        # The median lies where more than half of the values lie: what is beyond a half
-        # is the distance to the edge.
+        # The median lies where more than half of the values lie: the excess over one
+        # half measures its distance from the end of the target.
         gap = max(inside, below, 1 - inside - below) - 0.5
         spread = 0.5
     if gap <= 0:

@@ -1,7 +1,7 @@
 """Read the numbers of a score from the tables of a run, and find runs that diverged.
 
 :func:`numbers_of` returns the :class:`Numbers` that :mod:`~.verdict` judges.
-:func:`warn_of_divergence` is called wherever tables are put together.
+:func:`warn_of_divergence` is called whenever the tables of runs are joined or loaded.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ _MEASURED = ("phase", "step", "loss")
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a score, ready to be judged.
+    """The numbers of a score, which are judged, or the reason why there are none.
 
     Attributes:
-        cases: The number of each seed, by case and seed. A case is named by the values
-            of the columns ``each`` of the score, such as ``model = gpt``; a score
-            without ``each`` has one case, whose name is empty.
+        cases: The numbers, by case and seed. The name of a case states the values of
+            the score's columns ``each``, such as ``model = gpt``. A score without
+            ``each`` has a single case, whose name is empty.
         why: Reason why the numbers cannot be judged; empty if they can.
-        size: Of each difference, the larger absolute value of its two numbers, as the
-            median over all cases and seeds. It determines how large rounding errors can
-            be. 0 if nothing is subtracted, or if the numbers are integers.
+        size: Typical absolute size of the numbers of a difference, which determines how
+            large rounding errors can be: the median, over all cases and seeds, of the
+            larger of the two absolute values. 0 if nothing is subtracted, or if the
+            numbers are integers.
     """
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
@@ -55,16 +56,17 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         claim: Id of the claim, for error messages.
 
     Returns:
-        The numbers by case and seed, the mean over the rows of each. If they cannot be
-        judged, there are no cases, and ``why`` is the reason: no row is left (the table
-        is empty and the score selects no values, or the two parts of a difference share
-        no case and seed), a run of the score diverged (:func:`diverged_runs`), or the
-        mean of a seed is not a number.
+        The numbers by case and seed, each the mean over the rows of that case and seed.
+        If they cannot be judged, there are no cases, and ``why`` states the reason:
+        there are no rows (the table is empty and the score selects no values, or the
+        two parts of a difference have no case and seed in common), a run of the score
+        diverged (:func:`diverged_runs`), or the mean of a case and seed is NaN or
+        missing.
 
     Raises:
         DataError: A table or a column is missing, a column contains no numbers, no row
-            has all the values that the score selects, or one of these values is of
-            another type than its column.
+            has all the values that the score selects, or one of these values cannot be
+            compared with its column, since it is of a different type.
     """
     cases, size = _cases(score, tables, f"Claim {claim}.")
     if not cases:
@@ -73,8 +75,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         return Numbers(
             why=f"{diverged} of its runs diverged: their numbers mean nothing"
         )
-    # One seed without a number spoils a case: leaving it out would choose among the
-    # seeds.
+    # A seed without a number makes a case invalid: leaving it out would select seeds.
     for case, numbers in cases.items():
         if any(map(math.isnan, numbers.values())):
             return Numbers(why=f"not a number for {case or 'it'}")
@@ -82,10 +83,10 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 
 
 def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
-    """Warn about runs whose loss became infinite or NaN, so that their other numbers mean nothing.
+    """Warn about runs whose loss is infinite, NaN or missing: their other numbers mean nothing.
 
     The warning is a ``UserWarning`` that states how many runs diverged and names the
-    first.
+    first one.
 
     Args:
         tables: Tables of a plan, by name. Without a table ``losses`` that has a column
@@ -112,15 +113,16 @@ def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
 
 
 def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the runs whose recorded loss became infinite, NaN or missing.
+    """Return the runs with a recorded loss that is infinite, NaN or missing.
 
     Args:
         tables: Tables of a plan, by name. Only ``losses`` is read, with its columns
             ``loss``, ``seed`` and the labels.
 
     Returns:
-        One row per diverged run, with its labels and its seed. If there is no table
-        ``losses`` with a column ``loss``, a table without rows and columns.
+        One row per diverged run, with its labels and its ``seed``, in the order of the
+        table; no rows if no run diverged. If there is no table ``losses`` with a column
+        ``loss``, a table without rows and columns.
     """
     import polars as pl
 
@@ -140,7 +142,7 @@ def _bad(losses: pl.DataFrame) -> pl.DataFrame:
 def _cases(
     score: Score, tables: Mapping[str, pl.DataFrame], hint: str
 ) -> tuple[dict[str, dict[int, float]], float]:
-    """Return the numbers of each case, and the typical size of the subtracted numbers."""
+    """Return the numbers of each case, and the typical size of the numbers of a difference."""
     check_names("table", [score.table], tables, error=DataError, hint=hint)
     table = tables[score.table]
     check_names("column", score.columns, table.columns, error=DataError, hint=hint)
@@ -153,7 +155,7 @@ def _cases(
             key: (one, others[key]) for key, one in numbers.items() if key in others
         }
         numbers = {key: one - other for key, (one, other) in both.items()}
-        # Whole numbers are exact.
+        # Integers have no rounding errors.
         if both and not table.schema[score.column].is_integer():
             size = median(max(abs(one), abs(other)) for one, other in both.values())
     groups: dict[str, dict[int, float]] = {}
@@ -180,7 +182,7 @@ def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
 
 
 def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
-    """Return how many runs of a score diverged; 0 if its table does not identify runs."""
+    """Return how many runs of a score diverged; 0 if rows cannot be assigned to single runs."""
     import polars as pl
 
     runs = diverged_runs(tables)
@@ -192,7 +194,7 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
         name for name in runs.columns if name == "seed" or every[name].n_unique() > 1
     ]
     if any(table.schema.get(name) != runs.schema[name] for name in keys):
-        return 0  # its rows are of many runs, or of none
+        return 0  # the rows belong to several runs, or to none
     wheres = (score.where, score.minus) if score.minus else (score.where,)
     rows = pl.concat([table.filter(**where) for where in wheres])
     return runs.join(rows, on=keys, how="semi", nulls_equal=True).n_unique()
@@ -201,7 +203,7 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
 def _per_seed(
     table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
 ) -> dict[tuple[Any, ...], float]:
-    """Return the mean of each case and seed, in order; NaN if it is missing."""
+    """Return the mean of each case and seed, sorted by case and seed; NaN if it is missing."""
     import polars as pl
 
     for column, value in where.items():
@@ -224,8 +226,7 @@ def _per_seed(
         .agg(pl.col(score.column).cast(pl.Float64).mean())
         .sort(keys)
     )
-    # A seed without any value counts as not a number, so that it is seen, and not as
-    # absent.
+    # A seed without any value has the mean NaN, so that it is not overlooked.
     numbers = means[score.column].fill_null(math.nan)
     return dict(zip(means.select(keys).iter_rows(), numbers, strict=True))
 

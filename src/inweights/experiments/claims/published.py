@@ -7,25 +7,25 @@ import re
 
 from inweights.experiments.claims.claim import DERIVED, Claim
 
-#: A number has the published size if it is within this factor of it, where ``close`` is
-#: not given.
+#: A number is close to the published one if it is within this factor of it, unless the
+#: claim has a range of its own (``close``).
 FACTOR = 1.5
 _NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
 
 
 def published_range(claim: Claim) -> tuple[float, float] | None:
-    """Return the range of numbers that are close to the published one, or ``None``.
+    """Return the range of numbers that are close to the published number, or ``None``.
 
-    The range is the claim's own (``close``), otherwise all numbers within a factor of
-    :data:`FACTOR` (1.5).
+    The range is the attribute ``close`` of the claim if it is set, otherwise all
+    numbers within a factor of :data:`FACTOR` (1.5).
 
     Args:
         claim: The claim, whose ``published`` text states the paper's number.
 
     Returns:
-        The smallest and the largest number; ``None`` if the paper prints no single
-        number (:func:`printed_number`), if the claim has no range of its own and the
-        number is 0 or the target has two ends, or if every possible value within the
+        The smallest and the largest number that are close. ``None`` if the paper prints
+        no single number (:func:`printed_number`); if ``close`` is not set, and the
+        number is 0 or the target has two ends; or if every possible value within the
         target is close anyway.
     """
     printed = printed_number(claim.published)
@@ -45,12 +45,13 @@ def printed_number(text: str | None) -> float | None:
     """Return the number that a paper's text prints; ``None`` if it is not a single number.
 
     A sign ``≈`` or ``~`` before the number and a spread (``± 0.1``) after it are
-    ignored, and a percentage is converted to a share. A number that follows from two
-    printed ones is marked ``derived``, and the text may name these two in parentheses.
+    ignored, and a percentage is converted to a share. Before a number that follows from
+    two printed numbers, the text says ``derived``; it may name these two in parentheses
+    after the number.
 
     Args:
-        text: What the claim says that the paper prints, such as ``98%``; ``None`` if
-            the claim says nothing.
+        text: The attribute ``published`` of a claim, such as ``98%``; ``None`` if it is
+            not set.
 
     Example:
         >>> printed_number("0.7983 ± 0.027"), printed_number("derived .1967 (.995 − .7983)")

@@ -1,8 +1,8 @@
-"""Select the table and column on which a claim is judged, before any run.
+"""Define, before any run, the table, rows and column by which a claim is judged.
 
-A :class:`Score` is one number per seed. Together with a
-:class:`~inweights.experiments.claims.target.Target` it is what a claim asserts
-(:class:`Judged`). :mod:`~.numbers` reads the numbers from the tables of a run.
+A :class:`Score` is one number per seed. A claim asserts that it lies in a
+:class:`~inweights.experiments.claims.target.Target`; :class:`Judged` contains both.
+:mod:`~.numbers` reads the numbers from the tables of a run.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.experiments.claims.target import Target
 
-#: A label of a trial, and what a column of labels is compared with.
+#: Type of the label of a trial, and of a value with which a column of labels is
+#: compared.
 Value = str | float | bool
 
 
 class Score(Config):
-    """Numbers of one column of a table: one per seed, the mean if a seed has several rows.
+    """Selection of the numbers of a table: one per seed, the mean if a seed has several rows.
 
     A score is made by :func:`number`, :func:`share`, :func:`cosine` or
     :func:`computed`. :meth:`at` selects rows, :meth:`over` requires that the claim
     holds for every value of a column, and ``-`` subtracts another score. A comparison
-    with ``>=``, ``<=`` or :meth:`within` gives a :class:`Judged`.
+    with ``>=``, ``<=`` or :meth:`within` returns a :class:`Judged`.
 
     Attributes:
         table: Name of a table of the recipe, measured or derived.
-        column: Column of the numbers.
-        where: Values of columns that select the rows; empty for all rows.
-        minus: Values of columns that select the rows to subtract, seed by seed; empty
-            for none.
-        each: Columns for all of whose values the claim has to hold; empty for a single
-            case.
+        column: Name of the column with the numbers.
+        where: Values of columns, by name, that select the rows; empty for all rows.
+        minus: Values of columns, by name, that select the rows to subtract, seed by
+            seed; empty if nothing is subtracted.
+        each: Names of columns; the claim has to hold for every combination of their
+            values. Empty for a single case.
         bounds: Smallest and largest possible value of the score; ``None`` for no
             bounds.
-        exact: Whether the numbers are computed and not sampled, so that one seed is
+        exact: Whether the numbers do not depend on random numbers, so that one seed is
             enough.
 
     Example:
@@ -60,19 +61,20 @@ class Score(Config):
     exact: bool = False
 
     def at(self, **where: Value) -> Score:
-        """Return the score of those rows in which columns also have the given values.
+        """Return a score of only those rows in which columns have the given values.
 
-        The score itself is not changed. A value replaces an earlier one of the same
-        column. Whether the table has the columns and values is checked when the claim
-        is judged.
+        This score is not changed. Rows must also have the values that were selected
+        before; a new value replaces an earlier value of the same column. Whether the
+        table has these columns and values is checked when the claim is judged.
 
         Args:
-            **where: Value of each column, by the column's name.
+            **where: Value of each column, a string, number or Boolean, by the column's
+                name.
         """
         return structs.replace(self, where={**self.where, **where})
 
     def of(self, column: str) -> Score:
-        """Return the score of another column, in the same rows and with the same bounds.
+        """Return a score of another column, in the same rows and with the same bounds.
 
         Whether the table has the column is checked when the claim is judged.
 
@@ -82,14 +84,15 @@ class Score(Config):
         return structs.replace(self, column=column)
 
     def over(self, *columns: str) -> Score:
-        """Return a score that is judged separately for each combination of values of some columns.
+        """Return a score that is judged separately for each combination of the columns' values.
 
         Args:
-            *columns: Names of the columns, in place of earlier ones. The claim has to
-                hold for every combination of their values that occurs in the table.
+            *columns: Names of the columns, which replace the columns of an earlier
+                call. The claim has to hold for every combination of their values that
+                occurs in the selected rows.
 
         Returns:
-            The score, with the columns as :attr:`each`.
+            A new score with these columns as ``each``; this score is not changed.
         """
         return structs.replace(self, each=columns)
 
@@ -97,16 +100,16 @@ class Score(Config):
         """Return the difference from the same column in other rows, seed by seed.
 
         Args:
-            other: The score that is subtracted. Of it, only the rows are used and, if
-                this score has none, its :attr:`each`.
+            other: The score that is subtracted. Only its rows are used and, if this
+                score has no columns ``each``, its columns ``each``.
 
         Returns:
-            The score, whose bounds are those of the difference, such as -1 and 1 for
-            two shares.
+            A new score with the bounds of the difference, such as -1 and 1 for two
+            shares.
 
         Raises:
-            ConfigError: The other score is of another table or column, has the same
-                rows or selects none with :meth:`at`, or one of the two is already a
+            ConfigError: The other score has a different table or column, selects the
+                same rows or does not select rows, or one of the two scores is already a
                 difference.
         """
         if self.minus or other.minus:
@@ -131,22 +134,22 @@ class Score(Config):
         )
 
     def __ge__(self, least: float) -> Judged:
-        """Return the claim's assertion that the score is at least a number."""
+        """Return the assertion of a claim (:class:`Judged`) that the score is at least a number."""
         return Judged(self, Target(least=least))
 
     def __le__(self, most: float) -> Judged:
-        """Return the claim's assertion that the score is at most a number."""
+        """Return the assertion of a claim (:class:`Judged`) that the score is at most a number."""
         return Judged(self, Target(most=most))
 
     def within(self, least: float, most: float) -> Judged:
-        """Return the claim's assertion that the score lies in a range.
+        """Return the assertion of a claim that the score lies in a range, which includes its ends.
 
         Args:
             least: Smallest value that meets the target.
             most: Largest value that meets the target.
 
         Returns:
-            The score together with its target, which includes both ends.
+            A :class:`Judged`: the score together with the range as its target.
 
         Raises:
             ConfigError: ``least`` is larger than ``most``.
@@ -155,7 +158,7 @@ class Score(Config):
 
     @property
     def size(self) -> float:
-        """Largest absolute value of the finite :attr:`bounds`; 0 if there is none."""
+        """Largest absolute value of the finite bounds of the score; 0 if no bound is finite."""
         ends = [abs(end) for end in self.bounds or () if math.isfinite(end)]
         return max(ends, default=0.0)
 
@@ -167,7 +170,7 @@ class Score(Config):
 
 @dataclass(frozen=True)
 class Judged:
-    """A score with its target, which together are what a claim asserts.
+    """A score with its target: the assertion of a claim.
 
     It is made by comparing a score: ``score >= 0.9``, ``score <= 0.1`` or
     ``score.within(-0.1, 0.1)``.
@@ -185,9 +188,10 @@ def number(table: str, column: str, **where: Value) -> Score:
     """Return a score without bounds, such as a loss, a logit or a number of steps.
 
     Args:
-        table: Name of a table of the recipe.
-        column: Column of the numbers.
-        **where: Values of columns that select the rows; by default all rows.
+        table: Name of a table of the recipe, measured or derived.
+        column: Name of the column with the numbers.
+        **where: Values of columns, by name, that select the rows; by default all rows.
+            Tables, columns and values are checked when the claim is judged.
     """
     return Score(table=table, column=column, where=where)
 
@@ -196,9 +200,10 @@ def share(table: str, column: str, **where: Value) -> Score:
     """Return a score from 0 to 1, such as an accuracy, a recall or a share of seeds.
 
     Args:
-        table: Name of a table of the recipe.
-        column: Column of the numbers.
-        **where: Values of columns that select the rows; by default all rows.
+        table: Name of a table of the recipe, measured or derived.
+        column: Name of the column with the numbers.
+        **where: Values of columns, by name, that select the rows; by default all rows.
+            Tables, columns and values are checked when the claim is judged.
     """
     return Score(table=table, column=column, where=where, bounds=(0.0, 1.0))
 
@@ -207,9 +212,10 @@ def cosine(table: str, column: str, **where: Value) -> Score:
     """Return a score from -1 to 1, such as a cosine, a correlation or a difference of shares.
 
     Args:
-        table: Name of a table of the recipe.
-        column: Column of the numbers.
-        **where: Values of columns that select the rows; by default all rows.
+        table: Name of a table of the recipe, measured or derived.
+        column: Name of the column with the numbers.
+        **where: Values of columns, by name, that select the rows; by default all rows.
+            Tables, columns and values are checked when the claim is judged.
     """
     return Score(table=table, column=column, where=where, bounds=(-1.0, 1.0))
 
@@ -217,11 +223,12 @@ def cosine(table: str, column: str, **where: Value) -> Score:
 def computed(table: str, column: str, **where: Value) -> Score:
     """Return a score that does not depend on seeds, such as a step of a proof at a given size.
 
-    One seed is enough for a verdict on such a score.
+    One seed is enough for a verdict on such a score, which has no bounds.
 
     Args:
-        table: Name of a table of the recipe.
-        column: Column of the numbers.
-        **where: Values of columns that select the rows; by default all rows.
+        table: Name of a table of the recipe, measured or derived.
+        column: Name of the column with the numbers.
+        **where: Values of columns, by name, that select the rows; by default all rows.
+            Tables, columns and values are checked when the claim is judged.
     """
     return Score(table=table, column=column, where=where, exact=True)

@@ -1,8 +1,8 @@
-"""Make claims from a sentence and the comparison of a score.
+"""Make claims from sentences and scores with their targets.
 
-:class:`Stating` makes the claims of one recipe, and :func:`own_claim` one of a study or
-of a user's own table. Both return a :class:`~inweights.experiments.claims.claim.Claim`,
-which :mod:`~.verdict` judges.
+:class:`Stating` makes the claims of one recipe, and :func:`own_claim` makes a claim of
+a study or about a user's own table. Both return a
+:class:`~inweights.experiments.claims.claim.Claim`, which :mod:`~.verdict` judges.
 """
 
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from inweights.experiments.claims.score import Judged, Score
 
 
 def own_claim(id_: str, text: str, judged: Judged) -> Claim:
-    """Return a claim that no paper states, judged by the median over seeds.
+    """Return a claim of our own, which no paper states, judged by the median over seeds.
 
     Args:
-        id_: Name of the claim, ``<recipe>/<short-name>``.
+        id_: Name of the claim, usually ``<recipe>/<short-name>``; it is not checked.
         text: The claim, as a sentence.
         judged: The score and its target, such as
             ``share("runs", "accuracy").over("model") >= 0.9``; see
             :class:`~inweights.experiments.Score`.
 
     Raises:
-        ConfigError: The target begins at the largest possible value of the score or
-            ends at the smallest.
+        ConfigError: The lower end of the target is at least the largest possible value
+            of the score, or its upper end is at most the smallest.
     """
     score = judged.score
     target = judged.target
@@ -40,14 +40,14 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
 
 @dataclass(frozen=True)
 class Stating:
-    """Function that makes the claims of one recipe; what they share is given once.
+    """Function that makes the claims of one recipe, with the attributes that they share.
 
     Attributes:
         recipe: Name of the recipe, ``<paper>/<figure>``.
         source: Short name of the paper, or ``ours``.
-        place: Place in the paper, for claims without their own.
-        condition: Condition of claims whose scores do not name one in the column
-            ``condition``; by default none.
+        place: Place in the paper, for claims that do not state one.
+        condition: Value of the label ``condition`` that is stated for claims whose
+            scores do not select rows by it; by default empty.
 
     Example:
         >>> from inweights.experiments import share
@@ -78,14 +78,17 @@ class Stating:
         Args:
             name: Short name of the claim, the last part of its id.
             text: The claim, as a sentence.
-            judged: The score and its target.
+            judged: The score and its target, such as ``share("runs", "accuracy") >=
+                0.9``.
             place: Place in the paper; by default that of the recipe.
             source: Short name of the paper; by default that of the recipe.
-            rule: Statistic over the seeds that is judged: ``typical`` (the median, by
-                default), ``reliable`` or ``mean``; see :class:`Claim`.
-            condition: Condition for claims whose score selects no rows by the column
-                ``condition`` (otherwise the score's rows decide, see :class:`Said`);
-                ``None`` for that of the recipe.
+            rule: Statistic over the seeds that is judged: ``typical``, the default, is
+                the median; ``reliable`` the share of seeds that meet the target, which
+                has to be at least .75; ``mean`` the mean.
+            condition: Value of the label ``condition`` that is stated if the score does
+                not select rows by it; ``None`` for that of the recipe. If the score
+                selects such rows, the condition is that of the score: ``A, minus B``
+                for a difference, ``each`` if it is judged for each condition.
             **said: Further attributes of :class:`Claim`: ``published``, ``quote``,
                 ``protocol``, ``close`` and ``check``.
 
@@ -93,9 +96,10 @@ class Stating:
             The claim, with the id ``<recipe>/<name>``.
 
         Raises:
-            ConfigError: The target begins at the largest possible value of the score or
-                ends at the smallest, and ``check`` is not set; or the first number of
-                ``close`` is larger than the second.
+            ConfigError: The lower end of the target is at least the largest possible
+                value of the score, or its upper end is at most the smallest, and
+                ``check`` is not set; or the first number of ``close`` is larger than
+                the second.
         """
         return Claim(
             id=f"{self.recipe}/{name}",
@@ -113,7 +117,7 @@ class Stating:
 
 
 def _condition(score: Score, otherwise: str) -> str:
-    """Return the condition that the rows of a score name; two conditions for a difference."""
+    """Return the condition by which a score selects rows; two conditions for a difference."""
     if "condition" in score.each:
         return "each"
     one, other = (str(rows.get("condition", "")) for rows in (score.where, score.minus))

@@ -1,7 +1,7 @@
-"""Describe in which range a number should lie, with a tolerance for rounding at the ends.
+"""Describe the range in which a number should lie, with a tolerance for rounding at its ends.
 
-A :class:`Target` and a :class:`~inweights.experiments.claims.score.Score` together are
-what a claim asserts.
+A claim asserts that a :class:`~inweights.experiments.claims.score.Score` lies in a
+:class:`Target`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from inweights.config import Config
 from inweights.errors import ConfigError
 
-#: Two numbers that differ by this share of their size or less differ by rounding alone.
-#: A share in single precision is off by 6e-8 at most, and a difference of two shares by
-#: twice as much.
+#: Numbers whose relative difference is at most this are considered equal except for
+#: rounding. The rounding error of a share in single precision is at most 6e-8, and that
+#: of a difference of two shares at most twice as large.
 ROUNDING = 1e-6
 
 
@@ -23,10 +23,11 @@ class Rounding:
     """Tolerance within which a number counts as equal to an end of a target.
 
     Attributes:
-        share: Tolerance relative to the size of the compared values, by default a
+        share: Tolerance relative to the size of the compared numbers, by default a
             millionth; 0 compares exactly.
-        size: Size of the numbers that were rounded, if it may be larger than the end
-            itself: 1 for shares and differences of shares.
+        size: Absolute size of the numbers that were rounded, if it may be larger than
+            that of the end itself, such as 1 for shares and differences of shares. By
+            default 0: the size of the end is used.
 
     Example:
         >>> Rounding(size=1.0).at(0.1), Rounding().at(0.1), Rounding(share=0.0).at(0.1)
@@ -39,8 +40,8 @@ class Rounding:
     def at(self, edge: float) -> float:
         """Return the tolerance at one end of a target, in the unit of the score.
 
-        It is :attr:`share` times :attr:`size` or times the absolute value of the end,
-        whichever is larger.
+        It is the relative tolerance (``share``) times the absolute value of the end, or
+        times ``size`` if that is larger.
 
         Args:
             edge: The end of the target.
@@ -122,10 +123,9 @@ class Target(Config):
         return self.most is not None and value > self.most + rounding.at(self.most)
 
     def distance(self, value: float) -> float:
-        """Return the distance from a number to the nearest end; negative outside the range.
+        """Return the distance from a number to the nearest end of the range; negative outside it.
 
-        An end that the target does not have is not counted, and there is no tolerance
-        for rounding.
+        A missing end is ignored. There is no tolerance for rounding.
 
         Args:
             value: The number.

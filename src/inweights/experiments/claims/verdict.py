@@ -3,7 +3,7 @@
 A claim is *reproduced* if the whole interval lies within the target in every case, *not
 reproduced* if it lies completely outside in at least one case, and *undecided*
 otherwise. :func:`judge` reads the numbers from tables, and :func:`decide` judges given
-numbers. :mod:`~.closeness` compares a number with the published one.
+numbers. :mod:`~.closeness` compares a number with the published number.
 """
 
 from __future__ import annotations
@@ -42,29 +42,32 @@ def judge(
     targets: bool = True,
     strict: bool = True,
 ) -> ClaimResult:
-    """Return a claim with its verdict, judged by the tables of a finished run.
+    """Judge a claim by the tables of a finished run, and return it with its verdict.
 
     Args:
         claim: The claim.
         tables: Tables of the run, by name.
-        alpha: Error probability of a confidence interval; by default .05.
-        minimum: Smallest number of seeds with which a verdict is given, by default 8;
-            scores that do not depend on seeds need one.
-        targets: Whether the numbers are judged. If not, as at scale ``smoke``, the
-            result is ``not judged``, with the measured numbers.
-        strict: Whether it is an error if the tables do not fit the score. If not, the
-            result is ``not judged`` and states the reason.
+        alpha: Error probability of a confidence interval, above 0 and below 1; by
+            default .05.
+        minimum: Smallest number of seeds for which there is a verdict, by default 8.
+            Scores that do not depend on seeds need only one.
+        targets: Whether the numbers are judged, by default true. If not, as at scale
+            ``smoke``, the verdict is ``not judged``, and the result has the measured
+            numbers.
+        strict: Whether an error is raised if the tables do not fit the score, by
+            default true. If not, the verdict is ``not judged``, and ``why`` of the
+            result states the reason.
 
     Returns:
         The claim with its verdict and the numbers of the deciding case, as
-        :func:`decide` returns them. It is ``not judged`` also if there are too few
-        seeds, no row matches the score, a run diverged, or a number is missing; ``why``
-        then states the reason.
+        :func:`decide` returns them. The verdict is also ``not judged`` if there are too
+        few seeds, no row matches the score, a run diverged, or a number is missing;
+        ``why`` then states the reason.
 
     Raises:
         DataError: ``strict`` is set, and a table, a column or a value that the score
-            selects is missing, the column contains no numbers, or a value is of another
-            type than its column.
+            selects is missing, the column contains no numbers, or a value cannot be
+            compared with its column, since it is of a different type.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)
@@ -84,28 +87,31 @@ def decide(
     targets: bool = True,
     rounding: float = ROUNDING,
 ) -> ClaimResult:
-    """Return a claim with its verdict, judged by its numbers.
+    """Judge a claim by its numbers, and return it with its verdict.
 
-    The verdict ``not reproduced`` is corrected for the number ``k`` of cases: each case
-    has the error probability ``alpha / k``. The verdict ``reproduced``, for which all
-    cases have to hold, needs no correction.
+    The verdict ``not reproduced`` is corrected for the number ``k`` of cases: the
+    interval of each case has the error probability ``alpha / k``. The verdict
+    ``reproduced``, for which the claim must hold in all cases, needs no correction.
 
     Args:
         claim: The claim.
-        numbers: The number of each seed, by case; or the reason why there are none,
-            with which the result is ``not judged``.
-        alpha: Error probability of a confidence interval; by default .05.
-        minimum: Smallest number of seeds with which a verdict is given, by default 8;
-            scores that do not depend on seeds need one.
-        targets: Whether the numbers are judged. If not, the result is ``not judged``,
-            with the measured numbers.
-        rounding: Relative tolerance at the ends of the target (:class:`Rounding`).
+        numbers: The numbers by case and seed, with at least one case; or the reason why
+            there are none, in which case the verdict is ``not judged``.
+        alpha: Error probability of a confidence interval, above 0 and below 1; by
+            default .05.
+        minimum: Smallest number of seeds for which there is a verdict, by default 8.
+            Scores that do not depend on seeds need only one.
+        targets: Whether the numbers are judged, by default true. If not, the verdict is
+            ``not judged``, and the result has the measured numbers.
+        rounding: Relative tolerance at the ends of the target, by default a millionth
+            (:class:`Rounding`).
 
     Returns:
-        The claim with the numbers and intervals of the deciding case: the one that is
-        farthest from being reproduced. If the claim is judged by a substitute for the
-        paper's protocol, ``reproduced`` is called ``consistent``, and ``not
-        reproduced`` is called ``not seen in a substitute``.
+        The claim with its verdict, and with the numbers and intervals of the deciding
+        case, which is the case that is farthest from being reproduced. If the claim is
+        judged by a substitute for the paper's protocol, the verdict is ``consistent``
+        in place of ``reproduced``, and ``not seen in a substitute`` in place of ``not
+        reproduced``.
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -113,9 +119,9 @@ def decide(
     near = Rounding(rounding, max(claim.score.size, numbers.size))
     for case, of_seeds in numbers.cases.items():
         span = _Span(claim, list(of_seeds.values()), alpha, near)
-        # One case of many fails by chance more often than a single one: to fail the
-        # claim it has to fail at a share of the error (Bonferroni). That all hold
-        # together needs no correction.
+        # One of many cases fails by chance more often than a single case. To fail the
+        # claim, it must fail with a share of the error probability (Bonferroni
+        # correction). No correction is needed if all cases hold.
         if span.verdict == "not reproduced" and len(numbers.cases) > 1:
             span = _Span(claim, span.values, alpha / len(numbers.cases), near)
         spans[case] = span
@@ -134,7 +140,7 @@ def decide(
         if span.verdict == "undecided"
         else None
     )
-    # What a substitute for the paper's protocol shows is not called a reproduction.
+    # A substitute for the paper's protocol cannot reproduce a claim.
     called = IN_A_SUBSTITUTE if claim.protocol == "substitute" else {}
     result |= {"verdict": called.get(span.verdict, span.verdict), "needed": needed}
     return ClaimResult(
@@ -184,7 +190,7 @@ class _Span:
 def span_of(
     claim: Claim, values: Sequence[float], alpha: float
 ) -> tuple[float, float, float]:
-    """Return the median or mean of the seeds' numbers with its confidence interval.
+    """Return the median or mean over seeds, and its confidence interval.
 
     Args:
         claim: The claim. If its ``judged`` is ``mean``, the mean is returned, otherwise
@@ -193,10 +199,10 @@ def span_of(
         alpha: Error probability of the interval.
 
     Returns:
-        Three numbers: median or mean, and lower and upper end of the interval. For too
-        few seeds (fewer than six at ``alpha=0.05``), the ends of a median's interval
-        are infinite. For a single seed, those of the mean of a score without bounds are
-        the mean.
+        Three numbers: the median or mean, and the lower and upper end of the interval.
+        For too few seeds (fewer than six with ``alpha=0.05``), the ends of the interval
+        of a median are infinite. For a single seed, both ends of the interval of the
+        mean of a score without bounds equal the mean.
     """
     if claim.judged != "mean":
         return intervals.median_interval(values, alpha)
@@ -206,10 +212,10 @@ def span_of(
 
 
 def is_open(claim: ClaimResult) -> bool:
-    """Return whether more seeds may decide a claim.
+    """Return whether more seeds could decide a claim.
 
-    This is so if its verdict is ``undecided``, or if it was not judged for lack of
-    seeds.
+    This is the case if its verdict is ``undecided``, or if it was not judged because
+    there were too few seeds.
 
     Args:
         claim: The claim with its verdict.
@@ -226,9 +232,9 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
         claims: The claims with their verdicts.
 
     Returns:
-        Number of claims by group (``papers``, ``ours``, ``checks``) and verdict; each
-        group has all verdicts, with 0 for those that do not occur. A check, a claim
-        that holds by construction, is counted only among the ``checks``.
+        Number of claims by group (``papers``, ``ours``, ``checks``) and verdict. Each
+        group has all verdicts, with 0 for verdicts that do not occur. A check, which is
+        a claim that holds by construction, is only counted among the ``checks``.
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -244,34 +250,35 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
 
     Args:
         claim: The claim, or its statement without a score.
-        why: Reason why it cannot be judged.
-        **result: Known numbers, as attributes of
-            :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
+        why: Reason why the claim cannot be judged.
+        **result: Further attributes of the
+            :class:`~inweights.experiments.claims.claim_result.ClaimResult` that are
+            known, such as ``measured``.
     """
     about: dict[str, Any] = {"verdict": "not judged", "why": why} | result
     return ClaimResult(**claim.about(), rule=claim.judged, **about)
 
 
-#: Order in which cases decide: one failure fails the claim, one open case leaves it
-#: open.
+#: Order of verdicts, of which the smallest decides: a single failure fails the claim,
+#: and a single undecided case leaves it undecided.
 _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 2}
 
 
 def lies(
     target: Target, low: float, high: float, rounding: Rounding | None = None
 ) -> Verdict:
-    """Return the verdict on an interval: inside the target, outside, or across one of its ends.
+    """Return the verdict on an interval, which may lie inside or outside a target, or neither.
 
     Args:
         target: The target range.
         low: Lower end of the interval.
         high: Upper end of the interval.
-        rounding: Tolerance at the ends of the target; ``None`` for a millionth of their
-            size.
+        rounding: Tolerance at the ends of the target; by default a millionth of the
+            absolute value of each end.
 
     Returns:
-        ``reproduced`` if the interval is inside, ``not reproduced`` if it is outside,
-        otherwise ``undecided``.
+        ``reproduced`` if the whole interval lies inside the target, ``not reproduced``
+        if all of it lies on the same side of the target, otherwise ``undecided``.
     """
     rounding = rounding or Rounding()
     if target.contains(low, high, rounding):

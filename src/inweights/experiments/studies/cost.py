@@ -1,9 +1,9 @@
-"""Estimate the cost of a plan: runs, steps, minutes, memory, and what is stored already.
+"""Estimate the cost of a plan: runs, stored runs, steps, minutes and memory.
 
 :func:`forecast` times a few steps of a few runs on this machine. Commands and
 :meth:`Study.forecast <inweights.experiments.studies.sweep_object.Study.forecast>` show
-what it returns, a :class:`Forecast`. :func:`expected_seconds` times the same for the
-progress display of a run.
+its result, a :class:`Forecast`. :func:`expected_seconds` makes the same measurements
+for the progress display of a run.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 from inweights.training.learners.kinds import Curriculum
 
-#: Seconds of a core from which it is said what all trainings take on one H100.
+#: Seconds on one core from which the estimate includes the time of all trainings on an
+#: H100.
 SAID = 1800.0
-#: Seconds that a core needs about for a training, by parameters times facts of all of
-#: its updates, and seconds from which a few steps are timed before a run begins.
+#: Approximate seconds that a core needs for the product of one parameter and one fact
+#: in an update, and estimated seconds of a run from which a few steps are timed before
+#: it begins.
 ARITHMETIC_SECONDS = 1.5e-10
 WORTH_TIMING = 60.0
-#: Bytes of a process that has loaded torch.
+#: Memory of a process that has imported torch, in bytes.
 BASE = 400 * 2**20
 
 
@@ -44,29 +46,31 @@ def forecast(
     """Estimate the cost of the missing runs of a plan by timing a few steps.
 
     Runs that train together form a group. Two to six groups of different sizes are
-    timed, the more the longer all runs together take. The cost of a step of the other
-    groups is interpolated by the product of the numbers of parameters and facts. Only
-    trainings by a ``Curriculum`` are timed. Nothing is stored.
+    timed, and more of them if all runs together take longer. The cost of a step of the
+    other groups is interpolated by the product of the numbers of parameters and facts.
+    Only trainings by a ``Curriculum`` are timed. Nothing is stored.
 
     Args:
         plan: The trials, measures and computations.
-        seeds: Root seeds.
-        store: Store of the tables of single runs; what it already contains costs
+        seeds: Root seeds, at least one.
+        store: Store of the tables of single runs. Runs that it already contains cost
             nothing.
         execution: Where and how the tasks would run; by default one after another in
             this process.
-        version: The recipe's version, which is part of the key of every run.
+        version: The recipe's version, which is part of the key of every run; by default
+            1.
         budget: Processor time in seconds after which no further group is timed, once
-            two were; by default 0.4. See :func:`~.timed_runs.time_runs`.
+            two have been timed; by default 0.4. For long trainings a larger budget is
+            used; see :func:`~.timed_runs.time_runs`.
 
     Returns:
-        The estimate: numbers of conditions, seeds, runs and stored runs, and the
-        minutes and the bytes of memory that the missing runs need.
+        A :class:`Forecast` with the numbers of conditions, seeds, runs and stored runs,
+        and the minutes and bytes of memory that the missing runs need.
 
     Raises:
-        ConfigError: An option of a measure cannot be stored exactly, a trial with a
-            ``Curriculum`` has no model or one that cannot be built, or not even one run
-            fits in the memory.
+        ConfigError: A config, or an option of a measure, cannot be encoded exactly; a
+            trial with a ``Curriculum`` has no model or one that cannot be built; or a
+            single run does not fit in the memory.
         DataError: A world cannot be built, or a phase names facts that it does not
             contain.
     """
@@ -109,10 +113,10 @@ def forecast(
 
 
 def may_stop(task: LearnTask) -> bool:
-    """Return whether a training may end before its last step: whether a phase may stop.
+    """Return whether a training may end before its last step, since a phase may stop early.
 
     Args:
-        task: The training, by a ``Curriculum``.
+        task: The training, whose learner must be a ``Curriculum``.
     """
     return any(not phase.stop.never for phase in task.learner.phases)  # type: ignore[union-attr]
 
@@ -125,26 +129,28 @@ def _is_trained(task: LearnTask, store: Store) -> bool:
 def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
     """Estimate how long tasks take on one core of this machine, for the progress display.
 
-    If the trainings together take more than about a minute, judging by their sizes, a
-    few steps of trainings of several sizes are timed. Otherwise, or if the timing
-    fails, all updates count as equally long.
+    If the trainings together take more than about a minute, as estimated from their
+    sizes, a few steps of trainings of several sizes are timed. Otherwise, or if the
+    timing fails, all updates are assumed to take equally long. No errors are raised.
 
     Args:
         tasks: The tasks, in any order.
 
     Returns:
-        One estimate per task, in the given order: seconds (``measured`` is true) or
-        numbers of updates. For tasks other than trainings by a ``Curriculum``, an
+        One :class:`~.expected.Expected` for each task, in the given order. If steps
+        were timed, ``measured`` is true and ``seconds`` is in seconds; otherwise it is
+        the number of updates. For tasks other than trainings by a ``Curriculum``, an
         update is assumed to take as long as the average update of those trainings.
     """
-    # What fails here fails in its task, too, which is then set aside; the others go on.
+    # An error here also occurs in the task itself, which then fails; the other tasks
+    # continue.
     with suppress(Exception):
         return _timed(tasks)
     return by_updates(tasks)
 
 
 def _timed(tasks: Sequence[Task]) -> list[Expected]:
-    """Return the result of :func:`expected_seconds`, or raise an error of a training."""
+    """Return the result of :func:`expected_seconds`, passing on errors of a training."""
     learning = [task for task in tasks if isinstance(task, LearnTask) and task.steps]
     descents = [task for task in learning if isinstance(task.learner, Curriculum)]
     found = TimedRuns.untimed(descents)

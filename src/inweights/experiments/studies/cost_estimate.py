@@ -1,4 +1,4 @@
-"""Describe what a plan costs (:class:`Forecast`), as :func:`~.cost.forecast` returns it."""
+"""Represent the estimated cost of a plan, which :func:`~.cost.forecast` returns."""
 
 from dataclasses import dataclass
 
@@ -18,22 +18,22 @@ class Forecast:
             stored.
         trained: Number of runs that have to be trained.
         steps: Total number of updates of the runs to be trained.
-        minutes: Estimated time of training with its measures, from a few steps on this
-            machine. On a CPU it is processor time, which other work on the machine does
-            not lengthen. It is divided by ``jobs``. Only trainings by a ``Curriculum``
-            are included; ``None`` if there is none.
+        minutes: Estimated minutes of all trainings with their measures, from a few
+            steps on this machine, divided by ``jobs``. On a CPU it is processor time,
+            which does not depend on other work on the machine. Only trainings by a
+            ``Curriculum`` are included; ``None`` if there is none.
         stops: Whether trainings may end before their last step, so that the time is an
             upper limit.
         untimed: Number of tasks that are not included in ``minutes``: computations, and
-            trainings by other learners than a ``Curriculum``.
+            trainings by learners other than a ``Curriculum``.
         memory: Estimated memory of all processes together, in bytes.
-        jobs: Number of processes that would work in parallel, at most one per task of a
-            ``Curriculum``.
+        jobs: Number of processes that would work in parallel, at most one for each task
+            that trains by a ``Curriculum``.
         h100: Estimated minutes of training on one NVIDIA H100 GPU, from the number of
-            arithmetic operations, with at least 4 ms per step; ``None`` on an
-            accelerator, and if one CPU core needs less than half an hour.
-        timed: Day on which the steps were timed, as ``2026-11-28``, if the estimate was
-            stored before; empty if they were timed just now.
+            arithmetic operations, with at least 4 ms per step; ``None`` if the device
+            is an accelerator, or if one CPU core needs less than half an hour.
+        timed: Day on which the steps were timed, such as ``2026-11-28``, if the
+            estimate was stored earlier; empty if the steps were timed just now.
     """
 
     conditions: int

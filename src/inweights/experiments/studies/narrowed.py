@@ -1,4 +1,4 @@
-"""Reduce a recipe to the trials on which some of its claims depend.
+"""Reduce recipes to the trials on which some of their claims depend.
 
 :func:`narrowed` is used by :mod:`~.settle`, which adds seeds to open claims, and by
 :mod:`~.protocols`.
@@ -18,20 +18,22 @@ from inweights.runs import RunFolder
 def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     """Return a recipe with only some of its claims and the trials on which they depend.
 
-    A trial is kept unless one of its labels has another value than the claim names. If
-    a table would lose all its rows, the fastest of its trials is kept. A derived table
-    may still depend on trials that the claim's labels do not name; :func:`settle`
-    therefore compares the verdicts on seeds that are already stored.
+    A trial is left out if one of its labels has a value that differs from those that
+    the claims name. If a table would lose all of its rows, the fastest of its trials is
+    kept. A derived table may depend on further trials, which the claim does not name.
+    :func:`~.settle.settle` therefore compares the verdicts on seeds that are already
+    stored.
 
     Args:
         recipe: The recipe.
         claims: Short names of the claims, the last parts of their ids.
 
     Returns:
-        The reduced recipe, whose ``whole`` is the given one.
+        The reduced recipe, without figures. Its attribute ``whole`` is the given
+        recipe.
 
     Raises:
-        ConfigError: The recipe has no such claim.
+        ConfigError: The recipe does not have one of these claims.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -53,14 +55,15 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
-    """Return the recipe of a run folder, reduced to the claims that its config names, if any.
+    """Return the recipe of a run, reduced to the claims that the run's config names, if any.
 
     Args:
         recipe: The recipe.
         folder: Folder of the run.
 
     Returns:
-        The reduced recipe (:func:`narrowed`); the given one if the run has all claims.
+        The reduced recipe (:func:`narrowed`), or the given one if the run has all
+        claims.
 
     Raises:
         ConfigError: The run has only some of the claims, and its config does not name
@@ -78,7 +81,8 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
     """Return the estimated share of a recipe's work that a part of it needs, from 0 to 1.
 
-    Work is counted in updates for one seed, with the settings of the scale.
+    Work is measured by the estimated number of updates for one seed, with the settings
+    of the scale.
 
     Args:
         part: The reduced recipe.
@@ -89,7 +93,7 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
         The share; 1 if the complete recipe has no work.
 
     Raises:
-        KeyError: The recipe has no such scale.
+        KeyError: A recipe has no such scale. Errors of its ``plan`` are passed on.
     """
     some = _work_of(part, scale)
     all_of_it = _work_of(whole, scale)
@@ -104,7 +108,7 @@ def _work_of(recipe: Recipe, scale: str) -> int:
 
 @dataclass(frozen=True)
 class _Part:
-    """Function that makes the plan of a recipe, without trials that its claims do not need."""
+    """Function that makes the plan of a recipe without the trials that some claims do not need."""
 
     recipe: Recipe
     claims: tuple[Claim, ...]
@@ -113,11 +117,12 @@ class _Part:
         plan = self.recipe.plan(settings)
         trials = [trial for trial in plan.trials if self._is_claimed(trial)]
         computations = [one for one in plan.computations if self._is_claimed(one)]
-        # A claim on a derived label names no trial: then all of them are its own.
+        # A claim about a derived label does not name trials, and may depend on all of
+        # them.
         if not trials and not computations:
             return plan
-        # Tables are derived from tables: each keeps rows, were it those of its quickest
-        # trial.
+        # Tables may be derived from others, so that no table may be empty: each keeps
+        # at least the rows of its fastest trial.
         for name in dict.fromkeys(measure.name for measure in plan.measures):
             measures = [measure for measure in plan.measures if measure.name == name]
             if not _measured(trials, measures):
@@ -135,7 +140,7 @@ class _Part:
         return Plan(trials=trials, measures=measures, computations=computations)
 
     def _is_claimed(self, one: Trial | Computation) -> bool:
-        """Return whether a claim may depend on a trial or computation, judging by its labels."""
+        """Return whether a claim may depend on a trial or computation, given its labels."""
         for claim in self.claims:
             rows = [claim.score.where]
             if claim.score.minus:

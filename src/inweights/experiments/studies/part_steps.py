@@ -1,9 +1,9 @@
-"""Time long steps on parts of their batches, and count their arithmetic operations.
+"""Time long steps on parts of their batches, and count arithmetic operations.
 
 The cost estimate (:mod:`~.cost`) times a few steps of a training. If one step alone
-takes seconds, as at the sizes of the papers, :func:`try_parts` times steps on two small
-parts of the batch instead, because the time of a step grows linearly with the number of
-tokens.
+takes seconds, as at the sizes of the papers, :func:`try_parts` instead times steps on
+two small parts of the batch, because the time of a step is a linear function of the
+number of tokens.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 
     from inweights.models.base import Model
 
-#: Parameters times facts of a step beyond which it is tried by parts: about a second of
-#: one core.
+#: Product of parameters and facts of a step above which only parts of it are timed:
+#: about a second on one core.
 LARGE = 4e9
-#: The parts are those of so many parameters times facts.
+#: Products of parameters and facts of the two parts.
 PARTS = (LARGE / 40, LARGE / 4)
-#: Multiplications and additions a second, each counted, of one H100 in a step, by
-#: precision, and the least seconds of a step. A captured step of the path-star (5000, 5)
-#: in bf16, of 1.4e12, took 17.8 ms (benchmarks/gpu_step.py), and one of a small GPT 3 to
-#: 5 ms. That of fp32 is not measured: half of the 67e12 that the card is sold with.
+#: Floating-point operations per second of one H100 during a step, by precision (a
+#: multiplication and an addition count as two), and the shortest duration of a step in
+#: seconds. A captured step of the path-star (5000, 5) in bf16, with 1.4e12 operations,
+#: took 17.8 ms (benchmarks/gpu_step.py), and a step of a small GPT 3 to 5 ms. The rate
+#: for fp32 was not measured: it is half of the 67e12 that the vendor states.
 H100_RATES = {"bf16": 8e13, "fp32": 3e13, "bf16-emulated": 3e13}
 H100_STEP = 4e-3
 
@@ -47,8 +48,8 @@ class Tried:
 
     Attributes:
         seconds: Seconds on one CPU core, or on an accelerator, including its measures.
-        memory: Memory of the model, its training and its gradients in bytes.
-        measuring: Part of ``seconds`` that its measures take.
+        memory: Memory of the model, its training and its gradients, in bytes.
+        measuring: Part of ``seconds`` that the measures take; by default 0.
         h100: Seconds on one H100 GPU, from the number of arithmetic operations;
             ``None`` if they were not counted, since the steps are small.
     """
@@ -67,9 +68,10 @@ def facts_of(phase: Phase, world: World) -> dict[str, int]:
         world: World with the facts.
 
     Returns:
-        Number of facts by role, or by roles joined with ``+`` as in ``Phase.batch``;
-        the only key is empty if all facts are drawn together, from one batch size. A
-        batch is never larger than the number of these facts.
+        Number of facts by role, or by roles joined with ``+`` as in ``Phase.batch``. If
+        all facts are drawn together, since the phase has a single batch size, the only
+        key is ``""``. A batch size of 0, or above the number of facts of these roles,
+        counts as that number.
     """
     names = world.facts.role_names
     counts = np.bincount(world.facts.roles, minlength=len(names))
@@ -90,13 +92,13 @@ def facts_of(phase: Phase, world: World) -> dict[str, int]:
 
 
 def part_of(phase: Phase, world: World, share: float) -> Phase:
-    """Return a copy of a phase with at most two steps that uses a share of the facts of each role.
+    """Return a copy of a phase with at most two steps that uses only a share of the facts.
 
     Args:
         phase: The phase.
         world: World with the facts.
-        share: Share of the facts, above 0 and at most 1; at least one fact per role is
-            used.
+        share: Share of the facts of each entry of ``Phase.batch``, above 0 and at most
+            1. It is rounded up, so that at least one fact of each entry is used.
     """
     sizes = facts_of(phase, world)
     parts = {key: max(1, ceil(share * size)) for key, size in sizes.items() if size}
@@ -107,11 +109,11 @@ def part_of(phase: Phase, world: World, share: float) -> Phase:
 def is_large(task: LearnTask, numbers: int, world: World) -> bool:
     """Return whether a step of a training is so long that only parts of it are timed.
 
-    It is if the number of parameters times the number of facts of a step exceeds
-    :data:`LARGE`, 4e9, which takes one core about a second.
+    The step is long if the number of parameters times the number of facts of a step
+    exceeds :data:`LARGE`, 4e9, which takes one core about a second.
 
     Args:
-        task: The training.
+        task: The training, whose learner must be a :class:`Curriculum`.
         numbers: Number of parameters of one run.
         world: World of the training.
     """
@@ -119,10 +121,10 @@ def is_large(task: LearnTask, numbers: int, world: World) -> bool:
 
 
 def facts_of_a_step(task: LearnTask, world: World) -> int:
-    """Return the largest number of facts that a step of a training uses, over its phases.
+    """Return the number of facts of a step, for the phase of a training that has the most.
 
     Args:
-        task: The training.
+        task: The training, whose learner must be a :class:`Curriculum`.
         world: World of the training.
     """
     assert isinstance(task.learner, Curriculum)
@@ -151,10 +153,11 @@ def looks_of(task: LearnTask) -> float:
 
 
 def looks_at(measure: Measure, learner: Curriculum) -> int:
-    """Return how many times a measure is applied to one run.
+    """Return how many times a measure is applied to one run, if no phase stops early.
 
-    A measure without an interval is applied once, at the end; one with an interval
-    before the first step, after every interval, and after the last step.
+    A measure without an interval (``every=0``) is applied once, at the end. A measure
+    with an interval is applied before the first step, after every interval, and after
+    the last step.
 
     Args:
         measure: The measure.
@@ -175,19 +178,19 @@ def try_parts(
     numbers: int,
     step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
 ) -> Tried:
-    """Estimate what training a block takes on one CPU core, from steps on two parts of a batch.
+    """Estimate the cost of training a block on one CPU core, from steps on two parts of a batch.
 
     Args:
-        model: The model of the block.
-        block: The runs.
+        model: The model of the block, which ``step`` may change.
+        block: The runs, whose learner must be a :class:`Curriculum`.
         numbers: Number of parameters of one run.
         step: Function of the model, the runs and a phase that makes the steps of the
-            phase, and returns the seconds of one and the bytes of memory that its
-            gradient needs; see :func:`~.timed_steps.time_part`.
+            phase, and returns the seconds of one step and the bytes of memory that its
+            gradients need, such as :func:`~.timed_steps.time_part`.
 
     Returns:
-        The seconds of all steps with their measures, the memory in bytes, and the
-        seconds on one H100 GPU.
+        The seconds of all steps of the block including its measures, the memory in
+        bytes, and the seconds of the steps on one H100 GPU.
 
     Raises:
         ConfigError: A phase does not fit the model.
@@ -225,7 +228,7 @@ def try_parts(
         held = max(held, round(_at(all_tokens, tokens, bytes_held)))
         slowest = max(slowest, of_step / max(1, facts))
     asked = len(world.facts) + len(world.queries)
-    # Measures only go forwards, a third of a step's arithmetic.
+    # Measures only run forward passes, which are a third of the arithmetic of a step.
     measuring = looks_of(block) / len(block.runs) * asked * slowest / 3
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
     return Tried(
@@ -245,14 +248,16 @@ def count_steps(
     """Return the estimated seconds of training a block on one H100 GPU, by counting operations.
 
     Args:
-        model: The model of the block.
-        block: The runs.
-        step: Function that performs the steps of a phase, as for :func:`try_parts`.
+        model: The model of the block, which ``step`` may change.
+        block: The runs, whose learner must be a :class:`Curriculum`.
+        step: Function of the model, the runs and a phase that performs the steps of the
+            phase, such as :func:`~.timed_steps.time_part`; its results are not used.
         times: Factor by which more runs would be trained together on the GPU; by
             default 1.
 
     Returns:
-        The seconds of all steps of all phases, at least 4 ms per step, without measures.
+        The seconds of all steps of all phases, with at least 4 ms per step, without
+        measures.
 
     Raises:
         ConfigError: A phase does not fit the model.
@@ -275,8 +280,8 @@ def _flop_counter() -> FlopCounterMode:
     """Return PyTorch's counter of floating-point operations, without importing its compiler."""
     from torch.utils import flop_counter
 
-    # PyTorch wraps this method to keep its compiler out of it, and would import the
-    # compiler for that, which takes as long as torch itself.
+    # PyTorch wraps this method to exclude it from compilation, which would import the
+    # compiler; that takes as long as importing torch itself.
     mode = flop_counter._FlopCounterMode
     mode.__torch_dispatch__ = inspect.unwrap(mode.__torch_dispatch__)  # type: ignore[method-assign]
     return flop_counter.FlopCounterMode(display=False)

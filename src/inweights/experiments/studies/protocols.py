@@ -1,7 +1,7 @@
 """Determine how closely each claim of a recipe follows its paper's protocol.
 
-This is not stated by hand: :func:`computed_protocols` compares the settings of the
-trials on which a claim depends with the statements of the paper and its code
+:func:`computed_protocols` determines it by comparing the settings of the trials on
+which a claim depends with the statements of the paper and its code
 (:mod:`inweights.experiments.grammar.protocols.compare`).
 """
 
@@ -18,10 +18,9 @@ from inweights.experiments.studies.narrowed import narrowed
 def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
     """Return how closely each claim of a paper follows the paper's protocol, by the claim's id.
 
-    Claims of ours, which no paper states, are left out.
-
-    The measures of a claim are not compared, because a derived table does not say from
-    which measure it was derived.
+    Claims of our own, which no paper states, are left out. The measures of a claim are
+    not compared, because a derived table does not show from which measure it was
+    derived.
 
     Args:
         recipe: A recipe of a paper.
@@ -29,9 +28,10 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
             ``paper``.
 
     Returns:
-        ``exact``, ``scaled`` or ``substitute``
-        (:func:`~inweights.experiments.grammar.protocols.differences.protocol_of`) by
-        the claim's id; empty if the paper has no protocol file.
+        For each id of a claim, ``exact``, ``scaled`` (smaller sizes or a different
+        training) or ``substitute`` (a different world, model or computation), as
+        :func:`~inweights.experiments.grammar.protocols.differences.protocol_of`
+        explains; an empty dictionary if the paper has no protocol file.
 
     Raises:
         ConfigError: The recipe has no such scale.
@@ -52,17 +52,17 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
 
 
 def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Difference]]:
-    """Return the differences from the paper for the trials on which a claim depends.
+    """Compare the settings of the trials on which a claim depends with the paper's.
 
     Args:
         recipe: A recipe whose paper has a protocol file.
-        scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
-            ``paper``.
-        claim: One of its claims.
+        scale: The scale at which the claim is judged: ``smoke``, ``cpu`` or ``paper``.
+        claim: A claim of the recipe.
 
     Returns:
-        One list of differences per trial and then one per computation, as
-        :func:`~inweights.experiments.grammar.protocols.compare.compare` returns them.
+        One list for each trial, followed by one for each computation, on which the
+        claim depends. Each list has a :class:`Difference` for every setting, also for
+        those that agree with the paper.
 
     Raises:
         ConfigError: The recipe's paper has no protocol file, the recipe has no such
@@ -94,9 +94,10 @@ def _is_measured(trial: Trial, measures: Sequence[Measure]) -> bool:
 
 
 def _of_condition(trials: Sequence[Trial], condition: str) -> Sequence[Trial]:
-    """Return the trials under a condition, and those without a condition, which all share.
+    """Return the trials with a condition, and those without one, which all conditions share.
 
-    A claim without a condition depends on trials without one, if there are any.
+    A claim without a condition depends on the trials without a condition, if there are
+    any. If no trial has the condition or is without one, all trials are returned.
     """
     known = {trial.labels.get("condition") for trial in trials}
     if condition not in known and None not in known:

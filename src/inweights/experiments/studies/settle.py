@@ -1,11 +1,11 @@
-"""Add seeds until claims are decided, with corrected interim analyses.
+"""Add seeds until claims are decided, with corrections for interim analyses.
 
-:func:`settle` doubles the number of seeds of open claims. Each further analysis uses
-part of the error probability (:func:`inweights.support.statistics.intervals.alpha_of`).
-Only the trials on which an open claim depends are run with more seeds
-(:func:`narrowed`). An analysis is stored as a separate run, whose config names the
-claims; the results table shows for each claim the verdict with the most seeds
-(:func:`standing`).
+:func:`settle` doubles the number of seeds of open (undecided) claims. Each further
+analysis uses part of the error probability
+(:func:`inweights.support.statistics.intervals.alpha_of`). Only the trials on which an
+open claim depends are run with more seeds (:func:`narrowed`). An analysis is stored as
+a separate run, whose config names the claims. The results table shows, for each claim,
+the verdict with the most seeds (:func:`standing`).
 """
 
 import time
@@ -28,14 +28,14 @@ from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.narrowed import narrowed, of_folder, share_of
 from inweights.runs import RunFolder, RunStore
 
-#: The most that seeds are multiplied with.
+#: Largest factor by which the number of seeds is multiplied.
 MOST = 64
-#: The claims as they are judged now, by all seeds that count.
+#: Function that returns the results of all claims on all stored seeds.
 Kept = Callable[[], Sequence[ClaimResult]]
 
 
 class _SpentError(KeyboardInterrupt):
-    """The time is up; not an error of one task, so that all tasks are stopped."""
+    """The time is up. It is not an error of a single task, so that all tasks are stopped."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Settled:
     """Result of adding seeds to the undecided claims of a run.
 
     Attributes:
-        outcome: The run with the recipe's own seeds (with one seed if results of earlier
-            seeds were given), in which each claim has the verdict at its largest number
-            of seeds.
+        outcome: The run with the recipe's own seeds, or with one new seed if results of
+            earlier seeds were given. Each of its claims has the verdict at its largest
+            number of seeds.
         seeds: Number of seeds of the last analysis; 0 if no claim was undecided.
         before: Ids of the claims that were undecided at the beginning.
         left: Ids of the claims that are still undecided.
-        why: Reason why no more seeds were added, as part of a sentence; empty if no
-            claim is left.
+        why: Reason why no more seeds were added, as a clause without a full stop; empty
+            if no claim is undecided.
     """
 
     outcome: Outcome
@@ -70,34 +70,36 @@ def settle(
     publish: Publish | None = None,
     kept: Kept | None = None,
 ) -> Settled:
-    """Double the number of seeds of a run's undecided claims until they are decided or time is up.
+    """Double the number of seeds of undecided claims until all are decided or the time is up.
 
     The recipe is first run with its own seeds, or loaded if it was run before; the time
     limit does not stop this run. Each analysis doubles the smallest number of seeds of
     an undecided claim, up to 64 times the number of the scale. Only new seeds are
-    trained, and only the trials on which open claims depend. An analysis that would
-    take longer than the remaining time, at the speed so far, is not started. If it
-    nevertheless takes longer, it is stopped as by Ctrl-C and continues with the next
-    call.
+    trained, and only the trials on which undecided claims depend. An analysis that
+    would take longer than the remaining time, at the speed so far, is not started. If
+    an analysis nevertheless takes longer, it is stopped as if by Ctrl-C, and the next
+    call continues it.
 
     Args:
         recipe: The recipe.
-        scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
+        scale: The scale at which the claims are judged: ``smoke``, ``cpu`` or
             ``paper``.
         store: The folder of all runs.
         seconds: Time limit of the whole call, in seconds.
         execution: Where and how tasks run; by default one after another in this
             process.
-        publish: Called with each run and its folder, to add figures and a page; by
-            default nothing is added.
-        kept: If the numbers of earlier seeds are not stored in runs on this disk, a
-            function that returns the results of all claims on these and the new seeds.
-            No earlier seed is then run again: the complete recipe is run with one new
-            seed, and each analysis with new seeds only. By default ``None``.
+        publish: Function that is called with each run and its folder, to add figures
+            and a page; by default nothing is added. Its errors are passed on.
+        kept: Function that returns the results of all claims on earlier and new seeds,
+            for the case that runs with the earlier seeds are not on this disk. No
+            earlier seed is then run again: the complete recipe is run with one new
+            seed, and each analysis uses only new seeds. With ``None``, the default, all
+            seeds are those of runs in ``store``.
 
     Returns:
-        The run with the last verdict of each claim, the number of seeds, the claims
-        that were and are undecided, and the reason why no more seeds were added.
+        A :class:`Settled`: the run with the last verdict of each claim, the number of
+        seeds, the claims that were and still are undecided, and the reason why no more
+        seeds were added.
 
     Raises:
         ConfigError: There is no such scale, or a folder cannot be written.
@@ -116,7 +118,7 @@ def settle(
             execution.progress(done, total, what)
 
     timed = replace(execution, progress=heed)
-    # The command that a page shows must make the same seeds again.
+    # The command on the page must run the same seeds again.
     words = ("verify", recipe.name, "--scale", scale, "--settle")
     asked = replace(timed, command=words + (("--into", "results") if kept else ()))
     first = recipe.first_seed
@@ -128,14 +130,14 @@ def settle(
     judged = kept or (lambda: (standing(recipe, scale, store) or whole).claims)
     claims = claims or judged()
     before = left = _undecided(claims)
-    # One seed alone takes longer.
+    # The speed with a single seed is not representative.
     pace = 0.0 if kept else whole.seconds / len(whole.seeds)
     seeds = _fewest(claims)
     why = ""
     while left:
         count = _fewest(claims)
-        # Each further analysis spends some of the error that all of them share; a claim
-        # that is still open after so many lies too near its edge.
+        # Each further analysis uses part of a common error probability. A claim that is
+        # still open after so many analyses is too close to its limit.
         if 2 * count > MOST * recipe.seeds[scale]:
             why = f"{count} seeds are the most that are tried"
             break
@@ -144,8 +146,8 @@ def settle(
             part = _part(recipe, whole, tuple(fewer), store, timed)
             share = share_of(part, recipe, scale)
             takes = pace * share * count
-            # Stopped in the middle of an analysis, its time would be lost until
-            # somebody settles again.
+            # If an analysis were stopped in the middle, its time would be wasted until
+            # the next call.
             spare = max(0.0, seconds - (time.monotonic() - started))
             if takes > spare:
                 why = f"{count} more seeds take about {takes:.0f} s, {spare:.0f} s left"
@@ -156,17 +158,17 @@ def settle(
                 part, scale, seeds=chosen, store=store, execution=asked, publish=publish
             )
         except _SpentError:
-            why = f"{2 * count} seeds took longer; they go on where they were"
+            why = f"{2 * count} seeds took longer; the next call continues them"
             break
-        # A run that was read back says nothing of how long a seed takes.
+        # A run that was loaded does not show how long a seed takes.
         if not look.cached:
             pace = max(pace, (time.monotonic() - began) / count / (share or 1.0))
         seeds = 2 * count
         claims = judged()
         left = _undecided(claims)
-        # Else the same seeds would be run for ever.
+        # Otherwise, the same seeds would be run again and again.
         if left and _fewest(claims) <= count:
-            why = "the new seeds do not count"
+            why = "the new seeds are not counted in the results"
             break
     return Settled(replace(whole, claims=tuple(claims)), seeds, before, left, why)
 
@@ -190,9 +192,9 @@ def _part(
 ) -> Recipe:
     """Return the recipe reduced to undecided claims, or the complete one if that is not possible.
 
-    The reduced recipe is used if it gives the same verdicts as the whole run on its own
-    seeds. Otherwise a derived table depends on more trials than the labels show, and
-    all of them are run.
+    The reduced recipe is used if it results in the same verdicts as the whole run on
+    its own seeds. Otherwise, a derived table depends on more trials than the labels
+    show, and all trials are run.
     """
     part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
     plan = part.plan(recipe.scales[whole.scale])
@@ -200,8 +202,8 @@ def _part(
     tables = collect(plan, whole.seeds, place, execution, version=recipe.version)
     try:
         alone = judge_all(part, recipe.derived(tables), whole.scale, seeds=whole.seeds)
-    # Whatever the code of a recipe raises over missing rows says one thing: it needs
-    # all of its trials.
+    # If the recipe's functions raise an error because rows are missing, all trials are
+    # needed.
     except (InweightsError, LookupError, ValueError, pl.exceptions.PolarsError):
         return replace(part, plan=recipe.plan)
     said = judge_all(part, whole.tables, whole.scale, seeds=whole.seeds)
@@ -211,10 +213,10 @@ def _part(
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     """Return the finished run of a recipe's own config, with the results of all analyses.
 
-    Several runs may have the recipe's own settings and consecutive seeds from its first
-    one, at least as many as its own number. The run with the most seeds is returned,
-    with the verdict of each claim at its largest number of seeds. Damaged runs with
-    only some of the claims are ignored.
+    Several runs may have the recipe's own settings, and consecutive seeds that begin
+    with its first seed and are at least as many as its own. Of these runs, the one with
+    the most seeds is returned, with the verdict of each claim at its largest number of
+    seeds. Damaged runs with only some of the claims are ignored.
 
     Args:
         recipe: The recipe.
@@ -222,7 +224,7 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
         store: The folder of all runs.
 
     Returns:
-        The run; ``None`` if there is none, or if the recipe has no such scale.
+        The run; ``None`` if there is no such run, or if the recipe has no such scale.
 
     Raises:
         FolderError: The returned run is damaged, or the store cannot be read.
@@ -237,7 +239,7 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     outcome = load(recipe, max(whole, key=lambda folder: len(folder.seeds)))
     best = {claim.id: claim for claim in outcome.claims}
     for folder in (one for one in folders if "claims" in one.config):
-        # A damaged look, or one at a claim that is gone, leaves the others as they are.
+        # A damaged analysis, or one of a claim that no longer exists, is ignored.
         with suppress(InweightsError):
             for claim in load(of_folder(recipe, folder), folder).claims:
                 known = best.get(claim.id) if claim.verdict != "not judged" else None
@@ -249,18 +251,19 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
 def own_folders(
     recipe: Recipe, scale: str, store: RunStore, first: int, *, further: bool = False
 ) -> Iterator[RunFolder]:
-    """Yield the finished runs of a recipe's own config whose seeds are consecutive from ``first``.
+    """Yield finished runs of a recipe's own config with consecutive seeds that begin at ``first``.
 
-    Runs with fewer seeds than the recipe's own number are left out. The newest run comes
-    first.
+    Runs with fewer seeds than the recipe's own number are left out. The newest run is
+    yielded first.
 
     Args:
         recipe: The recipe.
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
         store: The folder of all runs.
         first: The first root seed.
-        further: Whether analyses of new seeds only are also yielded: runs with some of
-            the claims, whose ``n`` seeds begin at ``first + n``. By default they are not.
+        further: Whether analyses with only new seeds are also yielded: runs with some
+            of the claims, whose ``n`` seeds begin at ``first + n``. By default they are
+            not.
 
     Raises:
         ConfigError: There is no such scale.

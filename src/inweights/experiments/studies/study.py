@@ -1,4 +1,4 @@
-"""Read a study from a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
+"""Read a study from a TOML file with arguments of :func:`inweights.sweep`, figures and claims.
 
 :func:`open_study` turns the file into a recipe named ``study/<name of the file>``,
 which runs like any other. The file's contents, including all default values, are stored
@@ -44,16 +44,16 @@ class StudyFile(Config):
     Attributes:
         world: Table with the ``kind`` of the world and its settings; or a table with
             ``facts = "facts.csv"`` and settings of :class:`~inweights.worlds.Triples`.
-        function: Function of a plugin that is used instead of a world, as
-            ``module:function``. It has the argument ``seed``, or ``seeds`` if it takes
-            all seeds together; its other arguments are varied. Empty by default.
+        function: Function of a plugin that replaces the world, as ``module:function``.
+            It has the argument ``seed``, or ``seeds`` if it takes all seeds together;
+            its other arguments are varied. Empty by default.
         model: Table with the ``kind`` of the architecture and its settings; or ``wrap =
             "module:factory"`` of a plugin with the factory's options
             (:func:`inweights.wrap`). By default a GPT whose size fits the largest
             world.
         learner: Table with the ``phases`` of a curriculum, or with the ``kind`` of
-            another learner and its settings. By default the usual learner of the
-            world's family (:mod:`inweights.training.learners`).
+            another learner and its settings. By default the named learner of the
+            world's family.
         over: Varied settings: lists of values by path, or a list of points.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Names of probes, or tables with options
@@ -62,9 +62,10 @@ class StudyFile(Config):
         summary: What is done; by default a list of the varied settings.
         figures: Figures (:class:`~.study_entries.FigureEntry`); by default one per
             measure.
-        claims: Claims to judge (:class:`~.study_entries.ClaimEntry`).
-        controls: Names of controls with which every condition is compared; see
-            :func:`inweights.sweep`.
+        claims: Claims (:class:`~.study_entries.ClaimEntry`) to be judged, if there are
+            any.
+        controls: Names of controls (``untrained``, ``shuffled``, ``no-bridge``,
+            ``frozen``); by default none.
     """
 
     later = {"controls": (), "function": ""}
@@ -85,28 +86,28 @@ class StudyFile(Config):
 
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
-        """The tables ``world``, ``model`` and ``learner`` that are given, by these names."""
+        """The tables among ``world``, ``model`` and ``learner`` that the file contains, by name."""
         world = None if self.function else self.world
         tables = {"world": world, "model": self.model, "learner": self.learner}
         return {name: table for name, table in tables.items() if table is not None}
 
     @property
     def measure_entries(self) -> list[MeasureEntry]:
-        """The measures; for a function, a single one that stands for its result."""
+        """The measures of the file; for a function, a single entry that represents its table."""
         given = (self.function,) if self.function else self.measures
         return [
             MeasureEntry(probe=one) if isinstance(one, str) else one for one in given
         ]
 
     def named(self) -> Self:
-        """Return the file without newer options that have no effect, for the key of the run.
+        """Return a copy without newer options that have no effect, for the key of the run.
 
-        These are options that were added after version 0.1.0, with values that mean the
-        earlier behaviour.
+        These are options of the parts that were added after version 0.1.0 and have the
+        value that means the earlier behaviour.
 
         Raises:
-            ConfigError: A part has no ``kind`` or an unknown one, a value does not fit, or
-                a wrapped module's factory is not in an imported module.
+            ConfigError: A part has no ``kind`` or an unknown one, a value is not valid,
+                or a wrapped module's factory is not in an imported module.
         """
         plain = {
             name: named(_part(name, v), newer=True) for name, v in self.parts.items()
@@ -118,9 +119,9 @@ class StudyFile(Config):
         """The sweep that the file describes, as a :class:`~.sweep_object.Study`.
 
         Raises:
-            ConfigError: A part has no ``kind`` or an unknown one, a value does not fit,
-                there is no such probe, or a function or factory is not in an imported
-                module or takes other arguments.
+            ConfigError: A part has no ``kind`` or an unknown one, a value is not valid,
+                a probe does not exist, or a function or factory is not in an imported
+                module or does not take the given arguments.
             DataError: A file on which the function depends cannot be read.
         """
         over: Any = self.over
@@ -142,17 +143,17 @@ class StudyFile(Config):
 
 
 def open_study(path: str | Path) -> Recipe:
-    """Read a study from a TOML file and return it as a recipe, which :func:`inweights.run` accepts.
+    """Read a study from a TOML file and return it as a recipe, which can be run like any other.
 
     Args:
-        path: The file. Modules of its functions must be imported before, as plugins are.
+        path: Path of the file. Modules that it names must have been imported.
 
     Returns:
         The recipe ``study/<name of the file>``, with the single scale ``cpu``.
 
     Raises:
         ConfigError: The file cannot be read or is not a valid study; the message names
-            it.
+            the file.
         DataError: A world that has to be built, to choose the model or for a control,
             cannot be built, for example since its file of facts is missing.
     """
@@ -160,8 +161,7 @@ def open_study(path: str | Path) -> Recipe:
     values = load_toml(path)
     try:
         file = decode(StudyFile, values)
-        # With every value that the file leaves out, so that each can be changed by its
-        # name.
+        # Default values are filled in, so that each of them can be changed by its name.
         parts = {
             name: to_plain(_part(name, table)) for name, table in file.parts.items()
         }
@@ -177,7 +177,7 @@ def open_study(path: str | Path) -> Recipe:
 
 
 def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
-    """Return a study as a recipe.
+    """Return a study as a recipe, which can be run like any other.
 
     Args:
         name: Name of the recipe, ``study/<name of the file>``.
@@ -187,8 +187,9 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         The recipe, with the single scale ``cpu``.
 
     Raises:
-        ConfigError: The contents are not a valid study. World, model, learner, measures
-            and varied settings are only checked when the recipe's plan is made.
+        ConfigError: A key or the table of a figure is unknown, a value has the wrong
+            type, the seeds are not valid, or a claim has no valid target. World, model,
+            learner, measures and ``over`` are only checked when the plan is made.
     """
     file = (
         file
@@ -209,7 +210,7 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         figures=_figures(file),
         first_seed=chosen[0],
         root_seeds=chosen,
-        # Without a learner a study was once trained by a plain curriculum.
+        # In version 1, a study without a learner was trained by a plain curriculum.
         version=2 if file.learner is None else 1,
         cautions=lambda file, tables: cautions(file.study.trials, tables),
     )
@@ -243,7 +244,7 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
 
 
 def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
-    """Return the values of an axis, in which whole parts given by name become configs."""
+    """Return the values of an axis, with tables of whole parts replaced by configs."""
     if key not in ("world", "model", "learner") or not isinstance(values, Mapping):
         return values
     fields = getattr(configs.get(key), "__struct_fields__", ())

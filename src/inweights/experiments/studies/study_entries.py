@@ -1,4 +1,4 @@
-"""Describe measures, figures and claims as they are written in a study file."""
+"""Define the configs of the measures, figures and claims in a study file."""
 
 import inspect
 import sys
@@ -14,15 +14,15 @@ from inweights.experiments.grammar.trial import Measure, Probe
 
 
 class MeasureEntry(Config):
-    """A :class:`Measure` in a study file.
+    """A :class:`Measure` as it is written in a study file.
 
     Attributes:
         probe: Name of a probe of the library, or ``module:function``.
-        name: Name of the table; by default that of the probe, without its module.
+        name: Name of the table; by default the name of the probe, without its module.
         options: Keyword arguments of the probe; by default none.
         every: Number of steps between measurements; 0 measures once, at the end.
-        where: Values of labels, by name; only trials with these values are measured. By
-            default all are.
+        where: Values of labels, by name. Only trials that have these labels with these
+            values are measured; by default all trials are.
     """
 
     probe: str
@@ -33,7 +33,7 @@ class MeasureEntry(Config):
 
     @property
     def measure(self) -> Measure:
-        """The measure with its probe.
+        """The :class:`Measure` that the entry describes, with the function of its probe.
 
         Raises:
             ConfigError: There is no such probe (the message suggests similar names);
@@ -45,22 +45,21 @@ class MeasureEntry(Config):
 
     @property
     def table(self) -> str:
-        """Name of the measure's table."""
+        """Name of the measure's table: ``name``, or by default the name of the probe."""
         return self.name or self.probe.rpartition(":")[2]
 
 
 class FigureEntry(Config):
-    """A :class:`Figure` in a study file; the drawing function chooses whatever is not given.
+    """A :class:`Figure` as it is written in a study file.
 
     Attributes:
         table: Name of the table of a measure, or ``losses``.
         title: What the figure shows; by default the name of the table.
-        caption: How to read the figure; by default the description of the probe's
-            table.
+        caption: How to read the figure; by default as the probe's table is described.
         kind: Name of the drawing function; by default ``auto``, whose axis, lines and
             panels are the varied settings.
         options: Options of the drawing function, such as ``x = "n"`` or ``where = {role
-            = "composition"}``.
+            = "composition"}``; those not given have their defaults.
     """
 
     table: str
@@ -71,17 +70,19 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a study file: a sentence, a :class:`Score` and its target.
+    """A claim as it is written in a study file: a sentence, a :class:`Score` and its target.
 
     Attributes:
-        name: Short name, the last part of its id.
+        name: Short name, the last part of the claim's id.
         text: The claim, as a sentence.
         table: Name of the table with the judged numbers.
-        column: Column of its numbers.
-        at: Values of columns in the rows that are used; by default all rows are.
-        minus: Values that differ in the rows that are subtracted; by default nothing is
-            subtracted.
-        each: Columns for each of whose values the claim must hold; by default none.
+        column: Name of the column with these numbers.
+        at: Values of columns, by name, in the rows that are used; by default all rows
+            are used.
+        minus: Values of columns that differ in the rows that are subtracted; by default
+            nothing is subtracted.
+        each: Names of columns; the claim must hold for each of their values. By default
+            none.
         least: Smallest value of the score that meets the claim; ``None`` for no lower
             limit. ``least``, ``most`` or both must be given.
         most: Largest value of the score that meets the claim; ``None`` for no upper
@@ -109,7 +110,8 @@ def _probe(name: str) -> Probe:
     module, colon, function = name.partition(":")
     if colon:
         found = getattr(sys.modules.get(module), function, None)
-        # A file names no function but a probe: one whose first argument is a model.
+        # A file must not name any other function than a probe, whose first argument is
+        # a model.
         if not (inspect.isfunction(found) and _takes_a_model(found)):
             raise ConfigError(
                 f"there is no probe {name}; load its module with --plugin {module}"

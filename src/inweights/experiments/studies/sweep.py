@@ -1,4 +1,4 @@
-"""Vary one experiment: train and measure every combination of settings, with several seeds.
+"""Vary an experiment: train and measure every combination of settings with several seeds.
 
 :func:`sweep` returns a tidy table with the settings as columns. A :class:`Study`
 describes the same sweep as an object, which also provides its trials, its cost and its
@@ -43,28 +43,30 @@ def sweep(
     the store.
 
     Args:
-        world: Config of the world; or several configs, as a list or by name,
-            ``{"small": …}``. Or a function ``function(seed, **settings)`` that returns
-            a number or a text (the column ``result``), one row, several rows or a
-            polars frame. The function is called once for every seed and every
-            combination of its arguments in ``over``; its results are stored together
-            with its source.
-        model: Config of the architecture, or several configs, as a list or by name. Or
-            a trained model (:func:`~inweights.wrap`), which is trained further if a
-            learner is given, and otherwise only measured. By default a GPT as wide as
-            the largest world of the sweep requires: with two layers for graphs,
-            otherwise with four layers and an untied head. An
-            :class:`~inweights.training.Optimum` needs no model.
+        world: Config of the world; or several configs, as a list or as a mapping from
+            names, ``{"small": …}``. Or a function ``function(seed, **settings)`` that
+            returns a number or a text (the column ``result``), one row (a mapping),
+            several rows (a list of mappings) or a polars frame. The function is called
+            once for every seed and every combination of its arguments in ``over``; its
+            results are stored together with its source.
+        model: Config of the architecture, or several configs, as a list or as a mapping
+            from names. Or a trained model (:func:`~inweights.wrap`), which is trained
+            further if a learner is given, and otherwise only measured. By default a GPT
+            whose width fits the largest world of the sweep, with two layers and tied
+            embeddings for graphs, otherwise with four layers and an untied head; for a
+            ``Descent``, Node2Vec. An :class:`~inweights.training.Optimum` needs no
+            model.
         learner: Config of the training (a curriculum, a descent or an optimum), or
-            several configs, as a list or by name. By default the named learner of the
-            world's family for each architecture (:mod:`inweights.training.learners`);
-            trained models are not trained further.
+            several configs, as a list or as a mapping from names. By default the named
+            learner of the world's family for each architecture
+            (:mod:`inweights.training.learners`); trained models are not trained
+            further.
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps":
             [100]}``. Paths joined by commas vary jointly, ``{"world.n, model.width":
-            [(9, 32), (20, 64)]}``. Values, and whole parts, may have names, ``{"model":
-            {"wide": GPTConfig(width=128)}}``. Or a list of points, ``[{"world.n": 10,
-            "model.width": 32}, …]``. The last word of a path is the name of its column.
-            By default nothing is varied.
+            [(9, 32), (20, 64)]}``. Values, including whole parts, may have names,
+            ``{"model": {"wide": GPTConfig(width=128)}}``. Or a list of points,
+            ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a path is the
+            name of its column. By default nothing is varied.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Probes, or :class:`~inweights.experiments.Measure` for probes with
             options or at intervals; by default :func:`~inweights.probes.accuracy`.
@@ -72,36 +74,42 @@ def sweep(
             ``shuffled``, ``no-bridge``, ``frozen``; see
             :func:`~inweights.experiments.with_controls`. Figures show them as a grey
             band. By default none.
-        replicated: Whether a function takes a list of all missing seeds as ``seeds``
-            and returns rows for each seed, with a column ``seed``; by default not.
-        jobs: Number of parallel processes. By default 0: as many as this machine has
-            cores, or fewer if the work is too small to start that many.
-        runs: Folder of all runs; by default the usual one.
+        replicated: Whether the function ``world`` takes a list of all missing seeds as
+            ``seeds`` and returns rows for each seed, with a column ``seed``. By default
+            it takes one ``seed`` per call.
+        jobs: Number of parallel processes. 0, the default, means one process per 10,000
+            updates, and at most one per core.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` in the
+            working folder.
         store: Folder, or address of a bucket, in which the tables of single runs are
             stored; empty for a folder below ``runs``.
         progress: Whether a line of progress is shown, or a function that is called with
             the number of updates done, the total number, and a description of the
-            current work. The further keyword arguments ``device``, ``threads``,
-            ``plugins``, ``observers``, ``on`` and ``fresh`` are those of
-            :func:`inweights.run`.
-        keep_models: Whether trained weights are stored too, for :meth:`Study.models`,
-            and so that later measures need no training.
+            current work.
+        **how: Further keyword arguments, as in :func:`inweights.run`: ``device``,
+            ``threads``, ``plugins``, ``observers``, ``on``, ``fresh`` and ``command``.
+            With ``keep_models=True``, trained weights are stored, too, for
+            :meth:`Study.models` and so that later measures need no training.
 
     Returns:
-        One row for each row of a measure: the varied settings, ``control`` if there are
-        controls, ``seed``, and the measure's own columns; with several measures also
-        ``measure``, the name of the measure. A function's rows have the arguments in
-        ``over``, ``seed``, and its own columns.
+        One row for each row of a measure. The columns are the varied settings,
+        ``control`` if there are controls, ``seed``, and the measure's own columns. With
+        several measures, ``measure``, the name of the measure, is the first column. If
+        ``world`` is a function, the rows have the arguments in ``over``, ``seed``, and
+        the function's own columns.
 
     Raises:
-        ConfigError: A path does not exist, a value does not fit, a part is not a config of
-            its kind, a measure or control does not exist or apply, the seeds or an
-            execution option are not valid, or a function does not take its arguments.
+        ConfigError: A path does not exist, a value is not allowed there, two conditions
+            have the same labels, a part is not a config of its kind, a measure is not a
+            probe, a control does not exist or apply, the seeds or an execution option
+            are not valid, or a function does not take its arguments.
         DataError: A world cannot be built, or a function returns no table or different
             columns in different runs.
-        RunError: A training failed. If all failed with the same class of error, that class
-            is raised instead.
-        FolderError: The folder of the store is a symbolic link.
+        RunError: A training failed, no Ray cluster responds, or a table cannot be
+            stored. If all failed trainings have the same class of the library's errors,
+            that class is raised instead.
+        FolderError: A stored table is damaged, or the folder of the store below
+            ``runs`` is a symbolic link.
 
     Warns:
         CautionWarning: Facts are not known, the seeds are too few to compare the

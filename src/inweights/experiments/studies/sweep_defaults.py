@@ -1,4 +1,4 @@
-"""Choose what a sweep does not specify: the learner, the model, the number of processes."""
+"""Choose the learner, the model and the number of processes if a sweep does not specify them."""
 
 from typing import Any
 
@@ -14,33 +14,36 @@ from inweights.training.learners import GRAPHS, family_of, named_for
 from inweights.training.learners.kinds import Learner
 from inweights.training.learners.without_training import Fixed
 
-#: Width of a model that is sized to its world, at most.
+#: Largest width of a model whose size is chosen for its world.
 MAX_WIDTH = 256
-#: Updates that make another process worth its start.
+#: Number of updates for which it is worth starting another process.
 UPDATES_A_PROCESS = 10_000
 
 
 def trials_of(
     world: Any, model: Any, learner: Learner | None, over: axes.Over
 ) -> list[Trial]:
-    """Return the trials of a grid; without a learner each gets the named learner of its model.
+    """Return the trials of a grid; by default with the named learner of each world and model.
 
-    The default learning rate therefore follows the width if widths are varied. Varied
-    settings of the learner change the named one.
+    If widths are varied, the default learning rate therefore depends on the width.
+    Varied settings of the learner change the named learner.
 
     Args:
         world: Config of the world.
         model: Config of the architecture.
-        learner: Config of the training; ``None`` for the named learner of the world's
-            family. Trained models are then not trained further.
+        learner: Config of the training. With ``None``, each trial gets the named
+            learner of its world's family and its architecture, and trained models are
+            not trained further.
         over: Values by path, or a list of points.
 
     Returns:
-        One trial per condition, in the order of :func:`~.variation.axes.grid`.
+        One trial per condition, in the order of the combinations, in which the last
+        path varies fastest; the labels are the varied values.
 
     Raises:
-        ConfigError: A path does not exist, a value does not fit, or a part is not a config
-            of its kind.
+        ConfigError: A path does not exist, a value is not allowed there, a part is not
+            a config of its kind, two conditions have the same labels, or ``over`` is
+            not valid (:func:`~.axes.points_of`).
         DataError: A world that has to be built to choose its learner cannot be built.
     """
     if learner is not None:
@@ -58,26 +61,26 @@ def trials_of(
 
 
 def _usual_learner(world: Any, model: Any) -> Learner:
-    """Return the named learner of an architecture; trained modules are not trained further."""
+    """Return the named learner of a world and architecture; for a trained model no training."""
     return Fixed() if isinstance(model, TrainedConfig) else named_for(world, model)
 
 
 def default_model(world: Any, over: axes.Over) -> GPTConfig:
     """Return the GPT of a sweep that specifies no model.
 
-    Its width is the smallest power of two that is at least the number of tokens of the
-    largest world, but from 32 to 256. Its context is the number of tokens of the
-    longest statement, at least 8. It has two layers and tied embeddings if a world is a
-    graph, otherwise four layers and untied ones. All conditions use the same model, so
-    that they differ only in what is varied.
+    Its width is the smallest power of two, from 32 to 256, that is at least the number
+    of tokens of the largest world (256 for more tokens). Its context is the number of
+    tokens of the longest statement, at least 8. It has two layers and tied embeddings
+    if one of the worlds is a graph, otherwise four layers and untied embeddings. All
+    conditions use the same model, so that they differ only in the varied settings.
 
     Args:
         world: Config of the world.
-        over: Values by path, or a list of points.
+        over: Values by path, or a list of points, which may vary the world.
 
     Raises:
-        ConfigError: A path of ``over`` does not exist, a value does not fit, or the world
-            is not a config.
+        ConfigError: A path of ``over`` does not exist, a value is not allowed there, or
+            the world is not a config.
         DataError: A world cannot be built.
     """
     first = trials_of(world, GPTConfig(), None, over)
@@ -97,13 +100,13 @@ def default_model(world: Any, over: axes.Over) -> GPTConfig:
 
 
 def useful_processes(plan: Plan, seeds: int, device: str) -> int:
-    """Return how many processes a plan is worth: one per 10,000 updates, at most one per core.
+    """Return how many processes are useful: one per 10,000 updates, and at most one per core.
 
     Args:
-        plan: Plan with the trials, whose updates are counted; computations do not
-            count.
+        plan: Plan with the trials, whose updates are counted. Computations are ignored.
         seeds: Number of seeds.
-        device: Torch device of the models; for an accelerator the result is 1.
+        device: Torch device of the models. For any device other than ``cpu`` the result
+            is 1.
 
     Returns:
         The number of processes, from 1 to the number of usable cores.

@@ -1,4 +1,4 @@
-"""Describe a sweep as an object: its trials, its plan, its cost, its table and its models.
+"""Describe a sweep as an object with its trials, plan, cost, table and models.
 
 :func:`~inweights.experiments.studies.sweep.sweep` runs a sweep directly.
 """
@@ -55,18 +55,21 @@ class Study:
     Attributes:
         world: Config of the world, several configs, or a function of a seed.
         model: Config of the architecture, several configs, or a trained model; ``None``
-            for a GPT of suitable size.
+            for a GPT of suitable size (Node2Vec for a ``Descent``, no model for other
+            learners).
         learner: Config of the training, or several configs; ``None`` for the named
-            learner of the world's family.
+            learner of the world's family (for trained models, no training).
         over: Varied settings: values by path, or a list of points.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Probes or measures; ``None`` for the accuracy.
-        runs: Folder of all runs; ``None`` for the usual one.
+        runs: Folder of all runs; ``None`` for ``$INWEIGHTS_RUNS``, or ``runs`` in the
+            working folder.
         place: Store of single runs (the argument ``store`` of :func:`~.sweep.sweep`);
             empty for a folder below ``runs``.
         controls: Names of controls with which every condition is compared:
             ``untrained``, ``shuffled``, ``no-bridge``, ``frozen``; by default none.
-        replicated: Whether a function takes all missing seeds at once, as ``seeds``.
+        replicated: Whether the function ``world`` takes all missing seeds at once, as
+            ``seeds``; by default it takes one ``seed`` per call.
 
     Example:
         >>> import inweights as iw
@@ -88,14 +91,14 @@ class Study:
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """One trial per condition and control; none if a function is varied.
+        """One trial for each condition, followed by its controls; empty if ``world`` is a function.
 
         Raises:
-            ConfigError: A path of ``over`` does not exist, a value does not fit, a part is
-                not a config of its kind, the configs of a list would get equal names, or a
-                control is unknown or does not apply.
-            DataError: A world that has to be built, to choose the model or for a control,
-                cannot be built.
+            ConfigError: ``over`` is not valid, a path in it does not exist or a value
+                is not allowed there, two conditions have the same labels, a part is not
+                a config of its kind, configs of a list are equal, or a control is
+                unknown or does not apply.
+            DataError: A world that has to be built for the trials cannot be built.
         """
         if isfunction(self.world):
             return []
@@ -115,15 +118,15 @@ class Study:
 
     @cached_property
     def plan(self) -> Plan:
-        """The trials and measures, or the computations of a function (one per condition).
+        """The trials and measures or, if ``world`` is a function, one computation per condition.
 
         Raises:
-            ConfigError: As for :attr:`trials`; there is no measure, or one is not a
-                probe; ``replicated`` is set and the world is not a function; a function
-                is combined with a model, a learner, measures or controls; or a function
-                does not take the arguments of ``over`` and ``seed`` (``seeds`` if
-                ``replicated``).
-            DataError: As for :attr:`trials`.
+            ConfigError: The trials are not valid (see :attr:`trials`); there is no
+                measure, or one is not a probe; ``replicated`` is set and the world is
+                not a function; a function is combined with a model, a learner, measures
+                or controls; or a function does not take the arguments of ``over`` and
+                ``seed`` (``seeds`` if ``replicated``).
+            DataError: A world that has to be built for the trials cannot be built.
         """
         if isfunction(self.world):
             others = (self.model, self.learner, self.measures, self.controls or None)
@@ -154,7 +157,9 @@ class Study:
         """The store of tables and weights of single runs: ``place``, or a folder below ``runs``.
 
         Raises:
-            FolderError: The store's folder is a symbolic link.
+            FolderError: The folder of the store below ``runs`` is a symbolic link.
+            ConfigError: The address of a bucket is not valid, or its optional package
+                is not installed.
         """
         return Store(self.place or store_below(self.runs or default_root()))
 
@@ -169,32 +174,41 @@ class Study:
         progress: Progress | bool = True,
         **how: Unpack[ExecutionKeywords],
     ) -> pl.DataFrame:
-        """Train and measure what is not stored yet, and return the table of :func:`~.sweep.sweep`.
+        """Train and measure what is not stored yet, and return the table of the sweep.
 
         Args:
-            jobs: Number of parallel processes; 0 chooses as many as the work is worth.
+            jobs: Number of parallel processes. 0, the default, means one process per
+                10,000 updates, and at most one per core.
             progress: Whether a line of progress is shown, or a function that is called
                 with the number of updates done, the total number, and a description of
                 the current work.
             **how: Further fields of
-                :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
+                :class:`~inweights.experiments.engine.execution.ExecutionOptions`:
+                ``device``, ``threads``, ``plugins``, ``observers``, ``on``, ``fresh``,
+                ``keep_models`` and ``command``.
 
         Returns:
-            One row for each row of a measure, as :func:`~.sweep.sweep` returns them:
-            the varied settings, ``control``, ``seed``, and the measure's own columns.
+            One row for each row of a measure. The columns are the varied settings,
+            ``control`` if there are controls, ``seed``, and the measure's own columns.
+            With several measures, ``measure``, the name of the measure, is the first
+            column. If ``world`` is a function, the rows are those that it returns, with
+            the arguments in ``over`` and ``seed``.
 
         Raises:
             ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option is
                 not valid.
-            RunError: A training failed. If all failed with the same class of error, that
-                class is raised instead.
+            RunError: A training failed, no Ray cluster responds, or a table cannot be
+                stored. If all failed trainings have the same class of the library's
+                errors, that class is raised instead.
             DataError: A world cannot be built, or ``world`` is a function whose runs
                 return no table or different columns.
-            FolderError: The store's folder is a symbolic link.
+            FolderError: A stored table is damaged, or the folder of the store below
+                ``runs`` is a symbolic link.
 
         Warns:
-            CautionWarning: The conditions must be compared with care, for example since the
-                model does not know its facts; see :func:`~.sweep.sweep`.
+            CautionWarning: Facts are not known, the seeds are too few to compare the
+                conditions, or the learner differs from the named one in a setting that
+                can decide whether a GPT composes.
         """
         with shown(progress) as told:
             execution = replace(
@@ -218,7 +232,8 @@ class Study:
         """Estimate the cost of :meth:`run`, by timing a few steps; nothing is stored.
 
         Args:
-            jobs: Number of parallel processes; 0 chooses as many as the work is worth.
+            jobs: Number of parallel processes. 0, the default, means one process per
+                10,000 updates, and at most one per core.
             **how: Further fields of
                 :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
 
@@ -229,12 +244,12 @@ class Study:
             ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option is
                 not valid, or not even one run fits in the memory.
             DataError: A world cannot be built.
-            FolderError: The store's folder is a symbolic link.
+            FolderError: The folder of the store below ``runs`` is a symbolic link.
         """
         return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
 
     def _effort(self, jobs: int, how: ExecutionKeywords) -> ExecutionOptions:
-        """Return the execution options, with as many processes as the plan is worth by default."""
+        """Return the execution options; by default with the number of useful processes."""
         processes = useful_processes(
             self.plan, len(self._seeds), how.get("device", "cpu")
         )
@@ -244,17 +259,19 @@ class Study:
         """Return the trained models that the sweep has stored (``keep_models=True``).
 
         Args:
-            **where: Values of varied settings (by the names of their columns), of
-                ``control`` and of ``seed``, that the models must
-                have; by default all models are returned.
+            **where: Values that the models must have, by the names of the columns of
+                varied settings, ``control`` or ``seed``; by default all models are
+                returned.
 
         Returns:
-            One model for each condition and seed, in this order, whose weights are read on
-            first use; empty if no run has these values.
+            One model for each condition and seed, ordered by condition and then by
+            seed, whose weights are read on first use. Empty if no run has these values,
+            or if ``world`` is a function.
 
         Raises:
-            ConfigError: A name is not that of a column with a varied setting, or the
-                sweep is not valid (see :attr:`trials`).
+            ConfigError: A name is not that of a varied setting, ``control`` or
+                ``seed``, or the sweep is not valid (see :attr:`trials`).
+            DataError: A file that a config names cannot be read.
             FolderError: The weights of one of these models were not stored, or are
                 damaged.
         """
@@ -264,8 +281,8 @@ class Study:
 def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the rows of several measures as one table with a column ``measure``.
 
-    If two measures have a column of the same name with different kinds of values, such
-    as numbers and text, the column of the later one is called ``MEASURE.COLUMN``.
+    If two measures have columns of the same name but of different types, such as
+    numbers and text, the column of the later measure is renamed to ``MEASURE.COLUMN``.
     """
     kinds: dict[str, str] = {}
     parts = []

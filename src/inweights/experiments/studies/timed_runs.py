@@ -1,4 +1,4 @@
-"""Time a few steps of a few trainings, and estimate the time of all trainings by their size.
+"""Time a few steps of a few trainings, and estimate the time of all trainings from their sizes.
 
 :func:`time_runs` is the part of the cost estimate (:mod:`~.cost`) that runs models.
 :mod:`~.timed_steps` times the steps of one phase, and :mod:`~.part_steps` those of
@@ -40,26 +40,25 @@ from inweights.experiments.studies.timed_steps import (
 from inweights.support.progress import Progress
 from inweights.training.learners.kinds import Curriculum
 
-#: Steps of each phase that are tried out: some after its kernels were recorded, and few
-#: where one takes so long that recording gains nothing.
+#: Number of timed steps of each phase, some after its kernels were recorded; and the
+#: number if a step takes so long that its kernels are not recorded.
 STEPS = RECORDED_AFTER + 3
 FEW_STEPS = 3
-#: Groups of runs that are tried out, by their place among all by size; no other is
-#: begun after so many processor seconds, or such a share of what the whole takes, if
-#: that is longer.
+#: Positions of the timed groups of runs, among all groups by size. Timing ends after
+#: BUDGET processor seconds or, if longer, SHARE of the time of all trainings.
 SPREAD = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45)
 BUDGET = 0.4
 SHARE = 1 / 300
-#: Processor seconds after which no further group is begun, however long the whole takes.
+#: Processor seconds after which no further group is timed in any case.
 MOST = 6.0
-#: Parameters times facts of a step of the runs that are tried together, at most: beyond
-#: these a step takes as long as its arithmetic, and so grows with the runs.
+#: Largest product of parameters and facts of a step, over all runs that are timed
+#: together: above it, the time of a step grows in proportion to the runs.
 ARITHMETIC = 2**27
-#: The same of one run, beyond which a step takes so long that recording it gains nothing.
+#: The same for one run: above it, recording the kernels of a step saves no time.
 SLOW = 2**28
-#: Seconds of a core from which the arithmetic of a training is counted, for one H100.
+#: Seconds on one core from which operations are counted, for the time on an H100.
 COUNTED = 60.0
-#: Seconds of a look that are no longer what it loads, so that it is tried once.
+#: Seconds above which a measurement is timed only once: loading code takes less.
 LONG = 0.2
 
 
@@ -85,13 +84,13 @@ class TimedRuns:
         """Sort trainings by size, without timing any.
 
         Args:
-            descents: The trainings.
+            descents: The trainings, in any order.
 
         Returns:
-            The sorted trainings.
+            An object with the sorted trainings and without times.
 
         Raises:
-            ConfigError: A training has no model, or it cannot be built for its world.
+            ConfigError: A training has no model, or its model cannot be built.
             DataError: A world cannot be built.
         """
         counted: dict[tuple[str, int], int] = {}
@@ -104,7 +103,7 @@ class TimedRuns:
 
     @property
     def arithmetic(self) -> int:
-        """Number of parameters times number of facts, summed over all updates."""
+        """Parameters times facts of a run, summed over all updates of all runs."""
         return sum(
             prod(size) * task.steps
             for size, task in zip(self.sizes, self.tasks, strict=True)
@@ -114,8 +113,8 @@ class TimedRuns:
     def each(self) -> list[float]:
         """Estimated seconds of each training, in the order of ``tasks``; zeros if none was timed.
 
-        Steps and measurements are interpolated separately, since trainings of the same
-        size may be measured at every step or only at their end.
+        They include the measures, which are interpolated separately from the steps,
+        since trainings of the same size may have different measures.
         """
         steps = {}
         looks = {}
@@ -132,14 +131,15 @@ class TimedRuns:
 
     @property
     def seconds(self) -> float:
-        """Sum of :attr:`each`: estimated seconds of all trainings, one after another."""
+        """Estimated seconds of all trainings, one after another; 0 if none was timed."""
         return sum(self.each)
 
     @property
     def h100(self) -> float:
-        """Estimated seconds of all trainings on one H100 GPU, from their arithmetic operations.
+        """Estimated seconds of all trainings on one H100 GPU; 0 if none was timed.
 
-        Trainings whose operations were not counted take 4 ms per step.
+        They follow from the number of arithmetic operations; trainings whose operations
+        were not counted are assumed to take 4 ms per step.
         """
         per_step = {}
         for at, one in self.tried.items():
@@ -153,11 +153,11 @@ class TimedRuns:
 
     @property
     def memory(self) -> int:
-        """Estimated bytes of memory of the largest training that was timed; 0 if none was."""
+        """Largest estimated memory of a training that was timed, in bytes; 0 if none was timed."""
         return max((one.memory for one in self.tried.values()), default=0)
 
     def _interpolated(self, known: Mapping[int, float]) -> list[float]:
-        """Return a number of each training, interpolated by size from those that are known."""
+        """Return a number for each training, interpolated by size from the known numbers."""
         if not known:
             return [0.0] * len(self.tasks)
         by_size: dict[int, list[float]] = {}
@@ -176,25 +176,25 @@ def time_runs(
     budget: float = BUDGET,
     progress: Progress | None = None,
 ) -> TimedRuns:
-    """Time a few steps of up to six trainings: the largest, the smallest, then others between them.
+    """Time a few steps of the largest, the smallest, and up to four trainings of sizes in between.
 
     Args:
         descents: The trainings, each by a ``Curriculum`` with at least one step; may be
             empty.
         device: Torch device of the models.
         budget: Processor time in seconds after which no further training is timed, once
-            two were; by default 0.4. If all trainings together take long, it is 1/300
-            of their estimated time, up to 6 s.
-        progress: Called with the number of trainings timed, the number of those
-            planned, and a description of the next one; by default nothing is shown.
+            two have been timed; by default 0.4. For long trainings it is at least 1/300
+            of the estimated time of all trainings, but at most 6 s.
+        progress: Called with the number of trainings timed so far, the number to be
+            timed, and a description of the next one; ``None`` disables it.
 
     Returns:
         The trainings, sorted by size, with the costs of those that were timed.
 
     Raises:
         ConfigError: A training has no model, a model cannot be built for its world, or
-            not even one run fits in the memory.
-        DataError: A world cannot be built, or a phase names facts that it does not contain.
+            a single run does not fit in the memory.
+        DataError: A world cannot be built, or it lacks facts that a phase names.
     """
     found = TimedRuns.untimed(descents)
     last = len(descents) - 1
@@ -213,12 +213,12 @@ def time_runs(
 
 
 def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, int]:
-    """Return the size of a training: its numbers of parameters and of facts.
+    """Return the size of a training: the number of parameters and of facts of one run.
 
     Args:
         task: The training.
-        counted: Numbers of parameters by model and size of the vocabulary, to which new
-            ones are added.
+        counted: Numbers of parameters by model and size of the vocabulary. New numbers
+            are added to it.
     """
     from inweights.experiments.engine.attempts.together import parameters_of
 
@@ -230,7 +230,7 @@ def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, i
 
 
 def _try(task: LearnTask, numbers: int, device: str) -> Tried:
-    """Return the seconds and bytes that a training would need, from a few of its runs and steps.
+    """Estimate the seconds and bytes that a training needs, from a few of its runs and steps.
 
     On an accelerator all runs are used, since most of the time is spent on launching
     kernels.
@@ -262,8 +262,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
     steps = STEPS
     phases = list(whole.phases)
     if device != "cpu" or of_a_run >= SLOW:
-        # A GPU's first steps are not captured yet. A phase as short as this is not
-        # recorded: the step that records takes several times as long as the others.
+        # The first steps on a GPU are not captured. Kernels of such a short phase are
+        # not recorded: the step that records takes several times as long as others.
         steps = FEW_STEPS if device == "cpu" else 3 * FEW_STEPS
         phases = [first_steps(phase, min(phase.steps, steps)) for phase in phases]
     seconds = measuring = 0.0
@@ -290,7 +290,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
 
 
 def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
-    """Return how many seconds a measurement takes; 0 if it is not possible."""
+    """Return how many seconds a measurement takes; 0 if it raises an error of the library."""
     seconds: list[float] = []
     with suppress(InweightsError):
         while len(seconds) < 2 and sum(seconds) < LONG:

@@ -20,26 +20,28 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
 
 
-#: Steps of a phase before those that run recorded kernels alone
+#: Number of first steps of a phase that do not run only recorded kernels
 #: (``training/steps/recording/recorded.py``).
 RECORDED_AFTER = 5
 
 
 class _EnoughStepsError(Exception):
-    """The steps to be timed have been made."""
+    """All steps that are to be timed have been made."""
 
 
 def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]:
-    """Return the seconds of a step of a phase on the CPU, and the bytes stored for its gradient.
+    """Time the steps of a phase on the CPU, and measure the memory that its gradients need.
 
     Args:
-        model: The model of the runs, which is trained further.
-        block: The runs that the model has as replicas.
-        phase: The phase, all of whose steps are made. The first one, which also makes
-            the batches, counts only if there is no other.
+        model: The model of the runs, which is trained further (in place).
+        block: The runs, which are the replicas of the model.
+        phase: The phase. All of its steps are made. The first step, which also makes
+            the batches, is ignored if there are others.
 
     Returns:
-        Two numbers: the median processor time of a step in seconds, and the bytes.
+        Two numbers: the median processor time of a step in seconds (0 for a phase
+        without steps), and the largest number of bytes that a step stores for its
+        gradients.
 
     Raises:
         ConfigError: The phase does not fit the model.
@@ -55,16 +57,17 @@ def time_steps(
     """Time the first steps of a phase, and measure the memory that its gradients need.
 
     Args:
-        model: The model of the runs, which is trained further.
-        block: The runs that the model has as replicas.
-        phase: The phase. It keeps its number of steps, as kernels of short phases are not
-            recorded.
+        model: The model of the runs, which is trained further (in place).
+        block: The runs, which are the replicas of the model.
+        phase: The phase. It keeps its number of steps, as kernels of short phases are
+            not recorded.
         steps: Number of steps to make, or fewer if the phase has fewer.
         device: Torch device of the model.
 
     Returns:
-        The seconds of each step (processor time on a CPU), and the largest number of
-        bytes that a step stores for its gradients.
+        Two values: a list with the seconds of each step (processor time on a CPU), of
+        which the first includes the preparation of the training, and the largest number
+        of bytes that a step stores for its gradients.
 
     Raises:
         ConfigError: The phase does not fit the model.
@@ -101,8 +104,8 @@ def time_steps(
         torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
         suppress(_EnoughStepsError),
     ):
-        # Whoever is found to diverge would take no more steps: nobody looks before the
-        # last one.
+        # Runs that are found to diverge would make no more steps; divergence is not
+        # checked before the last step.
         train_block(model, block, whole, every=phase.steps + 1, progress=tick)
     return [later - earlier for earlier, later in pairwise(stamps)], most
 
@@ -114,8 +117,9 @@ def clock_of(device: str) -> Callable[[], float]:
         device: Torch device of the models.
 
     Returns:
-        A function that returns a time in seconds: processor time of the thread for
-        ``cpu``, otherwise the time that passes.
+        A function that returns a time in seconds: the processor time of the thread for
+        ``cpu``, otherwise wall-clock time. Only differences between its values are
+        meaningful.
     """
     return time.thread_time if device == "cpu" else time.perf_counter
 
@@ -123,11 +127,12 @@ def clock_of(device: str) -> Callable[[], float]:
 def of_phase(taken: Sequence[float], steps: int) -> float:
     """Return the estimated seconds of a whole phase from those of its first steps.
 
-    The first step also makes the batches. The next ones run as PyTorch runs them, until
-    their kernels are recorded and compared; all later steps take the same time.
+    The first step also makes the batches and is ignored. The next four steps run
+    without recorded kernels, which are then recorded and checked. All later steps take
+    the same time.
 
     Args:
-        taken: Seconds of each timed step, in order. If empty, a step counts as 0 seconds.
+        taken: Seconds of each timed step, in order. If empty, the result is 0.
         steps: Number of steps of the phase.
 
     Returns:
