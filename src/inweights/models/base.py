@@ -244,7 +244,7 @@ class Model(ReadableStates):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """Weight of the token embeddings, ``[R, V, D]``; ``None`` if the model has no embedding table."""
+        """Weight of the token embeddings, ``[R, V, D]``; ``None`` without an embedding table."""
         table = getattr(getattr(self, "tokens", None), "weight", None)
         return table if isinstance(table, Tensor) else None
 

@@ -218,6 +218,7 @@ class GPT(Model):
                 longer than ``config.context``.
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
                 from 0 to ``V - 1`` (the latter is checked only on the CPU).
+            RuntimeError: The first axis of ``[R, B, T]`` does not have the length ``R``.
         """
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")

@@ -240,6 +240,7 @@ class OneLayer(Model):
         Raises:
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
                 from 0 to ``V - 1`` (the latter is checked only on the CPU).
+            RuntimeError: The first axis of ``[R, B, T]`` does not have the length ``R``.
         """
         self._check(tokens)
         weights = self._weights(tokens).mT  # [R, B, t, s]
@@ -258,6 +259,7 @@ class OneLayer(Model):
         Raises:
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
                 from 0 to ``V - 1`` (the latter is checked only on the CPU).
+            RuntimeError: The first axis of ``[R, B, T]`` does not have the length ``R``.
         """
         self._check(tokens)
         return self._weights(tokens)[..., -1]

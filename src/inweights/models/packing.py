@@ -45,7 +45,7 @@ class Packed:
 
     @property
     def last(self) -> Int[Tensor, " B"]:
-        """Indices in ``S`` of the last position of each sequence, in their order along ``S``, ``[B]``."""
+        """Index in ``S`` of the last position of each of the ``B`` sequences, in order, ``[B]``."""
         ends = []
         start = 0
         for batch, length in self.shapes:
@@ -55,7 +55,11 @@ class Packed:
         return torch.cat(ends)
 
     def groups(self) -> list[Int[Tensor, "*R B T"]]:
-        """Return the token ids of each group of sequences of one length, as views ``[B, T]``."""
+        """Return the token ids of each group of sequences of one length, as views ``[B, T]``.
+
+        The views are ``[R, B, T]`` if replicas read different tokens. The order is that
+        along ``S``.
+        """
         groups = []
         start = 0
         for batch, length in self.shapes:

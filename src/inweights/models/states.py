@@ -163,7 +163,7 @@ class ReadableStates(nn.Module):
 
     @property
     def decodable(self) -> tuple[str, ...]:
-        """Names of the layers whose states :meth:`decode` can map to logits; by default all layers."""
+        """Names of the layers whose states :meth:`decode` can map to logits; by default all."""
         return self.layer_names
 
     def decode(
