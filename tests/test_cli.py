@@ -175,7 +175,7 @@ def test_world_is_shown_and_written(capsys, tmp_path) -> None:
         (["world", "twohop"], "did you mean 'two-hop'"),
         (["world", "two-hop", "--set", "complexity=99"], "complexity must be from 1"),
         (["show", "feedbeef"], "unknown run"),
-        (["show", "demo/two-hop"], "has not run"),
+        (["show", "demo/two-hop"], "has not been run"),
     ],
 )
 def test_bad_input_is_one_clear_line(runs, capsys, words: list[str], says: str) -> None:
@@ -299,7 +299,7 @@ def test_augment_writes_and_says_where(capsys, tmp_path) -> None:
     assert (out / "train.jsonl").exists()
     code, _, err = call(capsys, "augment", "@people", "--out", str(out))
     assert code == 2
-    assert "exists already" in err
+    assert "already exists" in err
     code, text, _ = call(
         capsys,
         "augment",

@@ -133,7 +133,7 @@ def test_new_writes_what_works(tmp_path, forks: Forks) -> None:
     assert done.wait() == 0, done.output
     for kind, test in zip(kinds, tests, strict=True):
         assert re.search(rf"^PASSED .*{test.name}::", done.output, re.MULTILINE)
-        with pytest.raises(ConfigError, match="exists already"):
+        with pytest.raises(ConfigError, match="already exists"):
             actions.new(kind, f"my-{kind}", tmp_path)
 
 
@@ -162,7 +162,7 @@ def test_new_refuses(tmp_path, kind, name, says) -> None:
 
 def test_examples_write_all_or_nothing(tmp_path) -> None:
     (tmp_path / "study.toml").write_text("mine")
-    with pytest.raises(ConfigError, match="exists already"):
+    with pytest.raises(ConfigError, match="already exists"):
         actions.examples(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 

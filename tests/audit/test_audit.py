@@ -160,7 +160,7 @@ def test_contradictions_do_not_stop_an_audit(tmp_path: Path) -> None:
         "(x s) → p",
         "(a s) → q",
         "(x r) → q",
-        "exclude each other",
+        "are incompatible",
     ):
         assert told in made.forecast.why
     assert "(p t)" not in made.forecast.why

@@ -87,5 +87,5 @@ def test_tasks_name_columns_that_are_there(tmp_path: Path) -> None:
 def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
     made = augment(PEOPLE)
     write_augmented(made, tmp_path / "out")
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         write_augmented(made, tmp_path / "out")

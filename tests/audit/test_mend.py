@@ -89,7 +89,7 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     # Nothing replaced.
     assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_literals_are_no_entities(tmp_path: Path) -> None:

@@ -41,6 +41,4 @@ def test_a_log_that_cannot_be_written_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["list", "--log-file", "/no/such/folder/log"]) == 2
-    assert (
-        "the log cannot be written to '/no/such/folder/log'" in capsys.readouterr().err
-    )
+    assert "cannot write the log to '/no/such/folder/log'" in capsys.readouterr().err

@@ -158,7 +158,7 @@ def test_in_a_study_file(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     trial = Trial(labels={"control": 1}, world=iw.TwoHop(), model=MODEL, learner=SHORT)
-    with pytest.raises(ConfigError, match="label 'control' is taken"):
+    with pytest.raises(ConfigError, match="label 'control' is reserved"):
         with_controls([trial], ["untrained"])
     trial = Trial(labels={}, world=iw.TwoHop(), learner=Optimum())
     with pytest.raises(
@@ -172,5 +172,7 @@ def test_what_makes_no_sense_is_refused() -> None:
     trial = Trial(
         labels={}, world=iw.worlds.Graph(shape="cycle"), model=MODEL, learner=SHORT
     )
-    with pytest.raises(ConfigError, match="and others must remain; the world has edge"):
+    with pytest.raises(
+        ConfigError, match="and facts of other roles must remain; the world has edge"
+    ):
         with_controls([trial], ["no-bridge"])

@@ -340,7 +340,9 @@ def test_tables_are_derived_again_from_those_of_single_runs(tmp_path) -> None:
     again = refresh(doubled, first.folder)
     assert again.tables[name].equals(first.tables[name])
     assert refresh(doubled, first.folder).tables[name].equals(first.tables[name])
-    with pytest.raises(FolderError, match="derived from; run it again with --fresh"):
+    with pytest.raises(
+        FolderError, match="others are derived; run it again with --fresh"
+    ):
         derive_again(replace(first, replaced={}))
 
 

@@ -95,7 +95,8 @@ def test_what_cannot_take_part_says_so() -> None:
     ):
         iw.league(Reader, name="GPT")
     with pytest.raises(
-        ConfigError, match="a 'node2vec' cannot take part: give a factory"
+        ConfigError,
+        match="a 'node2vec' cannot be entered in the league; give a factory",
     ):
         iw.league(iw.models.Node2VecConfig())
     with pytest.raises(ConfigError, match="unknown scale 'cup'; did you mean 'cpu'"):

@@ -120,14 +120,14 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
     ("function", "over", "error", "message"),
     [
         (lambda rate: {}, {}, ConfigError, "must take an argument 'seed'"),
-        (experiment, {}, ConfigError, "needs a value of 'rate'"),
+        (experiment, {}, ConfigError, "needs a value for 'rate'"),
         (experiment, {"rat": [1.0]}, ConfigError, "'rat'; did you mean 'rate'"),
         (experiment, {"rate": []}, ConfigError, "empty list"),
         (
             lambda seed: None,
             {},
             DataError,
-            r"returned nothing; return a number or a text, a map",
+            r"returned nothing; return a number, a string, a map",
         ),
         (
             lambda seed: ["a"],
@@ -173,7 +173,7 @@ def test_what_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         sweep(tmp_path, function, over=over)
-    with pytest.raises(ConfigError, match="a function makes its own table"):
+    with pytest.raises(ConfigError, match="a function returns its own table"):
         iw.sweep(function, iw.GPTConfig(), runs=tmp_path)
 
 
@@ -210,7 +210,7 @@ def test_a_sweep_is_of_a_config_or_a_function() -> None:
     for taught in learners:
         with pytest.raises(ConfigError, match=r"learner must be a Curriculum, such as"):
             iw.sweep(iw.TwoHop(n=3), mlp, taught, progress=False)
-    with pytest.raises(ConfigError, match="replicated is for a function"):
+    with pytest.raises(ConfigError, match="replicated is only for functions"):
         iw.sweep(iw.TwoHop(n=3), mlp, learner, replicated=True, progress=False)
     with pytest.raises(
         ConfigError, match=r"iw.experiments.number\('result', 'score'\) >= 0.9, got 'sc"

@@ -230,7 +230,7 @@ def test_a_substitute_has_words_of_its_own() -> None:
 
 def test_targets_at_the_bound_are_refused() -> None:
     for judged in (ACCURACY >= 1.0, ACCURACY <= 0.0):
-        with pytest.raises(ConfigError, match="is the bound of its score"):
+        with pytest.raises(ConfigError, match="is at the bound of its score"):
             state("c", "It works.", judged)
         assert state("c", "It works.", judged, check=True).check
 

@@ -176,7 +176,7 @@ def test_labels_for_ids_come_from_a_second_file(tmp_path: Path) -> None:
     assert "4 ids are replaced" in found.reading[-1].text
     assert "1 names have none there, such as Q5" in found.reading[-1].text
     (tmp_path / "n.json").write_text('{"X": "y"}')
-    with pytest.raises(DataError, match=r"no name of .* is an id in"):
+    with pytest.raises(DataError, match=r"no name in .* is an id in"):
         read_knowledge(tmp_path / "f.tsv", labels=tmp_path / "n.json")
 
 

@@ -53,7 +53,7 @@ def test_a_tensor_of_one_number_is_one(tmp_path: Path) -> None:
     )
     assert table["result"].to_list() == [0.0, 0.5]
     with pytest.raises(
-        DataError, match="returned nothing; return a number or a text, a mapping"
+        DataError, match="returned nothing; return a number, a string, a mapping"
     ):
         iw.sweep(lambda seed: None, seeds=2, runs=tmp_path, progress=False)
     with pytest.warns(match="NaN|nan"):

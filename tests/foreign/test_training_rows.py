@@ -90,7 +90,7 @@ def test_rows_that_no_format_has_are_named(tmp_path: Path) -> None:
         ),
         (
             {"messages": [turn[0]]},
-            "row 1: expected one question of a user and one answer .* got user;",
+            "row 1: expected one question from a user and one answer .* got user;",
         ),
         (
             {"messages": [{"role": "judge", "content": "x"}]},

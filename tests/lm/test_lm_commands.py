@@ -77,7 +77,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
         if p.is_file()
     }
     assert rights[".safetensors"] == rights[".json"]
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         finetune_to(tmp_path / "model", "@tiny", data, SHORT)
 
     asked = read_exam(data)
@@ -315,7 +315,7 @@ def test_killed_when_all_was_written(data, tmp_path) -> None:
     finetune_to(tmp_path / "model", "@tiny", data, config)
     assert (tmp_path / "model" / "losses.parquet").exists()
     (tmp_path / "model.state").touch()
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         finetune_to(tmp_path / "model", "@tiny", data, config)
     assert not list(tmp_path.glob("model.*"))
 

@@ -17,7 +17,7 @@ def test_a_saved_model_comes_back(lm, tmp_path) -> None:
     again = load_model(folder)
     assert torch.equal(weights(again), weights(lm))
     assert again.tokens("né", start=True) == lm.tokens("né", start=True)
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         lm.save(folder)
 
 

@@ -54,7 +54,7 @@ def test_a_wrong_order_is_refused_not_measured() -> None:
     )
     for probe in (hop_correlation, graph_recall, spectral_energy, named_geometry):
         with pytest.raises(
-            DataError, match="other nodes, or of nodes in another order"
+            DataError, match="different nodes, or the same nodes in a different order"
         ):
             probe(model, turned.build())
 
@@ -166,7 +166,7 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
         ("a.vec", "1 5\na 1 2\n", "line 2: expected a name and 5 numbers"),
         ("a.vec", "", "has no row"),
         ("a.vec", "a 1 nan\n", "not finite"),
-        ("a.vec", "a 1 1e20\n", "or over 1e\\+15"),
+        ("a.vec", "a 1 1e20\n", "or exceeds 1e\\+15"),
     ],
 )
 def test_broken_files(tmp_path: Path, name, text, said) -> None:
@@ -200,7 +200,7 @@ def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
     (tmp_path / "h.npy").write_bytes(whole.replace(b"}", b" "))
     with pytest.raises(DataError, match="cannot read"):
         read_embedding(tmp_path / "h.npy")
-    with pytest.raises(DataError, match="has no names of rows"):
+    with pytest.raises(DataError, match="has no row names"):
         read_embedding(tmp_path / "n.npy")
     save_file(
         {"a": np.zeros((2, 2)), "b": np.zeros((3, 2))}, tmp_path / "two.safetensors"

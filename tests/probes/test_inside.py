@@ -192,7 +192,7 @@ def test_what_cannot_be_patched_is_refused(trained: Any) -> None:
         name="alike", vocabulary=words, facts=facts, queries=Statements.build({})
     )
     for part, message in (
-        ("facts", "'edge' and of one length with different"),
+        ("facts", "'edge' that have the same length and different"),
         ("queries", "no"),
     ):
         with pytest.raises(DataError, match=message):

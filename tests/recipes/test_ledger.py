@@ -366,7 +366,7 @@ def test_a_changed_line_is_noticed(home) -> None:
         [*lines, lines[-1]],
     ):
         path.write_text("\n".join(broken) + "\n")
-        with pytest.raises(DataError, match="a ledger is only added to"):
+        with pytest.raises(DataError, match="lines may only be appended to a ledger"):
             read_ledger(path)
     path.write_text("\n".join([*lines, "{}"]))
     with pytest.raises(DataError, match="line 4: not a line of a ledger"):

@@ -211,7 +211,7 @@ FURTHER: dict[str, tuple[Callable[[Any], None], ...]] = {
 
 
 def test_own_recipes_can_be_registered() -> None:
-    with pytest.raises(ConfigError, match="exists already"):
+    with pytest.raises(ConfigError, match="already exists"):
         register(get_recipe("demo/two-hop"))
     with pytest.raises(ConfigError, match="did you mean 'identity-bridge/fig2'"):
         get_recipe("identity-bridge/fig22")

@@ -87,7 +87,7 @@ def test_advice_that_no_matrix_can_follow_is_told(
     both = predict(world).advice
     assert both is not None
     assert both.identities == ()
-    assert "exclude each other" in both.why
+    assert "incompatible" in both.why
 
 
 def test_facts_that_exclude_each_other_are_named_with_the_forecast(

@@ -143,7 +143,7 @@ def test_the_hardest_token_alone() -> None:
     )
     with pytest.raises(ConfigError, match="leave out one of the two"):
         PathStar(answer="first", reverse=True)
-    with pytest.raises(ConfigError, match="after_leaf is for reverse paths"):
+    with pytest.raises(ConfigError, match="after_leaf requires reverse paths"):
         PathStar(after_leaf=True)
 
 

@@ -78,7 +78,7 @@ def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
     # Not the private mode of a temporary folder.
     assert folder.stat().st_mode & 0o777 == 0o755
     assert [p.name for p in folder.parent.iterdir()] == ["w"]
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         save_world(world, folder)
     text = (folder / "world.json").read_text()
     (folder / "world.json").write_text(text.replace('"format": 1', '"format": 9'))

@@ -187,8 +187,8 @@ def entered(
         decode(type(alone), to_plain(alone))
     except ConfigError as error:
         raise ConfigError(
-            f"a '{kind}' cannot take part: give a factory, or the config of a gpt, emb-mlp or "
-            f"mamba ({error})"
+            f"a '{kind}' cannot be entered in the league; give a factory, or the "
+            f"config of a gpt, emb-mlp or mamba ({error})"
         ) from None
     changed = apply_overrides(alone, as_overrides(alone, overrides))
     return run(_with(recipe, scale, changed), scale, **execution)

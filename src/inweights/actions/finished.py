@@ -234,12 +234,13 @@ def _not_run(recipe: str, scale: str, store: RunStore) -> ConfigError:
     for folder in store.of(recipe):
         if folder.complete and folder.config.get("scale") == scale:
             return ConfigError(
-                f"{recipe} was only run at scale '{scale}' with other settings or seeds; "
-                f"to see the newest: inweights show {shlex.quote(folder.path.name)}"
+                f"{recipe} was only run at scale '{scale}' with different settings or "
+                "seeds; to see the newest of these runs: inweights show "
+                f"{shlex.quote(folder.path.name)}"
             )
     return ConfigError(
-        f"{recipe} has not run at scale '{scale}' yet; "
-        f"run it with 'inweights run {recipe} --scale {scale}'"
+        f"{recipe} has not been run at scale '{scale}' yet; run it with 'inweights run "
+        f"{recipe} --scale {scale}'"
     )
 
 

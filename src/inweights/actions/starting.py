@@ -94,7 +94,7 @@ def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     for path in paths:
         if path.exists() or path.is_symlink():
             raise ConfigError(
-                f"{path} exists already; choose another name, or move it away"
+                f"{path} already exists; choose another name, or move the existing one"
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ def write_augmented(
 
     Raises:
         ConfigError: A format is unknown.
-        DataError: The folder exists already, or cannot be written.
+        DataError: The folder already exists, or cannot be written.
     """
     check_names("format", formats, FORMATS)
     forms = {**FORMS, **{f"_{name}": FORMATS[name] for name in formats}}

@@ -142,7 +142,7 @@ def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
             handlers.append(logging.FileHandler(file, encoding="utf-8"))
         except OSError as error:
             why = error.strerror or error
-            raise ConfigError(f"the log cannot be written to '{file}': {why}") from None
+            raise ConfigError(f"cannot write the log to '{file}': {why}") from None
     if handlers:
         log.setLevel(logging.DEBUG if file is not None else logging.INFO)
     for handler in handlers:

@@ -87,7 +87,7 @@ class Kinds(dict[str, type[Any]]):
             kind.__qualname__,
         ):
             raise ConfigError(
-                f"a {self._what} '{name}' exists already; choose another tag"
+                f"a {self._what} '{name}' already exists; choose another tag"
             )
         self[name] = kind
         return kind

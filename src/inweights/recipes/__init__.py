@@ -192,11 +192,11 @@ def register(recipe: Recipe) -> Recipe:
         The same recipe, unchanged.
 
     Raises:
-        ConfigError: A recipe of this name exists already.
+        ConfigError: A recipe of this name already exists.
     """
     if recipe.name in recipe_names():
         raise ConfigError(
-            f"a recipe '{recipe.name}' exists already; choose another name"
+            f"a recipe '{recipe.name}' already exists; choose another name"
         )
     _registered[recipe.name] = recipe
     return recipe

@@ -49,8 +49,8 @@ def refuse_link(place: str | Path) -> None:
     """
     if os.path.islink(place):  # noqa: PTH114
         raise FolderError(
-            f"{place} is a link, and links in folders of runs, stores and plans are not followed; "
-            "replace it by its target, or remove it"
+            f"{place} is a link, and links in folders of runs, stores and plans are "
+            "not followed; replace it with its target, or remove it"
         )
 
 

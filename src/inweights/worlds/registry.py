@@ -169,7 +169,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
         """
         if self.of is None or not (self.shuffled or self.without):
             raise ConfigError(
-                "altered: set of, the config of a world, and shuffled or without"
+                "altered: set 'of' (the config of a world), and 'shuffled' or 'without'"
             )
         world = cast(WorldConfig, self.of).build(seed)
         facts = world.facts

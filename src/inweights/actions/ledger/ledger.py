@@ -253,8 +253,9 @@ def ledger_of(content: bytes, where: str) -> Ledger:
             ) from None
         if previous != last:
             raise DataError(
-                f"{where}, line {number}: the line before was changed or removed; a ledger is only "
-                "added to: restore it ('git checkout' does)"
+                f"{where}, line {number}: the previous line was changed or removed; "
+                "lines may only be appended to a ledger; restore the file, for "
+                "example with 'git checkout'"
             )
         last = hashlib.sha256(text).hexdigest()
     return Ledger(lines, last)

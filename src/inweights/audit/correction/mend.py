@@ -260,7 +260,7 @@ def write_mended(mended: Mended, folder: str | Path) -> Path:
         The path of ``facts.csv``.
 
     Raises:
-        DataError: The folder exists already, or cannot be written.
+        DataError: The folder already exists, or cannot be written.
     """
     staged = bool((mended.facts["stage"] != 0).any())
     columns = ["subject", "relation", "object", *(["stage"] if staged else [])]

@@ -81,8 +81,8 @@ def trained_replicas(
             if losses.losses["loss"].is_finite().all():
                 return model
     raise RunError(
-        f"a replica diverges at 1/{2**HALVED} of the learning rate, too; give a curriculum with a "
-        "lower rate"
+        f"a replica still diverges at 1/{2**HALVED} of the learning rate; give a "
+        "curriculum with a lower rate"
     )
 
 

@@ -72,8 +72,9 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
         again = inputs.rewrite(plainly)
         if len(again) != len(plainly):
             raise DataError(
-                f"rewrite returned {len(again)} texts for {len(plainly)}; it must return one text "
-                "for each, in the same order, and an empty text if it has none"
+                f"rewrite returned {len(again)} texts for {len(plainly)}; it must "
+                "return one text for each, in the same order, and an empty string "
+                "where it has none"
             )
         for i, (text, said) in enumerate(zip(plainly, again, strict=True)):
             if _survived(inputs, i, text, said, named(said)):

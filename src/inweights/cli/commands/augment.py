@@ -102,7 +102,8 @@ class Text:
             raise ConfigError("--for sets the budget; leave out --budget")
         if self.limit and not re.fullmatch(r"[1-9]\d{0,11}(min|tokens)", self.limit):
             raise ConfigError(
-                f"--for must be as in 20min or 200000tokens, got '{self.limit}'"
+                "--for must have a form such as 20min or 200000tokens, got "
+                f"'{self.limit}'"
             )
         if self.limit and not self.model:
             raise ConfigError("--for requires --model")
@@ -155,8 +156,8 @@ def _refuse_too_short(model: lm.LanguageModel, made: Augmented, limit: str) -> N
     minutes = lm.least_seconds(model, examples, lm.DEFAULT) / 60
     if minutes > int(limit.removesuffix("min")):
         raise ConfigError(
-            f"--for {limit} is too short: the facts alone take at least {math.ceil(minutes)}min, "
-            "by one batch"
+            f"--for {limit} is too short: the facts alone take at least "
+            f"{math.ceil(minutes)}min, as estimated from one batch"
         )
 
 
@@ -182,7 +183,7 @@ def augment(
         ConfigError: An option is not valid or has no effect with the others, a package
             is not installed, or the limit is too short for the facts.
         DataError: The facts, the model or another file cannot be read, or the folder
-            exists already or cannot be written.
+            already exists or cannot be written.
         RunError: The loss of a timed update is not a finite number.
     """
     from inweights.audit import augment as make

@@ -119,7 +119,7 @@ def atlas(
     if vectors.check():
         if with_paths:
             raise ConfigError(
-                "--paths trains a model; leave --embedding and --model out"
+                "--paths trains a model; leave out --embedding and --model"
             )
         _refuse_training(
             seeds=choice.seeds,

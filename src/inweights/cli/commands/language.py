@@ -85,8 +85,9 @@ class Asking:
         given = [name for name, value in unfit.items() if value is not None]
         if given:
             raise ConfigError(
-                "--watch scores epochs by candidates, against the original model, in the format "
-                f"of the training; leave out {' and '.join(given)}"
+                "--watch scores epochs by ranking candidates, compared with the "
+                "original model and in the format of the training; leave out "
+                f"{' and '.join(given)}"
             )
 
 

@@ -118,8 +118,8 @@ class Score(Config):
             )
         if (self.table, self.column) != (other.table, other.column):
             raise ConfigError(
-                f"{self.table}.{self.column} minus {other.table}.{other.column}: a difference is "
-                "taken within one column; derive one"
+                f"{self.table}.{self.column} minus {other.table}.{other.column}: a "
+                "difference must be taken within one column; derive a column for it"
             )
         if not other.where or self.where == other.where:
             raise ConfigError(

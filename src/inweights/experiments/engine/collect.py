@@ -255,9 +255,9 @@ def _check_alike(runs: Sequence[tuple[TableRequest, pl.DataFrame]]) -> None:
         alike = all(one == other or "nothing" in (one, other) for one, other in pairs)
         if not alike or own.keys() != first.keys():
             raise DataError(
-                f"{name} returned the columns {_kinds_in_words(first)} for {first_run}, and "
-                f"{_kinds_in_words(own)} for {where}; return the same ones in every run, None "
-                "where there is no value"
+                f"{name} returned the columns {_kinds_in_words(first)} for "
+                f"{first_run}, and {_kinds_in_words(own)} for {where}; return the same "
+                "columns in every run, with None where there is no value"
             )
     is_nan = pl.selectors.float().is_nan().any()
     bad: list[tuple[str, str]] = []

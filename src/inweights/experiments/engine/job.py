@@ -78,8 +78,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.version != (here := version_of("inweights")):
             raise ConfigError(
-                f"this machine has inweights {here}, but the tasks were made by {self.version}; "
-                "install that version everywhere"
+                f"this machine has inweights {here}, but the tasks were created by "
+                f"{self.version}; install that version on every machine"
             )
 
 
@@ -152,7 +152,8 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
     """
     if lost := next((task for task in tasks if not sendable(task, plugins)), None):
         raise ConfigError(
-            f"{lost.title}: other machines cannot import what a script or a notebook defines; move "
-            "it to a module and give that with --plugin (a trained module: write its weights to a "
-            "file, iw.wrap(factory).load(file))"
+            f"{lost.title}: other machines cannot import what a script or a notebook "
+            "defines; move it to a module and pass the module with --plugin (for a "
+            "trained module, write its weights to a file and use "
+            "iw.wrap(factory).load(file))"
         )

@@ -196,7 +196,8 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
             tables[one] is own[one] or one in old.replaced for one in made & set(own)
         ):
             raise FolderError(
-                f"{old.folder.path} cannot be drawn again: an earlier version did not store what "
-                "its tables are derived from; run it again with --fresh: its trainings are stored"
+                f"{old.folder.path} cannot be drawn again: an earlier version did not "
+                "store the tables from which others are derived; run it again with "
+                "--fresh (its training runs are stored)"
             )
     return tables

@@ -75,7 +75,9 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     if not names:
         return list(trials)
     if any(CONTROL in trial.labels for trial in trials):
-        raise ConfigError(f"the label '{CONTROL}' is taken; rename what is varied")
+        raise ConfigError(
+            f"the label '{CONTROL}' is reserved; rename the setting that is varied"
+        )
     check_names("control", names, CONTROLS)
     changes: dict[str, Callable[[Trial], Trial]] = {NO_CONTROL: lambda trial: trial}
     changes |= {name: CONTROLS[name] for name in names}
@@ -187,8 +189,8 @@ def _no_bridge(trial: Trial) -> Trial:
             return replace(trial, world=world, learner=_without(trial, without))
     bridges = ", ".join(chain.from_iterable(_BRIDGES))
     raise ConfigError(
-        f"the control 'no-bridge' leaves out facts of one of the roles {bridges}, and others must "
-        f"remain; the world has {', '.join(roles)}"
+        f"the control 'no-bridge' removes the facts of one of the roles {bridges}, and "
+        f"facts of other roles must remain; the world has {', '.join(roles)}"
     )
 
 
@@ -253,7 +255,9 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
         if left or not phase.roles:
             phases.append(structs.replace(phase, roles=left, batch=batch))
     if not phases:
-        raise ConfigError("without its bridge the curriculum trains nothing")
+        raise ConfigError(
+            "without the role of the bridge, the curriculum trains nothing"
+        )
     return Curriculum(phases=tuple(phases))
 
 

@@ -214,7 +214,8 @@ def _as_in_0_1(
 ) -> tuple[tuple[str, ...], str, str]:
     """Return tables, title and caption, given the arguments of version 0.1, with a warning."""
     warnings.warn(
-        "figures take 'tables'; 'table', 'films' and 'graphs' work in this release only",
+        "figures take 'tables'; 'table', 'films' and 'graphs' are accepted in this "
+        "release only",
         DeprecationWarning,
         stacklevel=3,
     )

@@ -62,7 +62,8 @@ class Shown(Config):
         for name in (self.value, self.chance, *self.axes):
             if name and name not in {*self.columns.split(), *_OUTSIDE}:
                 raise ConfigError(
-                    f"a probe declares '{name}', which its table does not have"
+                    f"a probe declares the column '{name}', which its table does not "
+                    "have"
                 )
 
     @property

@@ -132,16 +132,16 @@ class Study:
             others = (self.model, self.learner, self.measures, self.controls or None)
             if any(one is not None for one in others):
                 raise ConfigError(
-                    "a function makes its own table: leave model, learner, measures and controls "
-                    "out, or give the config of a world"
+                    "a function returns its own table; leave out model, learner, "
+                    "measures and controls, or give the config of a world"
                 )
             points = axes.points_of(self.over)
             made = computations_of(self.world, points, replicated=self.replicated)
             return Plan(computations=made)
         if self.replicated:
             raise ConfigError(
-                "replicated is for a function that takes all seeds at once; the seeds of a world "
-                "train together anyway: leave it out"
+                "replicated is only for functions that take all seeds at once; with a "
+                "world, seeds are trained together anyway, so leave it out"
             )
         from inweights.probes import accuracy
 

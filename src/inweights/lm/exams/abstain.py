@@ -112,8 +112,8 @@ def read_unanswerable(
         unanswered += [pairs[i] for i in drawn]
     if not unanswered:
         raise DataError(
-            f"the facts of {place} state each of their {len(frames)} relations for every name, so "
-            "that no question is without an answer"
+            f"the facts of {place} state each of their {len(frames)} relations for "
+            "every name, so every question has an answer"
         )
     known = [pair for pair in stated if pair[1] in frames]
     # The same number of each kind, so that always refusing is not an advantage.
@@ -147,8 +147,8 @@ def _frames(facts: pl.DataFrame, prompts: Mapping[int, str]) -> dict[str, str]:
             frames[relation] = prompt.replace(subject, _SUBJECT)
     if not frames:
         raise DataError(
-            "no training text contains the subject of its fact exactly once, so that no questions "
-            "about other names can be made"
+            "no training text contains the subject of its fact exactly once, so no "
+            "questions about other names can be generated"
         )
     return frames
 

@@ -72,7 +72,8 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
         files = _latest(place)
         if not files:
             raise DataError(
-                f"{place} has no answers: expected {_SAMPLES} of lm-eval (--log_samples)"
+                f"{place} has no answers: expected {_SAMPLES} from lm-eval "
+                "(--log_samples)"
             )
         rows = list(chain.from_iterable(_of_lm_eval(file, metric) for file in files))
     elif place.suffix == ".jsonl":
@@ -202,8 +203,8 @@ def _of_evaluate(file: Path) -> Iterator[tuple[str, str, str, float]]:
     answers = made.get("answers")
     if not isinstance(answers, list):
         raise DataError(
-            f"{file} has no answers; expected what 'inweights evaluate MODEL DATA --json' "
-            "prints, or samples_*.jsonl of lm-eval"
+            f"{file} has no answers; expected what 'inweights evaluate MODEL DATA "
+            "--json' prints, or samples_*.jsonl from lm-eval"
         )
     for row in answers:
         if row.get("when", "after") == "after":

@@ -240,8 +240,8 @@ def ask_endpoint(
             pass
     if lost:
         raise RunError(
-            f"{lost[0]}; {done} of {len(prompts)} answers are stored, "
-            "and the same call asks for the others"
+            f"{lost[0]}; {done} of {len(prompts)} answers are stored; repeat the call "
+            "to request the others"
         )
     rows = []
     for q in questions:

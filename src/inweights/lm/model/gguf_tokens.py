@@ -88,7 +88,8 @@ def _rules_of(tokenizer: Any) -> dict[str, Any]:
         )
     if not model["merges"]:
         raise DataError(
-            "this tokenizer has no merges, only single bytes, and programs that run GGUF reject it"
+            "this tokenizer has no merges, only single bytes, and programs that read "
+            "GGUF reject such a tokenizer"
         )
     return rules
 
@@ -131,8 +132,9 @@ def splitting(rules: dict[str, Any]) -> str:
     normalizes = normal is not None and (normal, found) != ("NFC", "qwen2")
     if found is None or normalizes:
         raise DataError(
-            "GGUF has no known name for the way in which this tokenizer splits text; supported are "
-            f"those of GPT-2, SmolLM, Llama 3 and Qwen; {_OWN_SCRIPT}"
+            "GGUF has no known name for the way in which this tokenizer splits text; "
+            "the supported ways are those of GPT-2, SmolLM, Llama 3 and Qwen; "
+            f"{_OWN_SCRIPT}"
         )
     return found
 

@@ -254,8 +254,8 @@ def _read(
                 "a folder, or allow a download (--download)"
             ) from None
         raise DataError(
-            f"cannot fetch the {what} of '{place}': there is no network, no such name, no access, "
-            f"or no file of safetensors ({type(error).__name__})"
+            f"cannot fetch the {what} of '{place}': there is no network, no such name, "
+            f"no access, or no safetensors file ({type(error).__name__})"
         ) from None
 
 

@@ -160,7 +160,7 @@ def _of_turns(turns: Any, who: str, what: str) -> tuple[str, str]:
     speakers = [speaker for speaker, _ in said if speaker != "system"]
     if speakers != ["user", "assistant"]:
         raise DataError(
-            f"expected one question of a user and one answer of an assistant, got "
+            "expected one question from a user and one answer from an assistant, got "
             f"{', '.join(speakers) or 'neither'}; split a longer conversation into rows"
         )
     prompt = "\n\n".join(text for speaker, text in said if speaker != "assistant")

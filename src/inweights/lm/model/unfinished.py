@@ -67,9 +67,10 @@ def check_finished(target: Path) -> None:
     begun = [of(target) for of in (state_of, texts_of, lock_of)]
     if any(path.exists() for path in begun):
         raise DataError(
-            f"the fine-tuning of {target} is not finished; the folder is written at its end. "
-            "Repeat the same 'inweights finetune' to continue. 'inweights evaluate "
-            f"{target} DATA --watch' scores the epochs of one with --keep-epochs"
+            f"the fine-tuning of {target} is not finished; the folder is written when "
+            "training ends. Repeat the same 'inweights finetune' command to continue. "
+            f"'inweights evaluate {target} DATA --watch' scores the epochs that "
+            "--keep-epochs stored"
         )
 
 

@@ -45,5 +45,5 @@ def check_weights(place: Path) -> None:
             "is not loaded; convert it to safetensors first"
         )
     raise DataError(
-        f"{place} contains no weights; expected *.safetensors beside config.json"
+        f"{place} contains no weights; expected *.safetensors next to config.json"
     )

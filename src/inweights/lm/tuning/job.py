@@ -233,7 +233,7 @@ def _alone(target: Path) -> Iterator[None]:
             # The files of a process that was killed after it had written everything.
             _remove_unfinished(target)
             raise DataError(
-                f"{target} exists already; choose another folder or remove it first"
+                f"{target} already exists; choose another folder or remove it first"
             )
         yield
     finally:
@@ -244,7 +244,7 @@ def _alone(target: Path) -> Iterator[None]:
 def _state(target: Path) -> Path:
     """Return the path of the file with an interrupted training."""
     if not target.name:  # '', '.' or '/'
-        raise DataError(f"{target} exists already; choose another folder")
+        raise DataError(f"{target} already exists; choose another folder")
     return state_of(target)
 
 

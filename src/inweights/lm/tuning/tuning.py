@@ -256,7 +256,8 @@ def _reader(lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune) -> 
     if not why:
         return PackedReader()
     warnings.warn(
-        f"examples are padded: the model '{lm.name}' cannot read them packed, as {why}",
+        f"examples are padded: the model '{lm.name}' cannot read them packed, because "
+        f"{why}",
         CautionWarning,
         stacklevel=3,
     )

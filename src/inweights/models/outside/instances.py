@@ -119,9 +119,10 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
             )
     if lacking:
         raise ConfigError(
-            f"the trained module '{config.label}' does not exist in this process, as it was "
-            "wrapped as an instance. Wrap it in this process first, iw.wrap(module), or store its "
-            "weights in a file and write iw.wrap(factory).load('weights.safetensors')"
+            f"the trained module '{config.label}' does not exist in this process, "
+            "because it was wrapped as an instance. First wrap it in this process "
+            "with iw.wrap(module), or store its weights in a file and use "
+            "iw.wrap(factory).load('weights.safetensors')"
         )
     return [_KEPT[config.weights[place]] for place in places]
 

@@ -283,7 +283,7 @@ class _Rows:
         others = ~self.near if itself else ~edge & ~own
         nodes = edge.any(1) & others.any(1)
         if not nodes.any():
-            raise DataError("the graph is complete, so that there is no margin")
+            raise DataError("the graph is complete, so there is no margin")
         logits = logits[:, nodes]
         edge = edge[nodes]
         others = others[nodes]

@@ -88,8 +88,8 @@ class Embedding:
         if not usable.all():
             row = int(np.argwhere(~usable)[0][-2])
             raise DataError(
-                f"{self.source}: the row of '{self.names[row]}' has a number that is not finite or "
-                f"over {_LARGEST:g}"
+                f"{self.source}: the row of '{self.names[row]}' contains a number that "
+                f"is not finite or exceeds {_LARGEST:g}"
             )
 
     def on(self, world: World, *, centred: bool = False) -> NamedNodes:

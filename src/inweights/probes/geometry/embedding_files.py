@@ -90,9 +90,9 @@ def read_embedding(
         found = tuple(map(str.strip, _lines(Path(names))))
     if found is None:
         raise DataError(
-            f"{file} has no names of rows; give a text file with a name for each of its "
-            f"{matrix.shape[-2] if matrix.ndim > 1 else len(matrix):,} rows, one per line "
-            "(--names)"
+            f"{file} has no row names; give a text file with a name for each of its "
+            f"{matrix.shape[-2] if matrix.ndim > 1 else len(matrix):,} rows, one per "
+            "line (--names)"
         )
     return Embedding(found, matrix, str(file))
 

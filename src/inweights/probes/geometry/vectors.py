@@ -101,8 +101,9 @@ def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
     named = getattr(model, "names", None)
     if named is not None and any(node_names(world) != named for world in given):
         raise DataError(
-            "the embedding was matched with a graph of other nodes, or of nodes in another order; "
-            "match it with this graph: embedding.on(world)"
+            "the embedding was matched with a graph that has different nodes, or the "
+            "same nodes in a different order; match it with this graph: "
+            "embedding.on(world)"
         )
     return given
 

@@ -118,6 +118,7 @@ def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
         if (partners >= 0).all():
             return partners
     raise DataError(
-        f"activation patching needs statements of role '{role}' and of one length with different "
-        f"answers; the {count} here are too few, or have equal answers"
+        f"activation patching needs statements of role '{role}' that have the same "
+        f"length and different answers; the {count} here are too few, or have equal "
+        "answers"
     )

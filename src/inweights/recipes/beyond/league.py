@@ -149,7 +149,7 @@ class Settings(Config):
         check_names("model of the league", self.models, STANDING)
         if self.entrant is not None and self.name in self.models:
             raise ConfigError(
-                f"the league has a model '{self.name}' already; choose another name"
+                f"the league already has a model '{self.name}'; choose another name"
             )
 
 

@@ -158,10 +158,10 @@ def refuse_mixed(
             break
     if len(found) > 1:
         raise DataError(
-            f"'{y}' contains numbers of several measures: {', '.join(found)}; the "
-            f"drawing '{drawing}' "
-            f'would average them. Draw one, table.filter(measure="{found[0]}"), or tell them apart '
-            'by facet="measure" or series="measure"'
+            f"'{y}' contains numbers of several measures: {', '.join(found)}; the drawing "
+            f"'{drawing}' would average them. Draw one, "
+            f'table.filter(measure="{found[0]}"), or distinguish them with '
+            'facet="measure" or series="measure"'
         )
 
 

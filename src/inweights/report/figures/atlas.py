@@ -75,7 +75,11 @@ def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
     for name in films["graph"].unique(maintain_order=True):
         if name not in known:
             raise unknown_name(
-                "graph", str(name), known, error=DataError, hint="A film is of it."
+                "graph",
+                str(name),
+                known,
+                error=DataError,
+                hint="One of the films shows this graph.",
             )
 
 
@@ -155,7 +159,8 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
     where = np.asarray(rows["positions"][-1], dtype=np.float64).reshape(-1, 3)
     if len(where) != len(one["nodes"]):
         raise DataError(
-            f"a film of '{one['graph']}' has {len(where)} nodes, the graph {len(one['nodes'])}"
+            f"a film of '{one['graph']}' has {len(where)} nodes, but the graph has "
+            f"{len(one['nodes'])}"
         )
     colors = _colors(one)
     # Half a link for each of them.

@@ -211,16 +211,18 @@ def _only_number(table: pl.DataFrame) -> str:
         texts = [name for name in after if table[name].dtype == pl.String]
         if texts:
             raise DataError(
-                f"the drawing 'auto' found no numeric column after 'seed'; '{texts[0]}' contains "
-                "text, which is neither drawn nor averaged: return numbers beside it"
+                "the drawing 'auto' found no numeric column after 'seed'; "
+                f"'{texts[0]}' contains text, which is neither drawn nor averaged; "
+                "also return numbers"
             )
         raise DataError(
             "the drawing 'auto' found no numeric column after 'seed'; give one as y"
         )
     if len(floats) > 1:
         raise UndeclaredError(
-            f"the drawing 'auto' does not know which column to draw; give y, one of: "
-            f"{', '.join(floats)}. A probe of your own says it with @inweights.experiments.shows"
+            "the drawing 'auto' does not know which column to draw; give y, one of: "
+            f"{', '.join(floats)}. A probe of your own can declare the column with "
+            "@inweights.experiments.shows"
         )
     return floats[0]
 

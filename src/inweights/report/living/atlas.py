@@ -71,8 +71,8 @@ def page(
     missing = [name for name in films if name not in worlds]
     if missing:
         raise DataError(
-            f"films of {', '.join(missing)} have no world; give worlds the same names: "
-            f"{', '.join(worlds) or 'there are none'}"
+            f"films of {', '.join(missing)} have no world; use the same names for "
+            f"films and worlds: {', '.join(worlds) or 'there are none'}"
         )
     parts: list[pl.DataFrame] = []
     for graph, by_architecture in films.items():

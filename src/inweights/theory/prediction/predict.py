@@ -152,9 +152,9 @@ def predict(
     whole = len(found) > 1 and whole_fits(world, None if state else most, decay)
     if state and (decay is not None or not whole):
         raise ConfigError(
-            f"state has an effect only if thousands of facts are solved as one program; these "
-            f"{len(world.facts):,} facts are not (they are few, a decay is given, or identities "
-            "are phrased), so leave state out"
+            "state has an effect only if thousands of facts are solved as one "
+            f"program; these {len(world.facts):,} facts are not (they are few, a decay "
+            "is given, or identities are phrased), so leave out state"
         )
     if whole:
         solve_all = partial(solve_whole, answers=answers, gap=gap, decay=decay)

@@ -254,8 +254,9 @@ class Prediction:
         """
         if not all(isinstance(part, Solution) for part in self.parts):
             raise ConfigError(
-                "intervals can be proved only for program (2), but this prediction is by the soft "
-                "program; predict without decay, from facts that do not exclude each other"
+                "intervals can be proved only for program (2), but this prediction "
+                "uses the soft program; predict without decay, from facts that are "
+                "compatible with each other"
             )
         late = None if seconds is None else time.perf_counter() + seconds
         tables: list[pl.DataFrame] = []

@@ -162,9 +162,9 @@ def solve(
         run.interpolate()
     if run.templates is None:
         raise SolverError(
-            f"no matrix with positive margins was found in {step} iterations; the optimum is at "
-            f"least {run.bound:.4g}. Allow more iterations, or look for facts that exclude "
-            "each other"
+            f"no matrix with positive margins was found in {step} iterations; the "
+            f"optimum is at least {run.bound:.4g}. Allow more iterations, or look for "
+            "facts that are incompatible"
         )
     return Solution.of_run(program, run, gap, step, began)
 
@@ -290,7 +290,8 @@ def _excluded(program: Program, run: _Iteration) -> str:
     texts = [in_words(program.world, program.world.facts, fact) for fact in firsts]
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""
     return (
-        "no matrix gives all facts a positive margin: their prompts add up to the same tokens, "
-        f"their answers do not. In this program facts {', '.join(texts)}{more} exclude each other; "
-        "networks that do more than add up tokens may store them all"
+        "no matrix gives all facts a positive margin: their prompts add up to the "
+        "same tokens, but their answers do not. In this program facts "
+        f"{', '.join(texts)}{more} are incompatible; networks that do more than sum "
+        "over tokens can store all of them"
     )

@@ -151,5 +151,5 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
             )
     if right.all():
         raise DataError(
-            "every output is a right answer to every fact, so that there are no constraints"
+            "every output is a right answer to every fact, so there are no constraints"
         )

@@ -86,9 +86,9 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     for other in given[1:]:
         if not _same_form(other, first):
             raise DataError(
-                "the worlds of replicas must have the same number of tokens, and statements of "
-                "the same lengths and roles, with the same ones out of distribution; train the "
-                "others separately"
+                "the worlds of all replicas must have the same number of tokens, and "
+                "statements of the same lengths and roles, of which the same ones are "
+                "out of distribution; train other worlds separately"
             )
     return given
 

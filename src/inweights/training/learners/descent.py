@@ -123,8 +123,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         if every and not model.tied:
             raise ConfigError(
-                "an untied model can be measured only at the end of the descent, as the targets of "
-                f"earlier steps are not stored; leave out 'every', got {every}"
+                "an untied model can be measured only at the end of the descent, "
+                "because the targets of earlier steps are not stored; leave out "
+                f"'every', got {every}"
             )
         record = range(0, self.steps + 1, every) if every else ()
         run = self.trajectory(world, model, seed, record)

@@ -98,8 +98,9 @@ class Consequences:
         free = np.stack([~np.isin(answers, _near(prompt, right)) for prompt in prompts])
         if not free.any(1).all():
             raise DataError(
-                f"a fact of the role '{role}' of '{world.name}' cannot get another answer, since "
-                "no other fact of the role has an answer that is wrong for it"
+                f"a fact of the role '{role}' of '{world.name}' cannot be given a "
+                "different answer, since no other fact of the role has an answer that "
+                "is wrong for it"
             )
         count = len(facts)
         places = np.arange(count)

@@ -117,7 +117,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         check_task(self, "path-star")
         if self.after_leaf and not self.reverse:
             raise ConfigError(
-                "path-star: after_leaf is for reverse paths; set reverse, too"
+                "path-star: after_leaf requires reverse paths; also set reverse"
             )
 
     @property

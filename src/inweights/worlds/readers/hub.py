@@ -36,8 +36,8 @@ def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
     """
     if not download:
         raise ConfigError(
-            f"there is no file {name}; to download a data set of the Hugging Face hub, set "
-            "--download"
+            f"there is no file {name}; to download a data set from the Hugging Face "
+            "hub, set --download"
         )
     datasets = optional("hf", f"fetching {name}", "datasets")
     try:

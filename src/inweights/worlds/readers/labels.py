@@ -123,7 +123,7 @@ class Labels:
         """
         if not self._met:
             some = ", ".join(list(self._lacking)[:3])
-            raise DataError(f"no name of {path} ({some}, …) is an id in {self._file}")
+            raise DataError(f"no name in {path} ({some}, …) is an id in {self._file}")
         text = f"{len(self._met)} ids are replaced by their labels in {self._file}"
         if self._lacking:
             some = ", ".join(list(self._lacking)[:3])

@@ -38,7 +38,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         The folder to fill, next to ``target``.
 
     Raises:
-        DataError: ``target`` exists already, or cannot be written; also if the block
+        DataError: ``target`` already exists, or cannot be written; also if the block
             raised an ``OSError`` or an error of polars or safetensors.
     """
     from filelock import FileLock  # not needed to read a world
@@ -49,7 +49,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
     try:
         if target.exists():
             raise DataError(
-                f"{target} exists already; choose another folder or remove it first"
+                f"{target} already exists; choose another folder or remove it first"
             )
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear_left(target.parent)

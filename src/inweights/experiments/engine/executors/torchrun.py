@@ -87,7 +87,8 @@ class Leader:
         """
         if self.apart:
             raise RunError(
-                "not trained, as the processes of torchrun are out of step after an error"
+                "not trained, because the processes of torchrun are no longer "
+                "synchronised after an error"
             )
         task = LearnTask(block.runs, (), ((),) * len(block.runs))
         check_sendable([task], self._job.plugins)

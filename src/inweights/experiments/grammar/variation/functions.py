@@ -133,14 +133,14 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
     table, what = _as_table(result)
     if what:
         raise DataError(
-            f"{name} returned {what}; return a number or a text, a mapping such as "
+            f"{name} returned {what}; return a number, a string, a mapping such as "
             "{'score': 0.9}, a list of mappings, or a polars frame"
         )
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
         kind = type(table[held[0]][0]).__name__
         raise DataError(
-            f"{name} returned in '{held[0]}' an object of type {kind}, which is not allowed; "
-            "return numbers, texts or lists of them"
+            f"{name} returned in '{held[0]}' an object of type {kind}, which is not "
+            "allowed; return numbers, strings, or lists of them"
         )
     if taken := sorted(ours & {*table.columns}):
         raise DataError(
@@ -204,6 +204,6 @@ def _check(
     )
     if lacking := [one for one in needed if one not in settings]:
         raise ConfigError(
-            f"{name} needs a value of '{lacking[0]}'; give it, over={{'{lacking[0]}': [...]}}, or "
-            "a default"
+            f"{name} needs a value for '{lacking[0]}'; give it, "
+            f"over={{'{lacking[0]}': [...]}}, or a default"
         )

@@ -60,7 +60,7 @@ class Invented(iw.Config):
     def __post_init__(self) -> None:
         if not 2 <= self.countries <= min(self.towns, len(_COUNTRIES)):
             raise ConfigError(
-                f"countries must be from 2 to {min(self.towns, len(_COUNTRIES))}, not "
+                f"countries must be from 2 to {min(self.towns, len(_COUNTRIES))}, got "
                 f"{self.countries}"
             )
         if self.people < self.towns:

@@ -116,8 +116,8 @@ def solve_large(
         bounds = attempt.bounds
         if bounds.templates is None:
             raise SolverError(
-                f"no matrix with positive margins was found in {step} iterations. Allow more "
-                "time, or look for facts that exclude each other"
+                f"no matrix with positive margins was found in {step} iterations. "
+                "Allow more time, or look for facts that are incompatible"
             )
         if bounds.gap > gap:
             bounds.check()

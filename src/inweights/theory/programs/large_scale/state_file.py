@@ -63,8 +63,8 @@ class StateFile:
             ) from error
         if str(state.pop(_MARK, "")) != self._mark:
             raise ConfigError(
-                f"{self.path} is the state of other facts, another gap or another version; give "
-                "another name, or remove it"
+                f"{self.path} belongs to different facts, a different gap or a "
+                "different version; give another name, or remove it"
             )
         return state
 

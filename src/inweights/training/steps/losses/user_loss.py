@@ -96,8 +96,8 @@ class UserLoss:
         _check_alone(code, function, logits.detach(), labels, given_weights)
         if not found.requires_grad:
             raise ConfigError(
-                f"the loss {code.name} must depend on the logits by differentiable operations; it "
-                "returned a tensor without a gradient"
+                f"the loss {code.name} must depend on the logits through "
+                "differentiable operations; it returned a tensor without a gradient"
             )
         return found
 
@@ -159,6 +159,7 @@ def _check_alone(
 
 def _mixing(code: Code, hint: str) -> ConfigError:
     return ConfigError(
-        f"{code.name} mixes replicas: its value for one replica depends on other replicas, so "
-        f"that a run would give different results alone and together with others; {hint}"
+        f"{code.name} mixes replicas: its value for one replica depends on other "
+        "replicas, so a run would give different results alone than together with "
+        f"others; {hint}"
     )

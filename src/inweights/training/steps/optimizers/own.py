@@ -72,8 +72,8 @@ class OwnOptimizer:
             for row, one in enumerate(settings):
                 parts.append((one, _shaped(flat, row, moving)))
             warnings.warn(
-                f"{self._name} is stepped replica by replica, as an update of a parameter depends "
-                "on more than its own gradients",
+                f"{self._name} is stepped replica by replica, because an update of a "
+                "parameter depends on more than its own gradients",
                 stacklevel=2,
             )
         #: Parameters of the optimizers, each with its part of the gradients.
@@ -126,8 +126,8 @@ class OwnOptimizer:
             return
         if before != [parameter.data_ptr() for parameter, _ in self._linked]:
             raise ConfigError(
-                f"{self._name} replaces the memory of parameters (p.data = ...); change them "
-                "in place, p.add_(...)"
+                f"{self._name} replaces the memory of parameters (p.data = ...); "
+                "change parameters in place, as in p.add_(...)"
             )
         self.state()  # raises an error now, not at a checkpoint, if it cannot be stored
         self._unchecked = False
@@ -207,9 +207,10 @@ def _built(
         made = make(groups, lr=one.rate, **given)
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"the optimizer {one.kind.name} cannot be made: {error}. It is called with pairs of "
-            "name and parameter, as module.named_parameters() gives them, and lr; a function can "
-            "give some to one optimizer and the rest to another, and return both"
+            f"the optimizer {one.kind.name} could not be created: {error}. It is "
+            "called with lr and with pairs of a name and a parameter, as "
+            "module.named_parameters() returns them; a function can pass some of them "
+            "to one optimizer and the rest to another, and return both"
         ) from error
     several = list(made) if isinstance(made, list | tuple) else [made]
     for each in several:
@@ -262,8 +263,8 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
         return False  # such as an optimizer of matrices only
     if not torch.equal(random_state, torch.get_rng_state()):
         raise ConfigError(
-            f"{kind.__name__} draws random numbers, so that its runs could not be repeated; "
-            "Optimizer(noise=...) adds noise to gradients"
+            f"{kind.__name__} draws random numbers, so its runs could not be "
+            "reproduced; Optimizer(noise=...) adds noise to gradients"
         )
     return torch.equal(whole, transposed) and torch.equal(whole[0], row)
 

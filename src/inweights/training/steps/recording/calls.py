@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 #: Kernels that allocate memory without values, that fill it with 0 or with 1, and that
-#: copy. They are treated separately, since the planned memory exists already, so that
+#: copy. They are treated separately, since the planned memory already exists, so that
 #: none of them has to be repeated unchanged.
 EMPTY = frozenset(
     ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")

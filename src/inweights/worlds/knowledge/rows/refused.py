@@ -73,7 +73,7 @@ def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataEr
         given = f"has {what} {shown}"
     example = ",".join([*keys, "SUBJECT", "RELATION", "OBJECT"][:3])
     return DataError(
-        f"{where} {given}; expected subject, relation and object, and no word of these names "
-        f"{' or '.join(lacking)}; name three with --columns, such as --columns {example} "
-        "(columns= in Python)"
+        f"{where} {given}; expected subject, relation and object, but no name is a "
+        f"known word for {' or '.join(lacking)}; name three with --columns, such as "
+        f"--columns {example} (columns= in Python)"
     )

@@ -167,7 +167,7 @@ def refuse_entities(file: Path) -> None:
 
     def refuse(name: str, *_: object) -> None:
         raise DataError(
-            f"{file} declares the XML entity '{name}'; replace it by its value"
+            f"{file} declares the XML entity '{name}'; replace it with its value"
         )
 
     parser = expat.ParserCreate()

@@ -126,8 +126,9 @@ def _facts(
         if place is None:
             keys = ", ".join(map(str, data)) or "none"
             raise DataError(
-                f"{path}, edge {number}: it has no relation, as a fact needs (its attributes: "
-                f"{keys}); 'inweights atlas {path}' reads the file as a graph"
+                f"{path}, edge {number}: it has no relation, which a fact requires "
+                f"(its attributes: {keys}); 'inweights atlas {path}' reads the file as "
+                "a graph"
             )
         key = list(texts)[place]
         read.add(key)

@@ -114,8 +114,9 @@ def _unclear(
     if needed == FACTS:
         wide = ", or --wide if each column is a relation of the first"
     error = UnclearHeaderError(
-        f"{path}, line {line}: {listed(cells)} may be a header or {called(needed)}; say "
-        f"--header yes or --header no{wide} (in Python header=True or header=False)"
+        f"{path}, line {line}: {listed(cells)} may be a header or {called(needed)}; "
+        f"specify --header yes or --header no{wide} (in Python header=True or "
+        "header=False)"
     )
     error.cells = tuple(cells)
     return error

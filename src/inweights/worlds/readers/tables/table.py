@@ -168,7 +168,8 @@ def _parsed(
         except csv.Error as error:
             wanted = f"expected {expected}; " if expected else ""
             raise DataError(
-                f"{path}, line {number}: {wanted}{error}; quotes within a cell are doubled"
+                f"{path}, line {number}: {wanted}{error}; quotes within a cell must be "
+                "doubled"
             ) from None
         yield number, cells
 
