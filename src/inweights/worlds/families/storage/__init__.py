@@ -60,7 +60,7 @@ def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
         The path of the folder.
 
     Raises:
-        DataError: The folder exists already, or cannot be written.
+        DataError: The folder already exists, or cannot be written.
         ConfigError: A setting of the world has no exact representation as JSON.
     """
     with new_folder(folder) as work:
