@@ -272,6 +272,10 @@ def test_a_folder_of_transformers(tmp_path: Path) -> None:
     assert iw.probes.logit_lens(model, WORLD)["probability"].is_finite().all()
     with pytest.raises(DataError, match="there is no folder 'nowhere'"):
         iw.wrap("nowhere")
+    weights = tmp_path / "there" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-8])  # a copy that was cut off
+    with pytest.raises(DataError, match=r"cannot read the model in .*there: "):
+        iw.wrap(tmp_path / "there")
 
 
 @pytest.mark.slow

@@ -123,7 +123,7 @@ class Mamba(Model):
 
 
 class RMSNorm(Layer):
-    """Division of states by their root mean square over the width (Zhang, Sennrich 2019), ε = 1e-5.
+    """Root-mean-square normalisation over the width (Zhang and Sennrich 2019), with ε = 1e-5.
 
     Args:
         replicas: Number of replicas ``R``, each with its own gain, which starts at 1.
@@ -206,7 +206,7 @@ class Mixer(Layer):
     """
 
     def __init__(self, config: MambaConfig, replicas: int) -> None:
-        """Create the parameters for a Mamba's config and a number of replicas, uninitialised."""
+        """Create the uninitialised parameters for a Mamba's config and a number of replicas."""
         super().__init__()
         inner = config.expand * config.width
         self.config = config

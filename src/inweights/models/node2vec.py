@@ -49,7 +49,7 @@ class Node2Vec(Model):
     def __init__(
         self, config: Node2VecConfig, *, vocabulary: int, replicas: int
     ) -> None:
-        """Create the tables of node vectors, uninitialised.
+        """Create the uninitialised tables of node vectors.
 
         :meth:`Node2VecConfig.build` creates and initialises a model.
 

@@ -44,7 +44,7 @@ class Attention(Layer):
     """
 
     def __init__(self, replicas: int, inputs: int, width: int) -> None:
-        """Create both matrices, uninitialised.
+        """Create the two uninitialised matrices.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -80,7 +80,7 @@ class Hidden(Layer):
     """
 
     def __init__(self, replicas: int, labels: int, hidden: int, width: int) -> None:
-        """Create the vectors, uninitialised.
+        """Create the uninitialised vectors.
 
         Args:
             replicas: Number of replicas ``R``.

@@ -36,7 +36,7 @@ class FrozenEmbedding(Embedding):
     """
 
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
-        """Create the table, ``[R, V, D]``, uninitialised.
+        """Create the uninitialised table, ``[R, V, D]``.
 
         Args:
             replicas: Number of replicas ``R``.

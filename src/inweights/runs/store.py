@@ -75,7 +75,7 @@ class RunStore:
         return folder
 
     def has(self, name: str) -> bool:
-        """Return whether there is a folder with runs of a recipe, in any state.
+        """Return whether the folder of a recipe's runs exists; it may be empty.
 
         Args:
             name: Name of the recipe, ``<paper>/<recipe>``.

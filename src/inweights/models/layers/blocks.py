@@ -36,7 +36,7 @@ class Memory(nn.Module):
     """
 
     def __init__(self, config: GPTConfig, replicas: int) -> None:
-        """Create keys and values, uninitialised.
+        """Create the uninitialised keys and values.
 
         Args:
             config: Settings of the GPT; ``memory`` is the number of slots.
@@ -66,7 +66,7 @@ class Block(nn.Module):
     """
 
     def __init__(self, config: GPTConfig, replicas: int) -> None:
-        """Create the layers of the block, uninitialised.
+        """Create the uninitialised layers of the block.
 
         Args:
             config: Settings of the GPT.

@@ -56,7 +56,7 @@ class Linear(Layer):
         bias: bool = True,
         shrink: float = 1.0,
     ) -> None:
-        """Create weight and bias, uninitialised.
+        """Create the uninitialised weight and bias.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -162,7 +162,7 @@ class Embedding(Layer):
 
     @guarded
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
-        """Create the table, ``[R, V, D]``, uninitialised.
+        """Create the uninitialised table, ``[R, V, D]``.
 
         Args:
             replicas: Number of replicas ``R``.

@@ -1,4 +1,4 @@
-"""Operations with a gradient written by hand, in fewer kernels than autograd would use.
+"""Operations with hand-written gradients, which use fewer kernels than those of autograd.
 
 A step of a small model takes as long as launching its kernels, so that the number of
 kernels matters. :class:`~inweights.models.layers.LayerNorm` and the GPT's attention

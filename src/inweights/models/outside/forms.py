@@ -71,7 +71,7 @@ def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
 
 
 def state_of_output(output: Any) -> Any:
-    """Return the state within a submodule's output: ``last_hidden_state``, or the first of a tuple.
+    """Return the state in a submodule's output: ``last_hidden_state``, or a tuple's first element.
 
     Any other output is returned unchanged; it may not be a tensor.
 
@@ -93,7 +93,7 @@ def exactly(state: Tensor) -> Tensor:
 
 
 def with_state(output: Any, state: Tensor) -> Any:
-    """Return an output of a submodule with another state, in the precision of the original.
+    """Return a submodule's output with its state replaced, in the precision of the original.
 
     An object with ``last_hidden_state`` is changed in place; otherwise a new output is
     returned.

@@ -1,8 +1,8 @@
 """Copy other people's trained modules, and store the copies in this process.
 
-:func:`keep` stores copies of modules
-under the hash of their content, and :func:`modules_of` finds the modules of a config
-again, so that a sweep can build the model whenever it needs it.
+:func:`keep` stores copies of modules under the hash of their content, and
+:func:`modules_of` finds the modules of a config, so that a sweep can build the model
+at any time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def keep(
     """Store copies of modules in this process, in evaluation mode and on the CPU.
 
     Args:
-        modules: One module, or one or more modules of the same architecture.
+        modules: A module, or a sequence of one or more modules of one architecture.
         label: Name of the modules in messages; by default (empty) the name of their
             class.
 
@@ -85,7 +85,7 @@ def from_folder(folder: str) -> nn.Module:
         module: nn.Module = transformers.AutoModelForCausalLM.from_pretrained(
             folder, **options
         )
-    except (OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - of transformers, safetensors or huggingface_hub
         reason = str(error).strip().partition("\n")[0]
         raise DataError(f"cannot read the model in {folder}: {reason}") from None
     return module

@@ -50,8 +50,8 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         The module draws its own initial values: torch, NumPy and ``random`` are seeded
         during the call of the factory, and their states are restored. Arguments are
         ``vocabulary`` (number of tokens) and ``seeds`` (root seeds, or their number);
-        ``inits`` and ``candidates`` have no effect. All tokens have logits. A
-        UserWarning says if replicas cannot be called in a batch.
+        ``inits`` and ``candidates`` have no effect. All tokens have logits. If
+        replicas cannot be called in a batch, a UserWarning says so.
 
         Raises:
             ConfigError: There are no seeds, or one is out of range; ``vocabulary`` is
@@ -79,10 +79,10 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         A name of several token ids causes a CautionWarning.
 
         Args:
-            path: A safetensors file: the module's ``state_dict``, or a file of
-                :func:`~inweights.save_model`, whose replicas the model has.
+            path: A safetensors file: the module's ``state_dict``, or a file that
+                :func:`~inweights.save_model` wrote, with all of its replicas.
             tokens: The module's token ids by name, ``{"ann": 17, "bob": [4, 2]}``, or
-                in the world's order; by default the world's ids are its ids.
+                in the world's order; by default those of the world.
             vocabulary: The world's vocabulary, or its number of tokens. Without
                 ``tokens``, it is also the factory's number of tokens, by default the
                 only one for which the shapes match the file.
@@ -93,7 +93,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
             DataError: The file cannot be read, its names or shapes are not those of the
                 module, or ``tokens`` do not fit the world or the module.
             ConfigError: No number of tokens fits the file, or several do; the factory
-                fails; or ``answers`` is a different word.
+                fails; or ``answers`` is not one of the two.
 
         Example:
             >>> import tempfile
@@ -214,7 +214,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             candidates: Unused, since all tokens of the world have logits.
 
         Raises:
-            ConfigError: The number of tokens is not the config's, a seed is not the
+            ConfigError: ``vocabulary`` is not the config's number, a seed is not the
                 index of a module, there are no seeds, or the modules exist neither in
                 this process nor in their file.
             DataError: The file of the weights cannot be read, or does not fit.
@@ -274,7 +274,7 @@ def as_model(
 
     Raises:
         ConfigError: The modules are not of one architecture, cannot be replicas, or do
-            not map token ids to finite logits; or ``answers`` is a different word.
+            not map token ids to finite logits; or ``answers`` is not one of the two.
         DataError: ``tokens`` or ``vocabulary`` do not fit each other or the module.
     """
     from inweights.models.outside.instances import keep, modules_of, outputs_of

@@ -38,7 +38,7 @@ _NOT_REPLACED = (
 
 
 class Trained(Wrapped):
-    """Model of ``R`` trained modules of one architecture, with their names of states.
+    """Model of ``R`` trained modules of one architecture; states and parameters keep their names.
 
     Args:
         config: Identity of the modules, and the module's token ids for the world's

@@ -183,7 +183,7 @@ def open_files(place: str | Path) -> Files:
     Returns:
         A :class:`Folder` for a path, an
         :class:`~inweights.runs.tables.object_store.ObjectStore` for an address. No
-        folder is made.
+        folder is created.
 
     Raises:
         ConfigError: The address is not valid, or its optional package is not installed.

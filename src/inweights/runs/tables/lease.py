@@ -32,7 +32,7 @@ _BEATS = 4
 
 
 class LostError(RunError):
-    """Another process has taken over the task on which this process worked."""
+    """Error for a task that another process has taken over from this process."""
 
 
 class Lease(msgspec.Struct, kw_only=True):
@@ -154,7 +154,7 @@ class Leases:
         Leases that cannot be read are left out.
 
         Raises:
-            FolderError: A link is in the folder of leases.
+            FolderError: There is a link in the folder of leases.
             WriteError: An object store denies access or does not respond.
         """
         newest = {name.split("/")[1]: name for name in self.files.names(_FOLDER)}
@@ -188,7 +188,7 @@ class Leases:
         """Release the tasks that processes of this owner held; to be called after all have ended.
 
         Raises:
-            FolderError: A link is in the folder of leases.
+            FolderError: There is a link in the folder of leases.
             OSError: A lease cannot be removed from a folder.
             WriteError: An object store denies access or does not respond.
         """

@@ -21,7 +21,7 @@ _PREFIXES = ("_orig_mod.", "module.")
 
 @dataclass(frozen=True)
 class Names:
-    """Map names of a module's parameters and buffers to their names in a model.
+    """Names of a module's parameters and buffers, mapped to their names in a model.
 
     Attributes:
         own: Maps the name in the module of each tensor with a replica axis to its name
