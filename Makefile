@@ -61,7 +61,6 @@ SEED := 0
 fuzz: $(VENV)/.stamp ## 2,000 relations, 10,000 mutated commands and files, 220 kills, 200 edits, --seconds
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.relations --seed $(SEED)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.house.border
-	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.house.border one
 	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --seed $(SEED) --log fuzz.jsonl
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/tiny tests/tiny 50 $(SEED) && \

@@ -2,8 +2,8 @@
 
 A result, one of the library's own errors, or Python's error of a call that lacks an
 argument is right. It runs in a process of its own, without the checks of shapes that
-the other tests have: ``python -m tests.house.border``, or ``… border one`` for one
-wrong argument among good ones (:mod:`tests.house.border_good`).
+the other tests have: ``python -m tests.house.border WALK…``, with the walks of
+:data:`WALKS`; without any, all calls of all functions are made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -118,30 +118,47 @@ def _called(thing: Any, make: Callable[[], Any]) -> Any:
     return thing(*(make() for _ in by_place), **{name: make() for name in by_name})
 
 
-#: By word of the command, of how many functions it takes one.
-STEPS = {"few": 10, "third": 3}
+class Walk(NamedTuple):
+    """Some of the calls.
+
+    Attributes:
+        step: Every how many functions one is called.
+        among_good: One wrong argument among good ones (:mod:`tests.house.border_good`),
+            in place of the same wrong value for all.
+    """
+
+    step: int
+    among_good: bool = False
 
 
-def main(*words: str) -> int:
-    """Print each call that went wrong; return how many did.
+WALKS = {
+    "all": Walk(1),
+    "third": Walk(3),
+    "few": Walk(10),
+    "one": Walk(1, among_good=True),
+    "one-of-few": Walk(10, among_good=True),
+}
+
+
+def main(*names: str) -> int:
+    """Print each call that went wrong, and how many calls there were; return 1 if any went wrong.
 
     Args:
-        *words: ``one``: one wrong argument among good ones, in place of all wrong
-            alike. ``few``: every tenth function; ``third``: every third.
+        *names: Names of :data:`WALKS`; by default all calls of all functions.
     """
     warnings.simplefilter("ignore")
     calls = failed = functions = 0
     every = list(public())
-    step = next((n for word, n in STEPS.items() if word in words), 1)
-    for name, thing in every[::step]:
-        made = one_wrong(thing, unusual()) if "one" in words else all_wrong(thing)
-        before = calls
-        for what, call in made:
-            calls += 1
-            if text := wrong(call):
-                failed += 1
-                sys.stdout.write(f"{name}({what}): {text}\n")
-        functions += calls > before
+    for walk in [WALKS[name] for name in names or ("all", "one")]:
+        for name, thing in every[:: walk.step]:
+            made = one_wrong(thing, unusual()) if walk.among_good else all_wrong(thing)
+            before = calls
+            for what, call in made:
+                calls += 1
+                if text := wrong(call):
+                    failed += 1
+                    sys.stdout.write(f"{name}({what}): {text}\n")
+            functions += calls > before
     sys.stdout.write(f"{functions} functions, {calls} calls, {failed} of them wrong\n")
     return min(failed, 1)
 

@@ -21,6 +21,7 @@ from torch.nn.functional import normalize
 from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.alignment import passed_bridge
+from inweights.probes.interventions.contrasts import last_logits
 from inweights.probes.interventions.patching import patch
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica, share
@@ -103,18 +104,21 @@ def realignment(
         if not prompts.shape[1]:
             continue
         queries = _Queries(model, prompts, bridges, onto, ridge)
+        unchanged = last_logits(model, prompts)
         for layer in layers or model.layer_names[1:-1]:
-            state = queries.state(layer)
-            decoded = queries.decoded(layer)
-            own, other = queries.cosines(layer, state)
+            state, target = queries.state(layer), queries.target(layer, bridges)
+            decoded = queries.decoded(layer, state)
+            own, other = queries.cosines(state, target)
             decodable = share(decoded == bridges)
             for method in methods:
-                # Before the second relation is read, as if the model had looked the
-                # bridge up again.
-                moved = queries.moved(layer, method, state, decoded)
-                logits = patch(
-                    model, prompts, moved, layer=layer, position=-2, at="last"
-                )
+                logits = unchanged
+                if method != "none":
+                    # Before the second relation is read, as if the model had looked
+                    # the bridge up again.
+                    moved = queries.moved(layer, method, state, target, decoded)
+                    logits = patch(
+                        model, prompts, moved, layer=layer, position=-2, at="last"
+                    )
                 right = share(model.candidates[logits.argmax(-1)] == answers)
                 rows += by_replica(
                     model.replicas,
@@ -155,9 +159,9 @@ class _Queries:
             :, :, -2
         ]
 
-    def decoded(self, layer: str) -> Int[Tensor, "R M"]:
-        """Return the token with the largest logit when that state is decoded, ``[R, M]``."""
-        logits = self.model.decode(layer, self.state(layer))
+    def decoded(self, layer: str, state: Float[Tensor, "R M D"]) -> Int[Tensor, "R M"]:
+        """Return the token with the largest logit when a state is decoded, ``[R, M]``."""
+        logits = self.model.decode(layer, state)
         return self.model.candidates[logits.argmax(-1)]
 
     def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
@@ -175,16 +179,22 @@ class _Queries:
         layer: str,
         method: str,
         state: Float[Tensor, "R M D"],
+        target: Float[Tensor, "R M D"],
         decoded: Int[Tensor, "R M"],
     ) -> Float[Tensor, "R M D"]:
-        """Return the state by which a method replaces ``state``, given its decoded tokens."""
-        if method == "none":
-            return state
+        """Return the state by which a method replaces another state.
+
+        Args:
+            layer: Name of the layer of the states.
+            method: Any of the methods but ``none``.
+            state: The state that is replaced.
+            target: State of the right bridges, as :meth:`target` returns it.
+            decoded: Tokens that are decoded from ``state``.
+        """
         if method == "decoded":
             return self.target(layer, decoded)
         if method == "true":
-            return self.target(layer, self.bridges)
-        right = self.target(layer, self.bridges)
+            return target
         moved = state.clone()
         for replica, bridges in enumerate(self.bridges):
             # By bridges, not by queries: a map that has seen a bridge in another query
@@ -194,17 +204,16 @@ class _Queries:
                 rest = fold != part
                 if rest.any():
                     fitted = _ridge(
-                        state[replica, rest], right[replica, rest], self.ridge
+                        state[replica, rest], target[replica, rest], self.ridge
                     )
                     moved[replica, ~rest] = _with_one(state[replica, ~rest]) @ fitted
         return moved
 
     def cosines(
-        self, layer: str, state: Float[Tensor, "R M D"]
+        self, state: Float[Tensor, "R M D"], target: Float[Tensor, "R M D"]
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
         """Return the mean cosine of states with their targets, and with those of other bridges."""
-        right = self.target(layer, self.bridges)
-        every = normalize(state, dim=-1) @ normalize(right, dim=-1).mT
+        every = normalize(state, dim=-1) @ normalize(target, dim=-1).mT
         same = self.bridges.unsqueeze(2) == self.bridges.unsqueeze(1)
         own = every.diagonal(dim1=1, dim2=2).mean(1)
         return own, every.masked_fill(same, torch.nan).nanmean((1, 2))
