@@ -1,4 +1,4 @@
-"""Our experiment: LoRA on a hidden city, compared with one vector added at every token."""
+"""Our experiment: LoRA on a hidden city, compared with one vector that is added at every token."""
 
 from itertools import product
 from pathlib import Path
@@ -54,11 +54,11 @@ class Settings(iw.Config):
     Values for other scales are in ``one_steering_vector.toml``.
 
     Attributes:
-        model: The model that is trained: a folder, a hub name in the local cache, or
-            ``@smollm2``.
-        device: Device of the model, such as ``cpu`` or ``cuda``.
-        layer: Index of the layer that has the adapters, and to whose output the vector
-            is added.
+        model: Model that is trained: a folder, the name of a Hugging Face model in the
+            local cache, or ``@smollm2``.
+        device: Torch device of the model, such as ``cpu`` or ``cuda``.
+        layer: Index (from 0) of the layer whose MLP has the adapters, and to whose
+            output the vector is added.
         lora: Settings for training the adapters; an epoch is one update.
         vector: Settings for training the vector; an epoch is one update.
     """
@@ -81,6 +81,8 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Plan one computation for each task, which trains all conditions and evaluates them.
+
+    Settings that do not fit the model are refused when a computation is run, not here.
 
     Args:
         settings: The recipe's settings, such as ``model``, ``device`` and ``layer``;
@@ -108,29 +110,34 @@ def plan(settings: Settings) -> Plan:
 def learn(
     *, model: Outside, settings: Settings, task: str, seed: int = 0
 ) -> pl.DataFrame:
-    """Train LoRA in one layer and one vector on a hidden city, and return answers about it.
+    """Train LoRA in one layer, and one vector, on a hidden city, and return answers about it.
 
     Args:
-        model: A folder, a hub name in the local cache, or ``@smollm2``.
-        settings: Layer, settings of both trainings, and device.
-        task: Texts that are trained in addition to the hidden city: ``nothing else``,
-            ``known cities`` (their facts) or ``another hidden city``.
-        seed: Root seed of names, countries, adapters and order; by default 0.
+        model: The model's name: a folder, the name of a Hugging Face model in the local
+            cache, or ``@smollm2``.
+        settings: Settings of the recipe: ``layer``, the settings of both trainings
+            (``lora`` and ``vector``), and ``device``.
+        task: Texts that are trained in addition to those about the hidden city:
+            ``nothing else``, ``known cities`` (facts about these) or ``another hidden
+            city``. Any other text has the effect of ``nothing else``.
+        seed: Root seed of names, countries, adapters and the order of training texts;
+            by default 0.
 
     Returns:
         A row per question and condition (``arm``): ``nothing`` (the untrained model),
         ``trained vector`` (added at every token), ``random vector`` (of the same
-        length), ``LoRA``, ``LoRA's mean change`` (added as a vector). The columns are
-        those of :func:`inweights.lm.ask`, where ``role`` is ``trained``, ``other``
-        (known cities that are trained), ``inferred`` or ``known city``; ``arm``;
-        ``constant``, the squared length of the mean of LoRA's change over words,
-        divided by the mean squared length of the change; and ``cosine`` of this mean
-        and the trained vector.
+        length), ``LoRA``, and ``LoRA's mean change`` (added as a vector). The columns
+        are those of :func:`inweights.lm.ask`, in which ``role`` is ``trained``,
+        ``other`` (known cities that are trained), ``inferred`` or ``known city``;
+        ``arm``; ``constant``, the squared length of the mean of LoRA's change over
+        words, divided by the mean squared length of the change (from 0 to 1); and
+        ``cosine``, that of this mean and the trained vector.
 
     Raises:
-        ConfigError: ``transformers`` or ``peft`` is not installed, or the device is
-            unknown.
+        ConfigError: ``transformers`` or ``peft`` is not installed, the device is
+            unknown, or ``seed`` is negative.
         DataError: The model is missing or cannot be read.
+        IndexError: The model has no layer ``settings.layer``.
     """
     import torch
 
@@ -243,7 +250,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``said``
-            (:func:`~inweights.recipes.beyond.one_steering_vector.learn`) with the
+            (:func:`~inweights.recipes.beyond.one_steering_vector.learn`), with the
             columns ``task, seed, id, chain, role, prompt, answer, best, rank, hit,
             reciprocal, chance, probability, share, others, arm, constant, cosine``.
 

@@ -21,9 +21,10 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of chains, at least 2.
-        rho: Number of copies of first hop and identity for each second hop.
-        fractions: Fractions of the bridges that have an identity, drawn at random from
-            the seed.
+        rho: Number of copies of each first hop and identity for each second hop, at
+            least 1.
+        fractions: Fractions of the bridges that have an identity, from 0 to 1; these
+            bridges are drawn at random.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT.
     """
@@ -55,8 +56,8 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, a fraction is not between 0
-            and 1, ``gpt.losses`` lacks a task, or a number is out of range for the
-            models or their training.
+            and 1, ``gpt.losses`` does not contain a two-hop task, or a number is out of
+            range for a model or its training.
     """
     one = settings.one_layer
     trials = []
@@ -81,7 +82,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return predicted and measured results for chains, in each run and by predicted identity.
+    """Return predicted and measured results for chains, by run and by predicted identity.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -99,11 +100,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``worlds``: a row per run, with means over its chains: ``cosine`` (similarity
           of a chain's subject and bridge), ``hit`` (accuracy), ``from_facts``
-          (predicted similarity), ``agrees`` (share of chains that are answered exactly
-          if the predicted similarity is above :data:`HALF`, .5); ``off``, the absolute
-          error of the mean predicted similarity; and ``gap``, the absolute difference
-          of accuracy and fraction. Columns: ``model, fraction, seed, cosine, hit,
-          from_facts, agrees, off, gap``.
+          (predicted similarity) and ``agrees`` (share of chains that are answered
+          correctly if and only if the predicted similarity is above :data:`HALF`, .5);
+          ``off``, the absolute error of the mean predicted similarity; and ``gap``, the
+          absolute difference of accuracy and fraction. Columns: ``model, fraction,
+          seed, cosine, hit, from_facts, agrees, off, gap``.
         - ``sides``: a row per run and ``chain`` (``with identity`` if the predicted
           similarity is above .5, otherwise ``without``), with the same means. Columns:
           ``model, fraction, seed, chain, cosine, hit, from_facts, agrees``.

@@ -1,10 +1,11 @@
 """Compute nuclear-norm penalties by Newton-Schulz iterations, and the ranks of a GPT's weights.
 
-:func:`on_templates` penalises the templates of an Emb-MLP, from which its logits are
-summed, :func:`on_attention` the query and key matrices of a GPT, as Low-Rank Decay does
-(arXiv:2606.04405), and :func:`on_matrices` all of its matrices. :func:`attention_ranks`
-measures their effect. The recipe ``penalty_or_identities`` uses them. In shapes, ``R``
-is the number of replicas, and matrices are ``m`` by ``n``.
+:func:`on_templates` penalises the templates of an Emb-MLP, which are summed to its
+logits. :func:`on_attention` penalises the query and key matrices of a GPT, as Low-Rank
+Decay does (arXiv:2606.04405), and :func:`on_matrices` all matrices of a GPT.
+:func:`attention_ranks` measures the effect of a penalty. The recipe
+``penalty_or_identities`` uses these functions. In shapes, ``R`` is the number of
+replicas, and matrices are ``m`` by ``n``.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ ITERATIONS = 12
 
 
 def polar_factor(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:
-    """Approximate ``U Vᵀ`` of each matrix ``U S Vᵀ``: the gradient of its nuclear norm.
+    """Approximate the polar factor ``U Vᵀ`` of each matrix ``U S Vᵀ``, its nuclear norm's gradient.
 
     Args:
-        matrices: A matrix for each replica, ``[R, m, n]``.
-        iterations: Number of Newton-Schulz iterations. Singular values that are much
-            smaller than the largest one have not reached 1 after a few.
+        matrices: One matrix per replica, a floating-point tensor ``[R, m, n]``.
+        iterations: Number of Newton-Schulz iterations; by default 12. Singular values
+            that are much smaller than the largest one need more iterations to approach
+            1.
 
     Returns:
-        The factors, ``[R, m, n]``. The factor of a zero matrix is zero.
+        The factors, a tensor ``[R, m, n]``. The factor of a zero matrix is zero.
 
     Example:
         >>> import torch
@@ -55,13 +57,14 @@ def polar_factor(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:
 
 
 def nuclear_norms(matrices: Tensor) -> Tensor:
-    """Compute the nuclear norm of each matrix, whose gradient is the polar factor.
+    """Compute the nuclear norm of each matrix, so that its gradient is the polar factor.
 
     Args:
-        matrices: One matrix per replica, ``[R, m, n]``.
+        matrices: One matrix per replica, a floating-point tensor ``[R, m, n]``.
 
     Returns:
-        The norms, ``[R]``, as :func:`polar_factor` approximates them.
+        The norms, a differentiable tensor ``[R]``, with the accuracy of
+        :func:`polar_factor`.
     """
     # tr(Wᵀ U Vᵀ) is the sum of the singular values, and its gradient that of the norm
     # where the factor is held.
@@ -69,15 +72,18 @@ def nuclear_norms(matrices: Tensor) -> Tensor:
 
 
 def on_templates(model: Model, _step: int, weight: float) -> Tensor:
-    """Penalise the nuclear norm of an Emb-MLP's templates, as program (2) does.
+    """Penalise the nuclear norm of an Emb-MLP's templates, which program (2) minimises.
+
+    Program (2) of Identity Bridge (§4.3) asks for the least nuclear norm with margins
+    of at least 1.
 
     Args:
-        model: An Emb-MLP with ``R`` replicas.
-        _step: Number of the update; not used.
+        model: An Emb-MLP with ``R`` replicas. Any other model is an ``AssertionError``.
+        _step: Number of updates so far; not used.
         weight: Factor of the norm.
 
     Returns:
-        The penalty of each replica, ``[R]``.
+        The penalty of each replica, a differentiable tensor ``[R]``.
     """
     assert isinstance(model, iw.models.EmbMLP)
     return weight * nuclear_norms(model.templates())
@@ -87,26 +93,29 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
     """Penalise the nuclear norms of a GPT's query and key matrices (arXiv:2606.04405).
 
     Args:
-        model: A GPT with ``R`` replicas.
-        _step: Number of the update; not used.
+        model: A GPT with ``R`` replicas and causal attention, which is not checked. A
+            model that is not a GPT is an ``AssertionError``.
+        _step: Number of updates so far; not used.
         weight: Factor of the sum of the norms over all blocks.
 
     Returns:
-        The penalty of each replica, ``[R]``.
+        The penalty of each replica, a differentiable tensor ``[R]``.
     """
     return _weighted_norms(_queries_and_keys(model), weight)
 
 
 def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
-    """Penalise the nuclear norms of all matrices of a GPT except that of positions.
+    """Penalise the nuclear norms of all matrices of a GPT, except that of its positions.
 
     Args:
-        model: A GPT with an untied head and ``R`` replicas.
-        _step: Number of the update; not used.
+        model: A GPT with ``R`` replicas, an untied head and causal attention, which is
+            not checked. A model that is not a GPT, or a tied head, is an
+            ``AssertionError``.
+        _step: Number of updates so far; not used.
         weight: Factor of the sum of the norms.
 
     Returns:
-        The penalty of each replica, ``[R]``.
+        The penalty of each replica, a differentiable tensor ``[R]``.
     """
     return _weighted_norms(_matrices(model), weight)
 
@@ -120,19 +129,20 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
     low=1.0,
 )
 def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
-    """Compute the effective rank of a GPT's query and key matrices, and their nuclear norm.
+    """Compute the effective rank and the nuclear norm of a GPT's query and key matrices.
 
     The effective rank is the exponential of the entropy of the singular values, divided
     by their sum (Roy and Vetterli, 2007).
 
     Args:
-        model: A GPT with ``R`` replicas.
-        _worlds: Not used.
+        model: A GPT with ``R`` replicas and causal attention, which is not checked. A
+            model that is not a GPT is an ``AssertionError``.
+        _worlds: Not used. All probes have this parameter.
 
     Returns:
-        One row per replica, with the columns ``replica``, ``rank`` (effective rank) and
-        ``norm`` (nuclear norm), both means over the query and key matrices of all
-        layers.
+        One row per replica, with the columns ``replica`` (index from 0), ``rank``
+        (effective rank) and ``norm`` (nuclear norm). Both are means over the query and
+        key matrices of all layers.
 
     Example:
         >>> from inweights import GPTConfig, TwoHop
@@ -161,7 +171,7 @@ def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
 
 
 def _weighted_norms(matrices: Iterable[Tensor], weight: float) -> Tensor:
-    """Return the weighted sum of nuclear norms of matrices of each replica, ``[R]``."""
+    """Return the weighted sum of the nuclear norms of matrices, for each replica, ``[R]``."""
     import torch
 
     norms = [nuclear_norms(matrix) for matrix in matrices]

@@ -43,19 +43,21 @@ class Settings(iw.Config):
     Values for other scales are in ``penalty_or_identities.toml``.
 
     Attributes:
-        n: Number of subjects, of bridges and of objects of the world in which only hops
-            are trained.
-        shared: World in which some two-hop facts are trained as well.
-        emb_mlp: Width of Emb-MLP.
-        emb_steps: Number of updates of Emb-MLP.
+        n: Number of subjects, of bridges and of objects (at least 2) of the world in
+            which only hops are trained.
+        shared: Config of the world in which some two-hop facts are trained as well.
+        emb_mlp: Width of the Emb-MLP, at least 1.
+        emb_steps: Number of updates of the Emb-MLP.
         gpt: Config of the GPT.
         steps: Number of updates of the GPT on hops alone.
         long: Number of updates of the GPT if two-hop facts are trained as well.
-        decay: Weight decay of the GPT with weight decay; the others have .01.
-        emb_decay: Weight decay of the Emb-MLP with weight decay; the others have none.
-        on_templates: Factor of the penalty on the templates of Emb-MLP.
+        decay: Weight decay of the GPT in the condition ``weight decay``; .01 in all
+            other conditions.
+        emb_decay: Weight decay of the Emb-MLP in the condition ``weight decay``; 0 in
+            all other conditions.
+        on_templates: Factor of the penalty on the templates of the Emb-MLP.
         on_attention: Factor of the penalty on the query and key matrices of the GPT.
-        on_matrices: Factor of the penalty on all of its matrices.
+        on_matrices: Factor of the penalty on all matrices of the GPT.
     """
 
     n: int = 20
@@ -81,7 +83,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Emb-MLP, a GPT and the optimum of program (2), with each remedy.
+    """Plan an Emb-MLP, a GPT and the optimum of program (2), with each remedy.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``gpt`` and ``on_attention``;
@@ -99,7 +101,8 @@ def plan(settings: Settings) -> Plan:
         Emb-MLP).
 
     Raises:
-        ConfigError: A number is out of range for a world or a model.
+        ConfigError: ``n`` is below 2, a number of updates is negative, or a width or
+            decay is out of range.
     """
     trials = []
     for remedy in REMEDIES:
@@ -203,11 +206,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: those of ``accuracy``.
         - ``memorised``: a row per run: accuracy on the facts of the role that it
           recalls worst. Columns: ``model, remedy, compositions, seed, accuracy``.
-        - ``ranks``: a row per run of the GPT: mean effective rank and nuclear norm of
-          its query and key matrices, and both divided by their values without any
-          remedy (``rank_left``, ``norm_left``). Columns: those of the measured
-          ``ranks``, and ``rank_left, norm_left``.
-        - ``direction``: as measured.
+        - ``ranks``: a row per run of the GPT: effective ``rank`` and nuclear ``norm``
+          of its query and key matrices (means), and both divided by their values
+          without any remedy (``rank_left``, ``norm_left``). Columns: those of the
+          measured ``ranks``, and ``rank_left, norm_left``.
+        - ``direction``: the measured table, unchanged.
     """
     accuracy = tables["accuracy"]
     ranks = tables["ranks"]

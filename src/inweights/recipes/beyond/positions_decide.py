@@ -1,10 +1,10 @@
 """Our experiment: do positions, ties and residual streams decide whether a model uses its geometry?
 
 Edges of a path-star and three quarters of its paths are learnt together, as Geometric
-Memory does, while one setting of the model changes at a time. Measured at every step
-are the norm of position vectors relative to token embeddings, and the share of the
-state before the first block that identifies the token. A grid shows how the same blocks
-fold a geometry.
+Memory does, while one setting of the model changes at a time. During training, the
+recipe measures the norm of position vectors relative to token embeddings, and the share
+of the state before the first block that identifies the token. A grid shows how the same
+blocks fold a geometry.
 """
 
 from functools import partial
@@ -50,7 +50,7 @@ class Settings(iw.Config):
     Values for other scales are in ``positions_decide.toml``.
 
     Attributes:
-        arms: Number of arms of the path-star, each with three edges.
+        arms: Number of arms of the path-star (at least 2), each with three edges.
         layers: Number of blocks of the models on the path-star.
         width: Width of all models.
         steps: Number of updates of a GPT on the path-star.
@@ -58,7 +58,8 @@ class Settings(iw.Config):
         leaves: Number of trained paths in each update.
         grid_steps: Largest number of updates on the grid.
         every: Number of steps between two points of the curves, at least 1.
-        draws: Number of random embeddings to which the order on the grid is compared.
+        draws: Number of random embeddings with which the correlation on the grid is
+            compared.
     """
 
     arms: int = 100
@@ -96,7 +97,8 @@ def plan(settings: Settings) -> Plan:
         settings.
 
     Raises:
-        ConfigError: A number is out of range for a world or a model.
+        ConfigError: ``arms`` is below 2, ``every`` is negative, or a number is out of
+            range for a model or its training.
     """
     from inweights.probes.token_share import token_share
 
@@ -154,10 +156,10 @@ def _grids(settings: Settings) -> list[Trial]:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the curves and final values of every run, its geometry, and its initial state.
+    """Return curves and final values of every run, its geometry, and its initial state.
 
-    If all scales of positions reach half accuracy at the same step, or none does,
-    ``by_ratio`` is 0.
+    If all initial scales of positions reach an accuracy of a half at the same step, or
+    if none does, ``by_ratio`` is 0.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths``

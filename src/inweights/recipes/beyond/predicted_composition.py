@@ -33,22 +33,25 @@ class Settings(iw.Config):
     Values for other scales are in ``predicted_composition.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects of the two-hop worlds of permuted maps.
-        complexities: Complexities ``C`` of these worlds. The first is used with all
-            identities, half of them and none; the others with half.
+        n: Number ``N`` of subjects of the two-hop worlds of permuted maps, at least 2.
+        complexities: Complexities ``C`` (number of objects per subject, from 1 to
+            ``n``) of these worlds. The first is used with all identities, half of them
+            and none; the others with half of them.
         drawn: Config of a world of random facts; each family of worlds changes some of
             these settings.
-        popularity: Concentrations of the popularity of answers and subjects; a smaller
-            value is more uneven. The first is also used with other relations, sizes and
-            depths.
-        others: Names of the families of other relations, sizes and depths.
-        knowledge: Names of sets of real facts, such as ``@people``; by default none.
+        popularity: Concentrations of the popularity of answers and subjects, at least
+            one, each at least 0. A smaller value is more uneven. The first is also used
+            with other relations, sizes and depths.
+        others: Names of the families of other relations, sizes and depths: ``shared
+            answers``, ``pairs``, ``several values``, ``three hops``, ``twice the
+            size``; by default all.
+        knowledge: Names of sets of real facts, such as ``@people``; none by default.
         decays: Two weight decays of the soft program, for predicting Emb-MLP and GPT.
-            The models are trained without them: a training that stops short of the
-            optimum is closer to the soft program than to program (2).
+            The models are trained without them, because a training that stops short of
+            the optimum is closer to the soft program than to program (2).
         replicas: Number of replicas of the short trainings.
-        tried: Number of updates of the short trainings, as a share of the updates of
-            ``predict --by training``.
+        tried: Number of updates of the short trainings, divided by that of ``predict
+            --by training``; above 0.
         emb_mlp: Settings of Emb-MLP and its training.
         gpt: Settings of the GPT and its training.
     """
@@ -72,15 +75,15 @@ class Settings(iw.Config):
     )
 
     def worlds(self) -> dict[tuple[str, float], experiments.WorldConfig]:
-        """Return all worlds, by the name of their family and their fraction of identities.
+        """Return the configs of all worlds, by name of the family and fraction of identities.
 
         Returns:
-            Configs by pairs such as ``("popularity 0.7", 0.5)``, ``("permuted, C = 1",
+            Configs, by pairs such as ``("popularity 0.7", 0.5)``, ``("permuted, C = 1",
             1.0)`` or ``("real: people", 0.5)``.
 
         Raises:
-            ConfigError: A name in ``others`` is unknown, or the numbers do not define a
-                world.
+            ConfigError: ``popularity`` is empty, a name in ``others`` is unknown, or a
+                number is out of range for a world.
         """
         check_size("the number of values of popularity", len(self.popularity))
         of = partial(msgspec.structs.replace, self.drawn)
@@ -143,8 +146,9 @@ def plan(settings: Settings) -> experiments.Plan:
         trainings, of some families.
 
     Raises:
-        ConfigError: A name in ``others`` is unknown, or the numbers do not define a
-            world.
+        ConfigError: ``popularity`` is empty, a name in ``others`` is unknown, or a
+            number is out of range for a world, a model or its training. Names in
+            ``knowledge`` are checked when a world is built.
         DataError: A file of ``knowledge`` cannot be read.
     """
     models: dict[str, tuple[experiments.ModelConfig, iw.Curriculum]] = {
@@ -205,13 +209,13 @@ program, soft, short = (error.at(forecaster=one) for one in (PROGRAM, SOFT, TRAI
 
 
 def above(one: str, other: str, model: str) -> experiments.Score:
-    """Return the difference of the areas under the ROC curve of two predictors.
+    """Return the difference of the areas under the ROC curve of two predictors, as a score.
 
-    The worlds are those in which half of the bridges have identities.
+    Only worlds in which half of the bridges have identities are compared.
 
     Args:
-        one: Name of the predictor, such as ``soft program``; with ``other``, a ``pair``
-            of the table ``above``.
+        one: Name of the predictor, such as ``soft program``. Together with ``other`` it
+            has to be a ``pair`` of the table ``above``.
         other: Name of the predictor whose area is subtracted.
         model: Label of the trained model: ``Emb-MLP`` or ``GPT``.
 

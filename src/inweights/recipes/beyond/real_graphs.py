@@ -1,8 +1,8 @@
-"""Ours: do models store social networks as geometries, as they store small regular graphs?
+"""Our experiment: do models store social networks as geometries, like small regular graphs?
 
 Figure 1 of *Geometric Memory* shows four tiny graphs, three of which are regular. Here
 the same five architectures memorise social networks, which have hubs, triangles and
-dead ends; or a user's own graph (``inweights atlas FILE``).
+dead ends, or your own graph (``inweights atlas FILE``).
 """
 
 from functools import partial
@@ -33,21 +33,21 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of well-known social networks; by default all that the library
             has.
-        own: Graphs of your own, by the name that figures show; by default none.
-        width: Width of the trained architectures; associative storage needs about as
-            much width as the graph has nodes.
+        own: Configs of your own graphs, by the name that figures show; none by default.
+        width: Width of the trained architectures, at least 1. Associative storage needs
+            about as much width as the graph has nodes.
         steps: Number of updates of each trained architecture.
-        rate: Learning rate of the trained architectures.
-        frozen_rate: Learning rate of associative storage.
+        rate: Learning rate of the trained architectures, above 0.
+        frozen_rate: Learning rate of associative storage, above 0.
         descent: Settings of Node2Vec and its gradient descent.
-        looks: Approximate number of recordings during a training; about 40 of them are
-            stored as frames.
+        looks: Approximate number of recordings during a training, at least 1; about 40
+            of them are stored as frames.
         draws: Number of random embeddings from which each null distribution is
             estimated.
 
     Raises:
-        ConfigError: No graph is given, a network is unknown, or two graphs have one
-            name.
+        ConfigError: No graph is given, a network is unknown, two graphs have the same
+            name, or a value has the wrong type.
     """
 
     graphs: tuple[str, ...] = tuple(CLASSICS)
@@ -72,13 +72,14 @@ class Settings(iw.Config):
             )
 
     def training(self, architecture: str, *, pooled: bool = False) -> gm.Training:
-        """Return the training of an architecture, which is the same on every graph.
+        """Return the settings of an architecture's training, which are the same on every graph.
 
         Args:
-            architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative``.
-            pooled: Whether the edges that leave a node are one sequence, which saves
-                time and memory in large graphs; the loss is the same up to rounding. By
-                default not.
+            architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative``
+                (TinyNN with frozen embeddings); it is not checked.
+            pooled: Whether the edges that leave a node are combined in one sequence,
+                which saves time and memory in large graphs. The loss is the same up to
+                rounding. By default not.
 
         Returns:
             The settings, with the condition ``ours``.
@@ -106,14 +107,15 @@ def plan(settings: Settings) -> Plan:
         (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT; TinySSM: a Mamba;
         Node2Vec); the measures ``recall`` (:func:`inweights.probes.graph_recall`),
         ``correlation`` (:func:`inweights.probes.hop_correlation`), ``far`` (the same
-        over pairs that are no neighbours; not of Node2Vec) and ``film``
+        over pairs that are not neighbours; not for Node2Vec) and ``film``
         (:func:`inweights.probes.snapshot`; during training, only for the first seed);
-        the computation ``links`` by ``graph``, its edges by the names of their ends.
-        The label values listed here are those of the default settings.
+        and the computation ``links`` by ``graph``, a row per edge with the names of its
+        ends. The label values listed here are those of the default settings.
 
     Raises:
         ConfigError: A graph has more than 10,000 nodes, or all its connected nodes are
-            neighbours.
+            neighbours; ``looks`` is below 1; or a number is out of range for a model or
+            its training.
         DataError: A file of a graph cannot be read.
     """
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
@@ -168,7 +170,7 @@ def _check_graph(name: str, graph: Graph) -> int:
 
 
 def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:
-    """Return whether some pair of nodes is connected by a path but not by an edge."""
+    """Return whether two nodes exist that are connected by a path but not by an edge."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
@@ -195,7 +197,7 @@ def _listed(world: Graph) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the frames of the animations and the tables that claims judge.
+    """Return the frames of the animations, and the tables that claims judge.
 
     Args:
         tables: The tables that :func:`plan` makes, by name, all with the columns

@@ -22,25 +22,26 @@ FULL = 0.99
 
 
 class Bijections(Config, tag_field="kind", tag="bijections"):
-    """Config of random bijections from known and from new subjects to attributes.
+    """Config of random bijections from known and from new subjects to the same attributes.
 
     Attributes:
-        n: Number of known subjects, of new subjects, and of attributes.
-        relations: Number of relations.
+        n: Number of known subjects, of new subjects, and of attributes; by default 64.
+        relations: Number of relations, each of which is a bijection; by default 4.
     """
 
     n: int = 64
     relations: int = 4
 
     def build(self, seed: int = 0) -> World:
-        """Draw the world: for each relation a random bijection from subjects to attributes.
+        """Draw a world in which each relation is a random bijection from subjects to attributes.
 
         Args:
-            seed: Root seed of the bijections; by default 0.
+            seed: Root seed of the bijections, at least 0; by default 0.
 
         Returns:
             A world of facts ``(subject, relation) → attribute`` with the roles
-            ``known`` and ``new`` (of the new subjects), without queries.
+            ``known`` (about known subjects) and ``new`` (about new subjects), without
+            queries.
 
         Raises:
             ConfigError: ``seed`` is negative.
@@ -71,15 +72,16 @@ class Settings(iw.Config):
     Values for other scales are in ``recall_by_selection.toml``.
 
     Attributes:
-        sizes: Numbers of known subjects, and of attributes.
+        sizes: Numbers of known subjects, each of which is also the number of
+            attributes.
         widths: Widths of the models, at every size.
         relations: Number of relations at every size.
         transferred: Config of the world whose new subjects are trained after the known
             ones.
-        width: Width of the models that learn new subjects.
+        width: Width of the models that learn known and new subjects.
         decay: Weight decay of the models that learn known and new subjects.
-        steps: Number of updates per phase.
-        rate: Peak learning rate.
+        steps: Number of updates in each phase.
+        rate: Peak learning rate, above 0.
     """
 
     sizes: tuple[int, ...] = (8, 32, 128)
@@ -100,16 +102,18 @@ def plan(settings: Settings) -> Plan:
             ``relations``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``n`` (number of subjects: 8, 32, 128), ``width``,
-        ``arm`` (``swept``: known subjects at every width; at one width ``known``: known
-        subjects; ``new embeddings``: then new subjects, by training embeddings alone;
-        ``new embeddings, random block``: the same with a random frozen block); the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``transferred``
+        Trials with the labels ``n`` (number of subjects: 8, 32, 128), ``width`` (of the
+        model), ``arm`` (``swept``: known subjects at every width; at one width
+        ``known``: known subjects; ``new embeddings``: then new subjects, by training
+        embeddings alone; ``new embeddings, random block``: the same with a random
+        frozen block); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
+        ``transferred``
         (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
         ``arm`` known). The label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A number is out of range for the model or its training.
+        ConfigError: A width, the rate or the decay is out of range, or ``steps`` is
+            negative.
     """
     worlds = [Bijections(n=n, relations=settings.relations) for n in settings.sizes]
     trials = [
@@ -166,18 +170,19 @@ def _trial(
     high=1.0,
 )
 def superposed(model: Any, worlds: Any) -> pl.DataFrame:
-    """Measure how well embeddings of subjects are linear in the head's vectors of their attributes.
+    """Measure how linear subjects' embeddings are in the head's vectors of their attributes.
 
     Args:
         model: A GPT with an untied head and ``R`` replicas.
-        worlds: One world of :class:`Bijections` per replica.
+        worlds: One world of :class:`Bijections` for each replica.
 
     Returns:
         One row per replica, with the columns ``replica``; ``explained``, the share of
-        the variance of the embeddings of an eighth of the known subjects that a linear
-        fit to the other seven eighths explains (mean over the eighths; at most 1); and
-        ``zero_shot``, the recall of new subjects whose embeddings are computed by a fit
-        to all known ones. The model is not changed.
+        the variance of embeddings of known subjects that a linear fit explains (each
+        eighth of the subjects is predicted by a fit to the other seven eighths; at most
+        1, and possibly negative); and ``zero_shot``, the recall of new subjects (0 to
+        1) if their embeddings are computed by a fit to all known ones. The model is not
+        changed.
     """
     import torch
 
@@ -224,7 +229,7 @@ def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return recall, and the least width of full recall by size and seed.
+    """Return recall, and the smallest width of full recall by size and seed.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy``
@@ -232,19 +237,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``transferred``
             (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`:
             ``explained, zero_shot``). All have the columns ``n, width, arm, seed``. The
-            labels are ``n`` (number of subjects: 8, 32, 128), ``width``, ``arm``
-            (``swept``: known subjects at every width; at one width ``known``: known
-            subjects; ``new embeddings``: then new subjects, by training embeddings
-            alone; ``new embeddings, random block``: the same with a random frozen
-            block).
+            labels are ``n`` (number of subjects: 8, 32, 128), ``width`` (of the model),
+            ``arm`` (``swept``: known subjects at every width; at one width ``known``:
+            known subjects; ``new embeddings``: then new subjects, by training
+            embeddings alone; ``new embeddings, random block``: the same with a random
+            frozen block).
 
     Returns:
         - ``swept``: a row per run: ``recall`` (accuracy) of known facts at every size
           and width; ``subjects`` is the size in words. Columns: ``n, width, arm, seed,
           role, recall, subjects``.
-        - ``needed``: a row per size and seed: the least ``width`` with a recall of .99
-          or more (twice the largest width if there is none), and its ``growth``,
-          divided by that of the smallest size. Columns: ``n, seed, width, growth``.
+        - ``needed``: a row per size and seed: the smallest ``width`` with a recall of
+          .99 or more (twice the largest width if there is none), and ``growth``, this
+          width divided by that of the smallest size. Columns: ``n, seed, width,
+          growth``.
         - ``recall``: a row per run of the other arms and role (``known``, ``new``): its
           ``recall``. Columns: as in ``swept``.
     """

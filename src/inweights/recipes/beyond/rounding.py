@@ -1,4 +1,4 @@
-"""Our experiment: what preserves an order that fp32 loses: rounding, noise, or terms of AdamW?"""
+"""Our experiment: what preserves a geometry that fp32 loses: rounding, noise, or terms of AdamW?"""
 
 from functools import partial
 from itertools import product
@@ -28,16 +28,16 @@ ORDER = -0.1
 
 
 class Change(iw.Config):
-    """The differences between a condition and plain AdamW in fp32.
+    """Differences between a condition and plain AdamW in fp32.
 
     Attributes:
         name: Label ``change`` of the condition in the tables.
-        precision: Precision of matrix products: ``fp32``, ``bf16`` or
+        precision: Precision of matrix products: ``fp32`` (the default), ``bf16`` or
             ``bf16-emulated``.
         noise: Standard deviation of noise added to the gradient, as a fraction of the
-            gradient's root mean square.
-        epsilon: ``ε`` of AdamW.
-        second: ``β₂`` of AdamW, the decay rate of its second moment.
+            gradient's root mean square; 0 by default.
+        epsilon: ``ε`` of AdamW; by default 1e-8.
+        second: ``β₂`` of AdamW, the decay rate of its second moment; by default 0.999.
     """
 
     name: str = FP32
@@ -57,11 +57,11 @@ CHANGES = (
 
 
 class Point(iw.Config):
-    """A width of TinyNN, with the rate and number of steps at which its order forms and fades.
+    """A width of TinyNN, with the rate and updates at which its geometry forms and fades.
 
     Attributes:
-        width: Width ``D``.
-        rate: Learning rate.
+        width: Width ``D``, at least 1.
+        rate: Learning rate, above 0.
         steps: Number of updates.
     """
 
@@ -76,8 +76,8 @@ class Settings(iw.Config):
     Values for other scales are in ``rounding.toml``.
 
     Attributes:
-        changes: The conditions, each with what it changes.
-        points: Widths of TinyNN, each with a rate and steps.
+        changes: The conditions, each of which changes something in the training.
+        points: Widths of TinyNN, each with a learning rate and a number of updates.
         every: Number of steps between two measurements, at least 1.
     """
 
@@ -105,7 +105,8 @@ def plan(settings: Settings) -> Plan:
         default settings.
 
     Raises:
-        ConfigError: A number is out of range for the model or its training.
+        ConfigError: ``every`` is negative, or a number is out of range for the model or
+            its training.
     """
     trials = []
     for point, change in product(settings.points, settings.changes):
@@ -136,7 +137,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the lowest and the final Spearman's ρ, how long the order lasts, and final margins.
+    """Return the lowest and the final Spearman's ρ, how long a geometry lasts, and final margins.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``order``
@@ -149,12 +150,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,
-          ``lost`` (last minus best), ``life`` (the last step with ρ at most
-          :data:`ORDER`, -.1, as a share of all steps; 0 if there is none) and
+          ``lost`` (``last`` minus ``best``), ``life`` (the last step with ρ at most
+          :data:`ORDER`, -.1, divided by the number of steps; 0 if there is none) and
           ``margin`` (mean over nodes of the margin of the smallest neighbour, at the
           end). Columns: ``change, seed, width, last, best, life, margin, lost``.
-        - ``order``: a row per run and step but 0: ρ; ``panel`` names the width in
-          words. Columns: those of the measured ``order``, and ``panel``.
+        - ``order``: a row per run and step, except step 0, with ρ; ``panel`` names the
+          width in words. Columns: those of the measured ``order``, and ``panel``.
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)
@@ -178,7 +179,7 @@ plain = {"change": FP32}
 
 
 def more(change: str, width: int) -> Score:
-    """Return the final Spearman's ρ with a change, minus that of plain fp32.
+    """Return the final Spearman's ρ with a change, minus that of plain fp32, as a score.
 
     Args:
         change: Label ``change`` of the condition, such as ``bf16``.

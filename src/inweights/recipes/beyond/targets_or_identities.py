@@ -29,8 +29,8 @@ class Settings(iw.Config):
     Values for other scales are in ``targets_or_identities.toml``.
 
     Attributes:
-        n: Number of pairs.
-        told: Numbers of pairs whose reversal is trained.
+        n: Number of pairs, at least 2.
+        told: Numbers of pairs whose reversal is trained, from 0 to below ``n``.
         training: Settings of the models and their training.
     """
 
@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Emb-MLP and a GPT for every choice of facts trained in addition to the forward facts.
+    """Plan Emb-MLP and a GPT for every choice of facts that are trained besides the forward facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``training``;
@@ -55,7 +55,8 @@ def plan(settings: Settings) -> Plan:
         the default settings.
 
     Raises:
-        ConfigError: There are more reversals than pairs.
+        ConfigError: ``n`` is below 2, a number of reversals is not from 0 to below
+            ``n``, or a number is out of range for a model or its training.
     """
     trials = []
     for beside, world in BESIDE.items():

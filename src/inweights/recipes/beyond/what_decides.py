@@ -35,13 +35,13 @@ _PRODUCTS = ("BCDE", "ACDE", "ABDE", "ABCE")
 
 
 def design() -> dict[str, list[int]]:
-    """Return the level, -1 or 1, of each factor in each of the 32 cells of the design.
+    """Return the level, -1 or 1, of each of nine factors in each of the 32 cells of the design.
 
-    Factors are the keys of :data:`FACTORS`. Five columns are crossed, four are products
-    of them (resolution IV).
+    The factors are the keys of :data:`FACTORS`. The columns of five factors are
+    crossed, and those of the other four are products of them (resolution IV).
 
     Returns:
-        For each factor, 32 levels, one per cell.
+        For each factor, by name, a list of 32 levels, one for each cell.
 
     Example:
         >>> levels = np.array(list(design().values()))
@@ -64,8 +64,8 @@ class Settings(iw.Config):
     Values for other scales are in ``what_decides.toml``.
 
     Attributes:
-        shrink: Number by which layers, widths and facts are divided, for tests; steps
-            are divided by its square.
+        shrink: Number, at least 1, by which layers, widths and facts are divided, for
+            tests. Numbers of updates are divided by its square.
     """
 
     shrink: int = 1
@@ -88,7 +88,7 @@ def plan(settings: Settings) -> Plan:
         also if ``shrink`` divides them.
 
     Raises:
-        ConfigError: ``shrink`` is too large for the model or its training.
+        ConfigError: ``shrink`` is below 1, or too large for the model.
     """
     check_size("shrink", settings.shrink)
     levels = design()
@@ -147,16 +147,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``recall``: a row per run: accuracy on the facts of the role that it recalls
           worst. Columns: ``cell, seed, recall``.
         - ``effects``: a row per term (a factor, or a pair of factors; ``order`` is 1 or
-          2) and seed: mean accuracy of the cells at the high level minus that at the
-          low one. Of pairs with the same column in the design, only the first is
-          listed. Columns: ``term, order, seed, effect``.
+          2) and seed: mean accuracy of the cells at the high level, minus that at the
+          low level. If several pairs have the same column in the design, only the first
+          one is listed. Columns: ``term, order, seed, effect``.
         - ``main_effects``: ``effects`` of single factors. Columns: ``term, order, seed,
           effect, what``.
         - ``shares``: a row per term, largest first: ``share`` of the variance between
           cells that it explains, with ``low`` and ``high``, its 95% interval from
           resampled seeds. Columns: ``term, order, share, low, high``.
         - ``shares_by_seed``: a row per seed and each of the 12 largest terms: the same
-          share within this seed. Columns: ``term, seed, share, what``.
+          share, within this seed. Columns: ``term, seed, share, what``.
     """
     queries = compositions(tables["accuracy"])
     known = where_known(queries, tables["accuracy"], ["cell"])
@@ -172,7 +172,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _effects(queries: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean accuracy at the high minus the low level, of factors and pairs, by seed."""
+    """Return the mean accuracy at the high minus the low level, for factors and pairs, by seed."""
     levels = design()
     terms: dict[tuple[str, ...], Any] = {
         (name,): np.array(column) for name, column in levels.items()
@@ -225,7 +225,7 @@ def _shares(effects: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shares_by_seed(effects: pl.DataFrame, most: int = 12) -> pl.DataFrame:
-    """Return shares of variance within each seed, of the terms that explain most over all seeds."""
+    """Return shares of variance within each seed, for the terms that explain most over all."""
     square = pl.col("effect") ** 2
     whole = square.sum().over("seed")
     share = pl.when(whole > 0).then(square / whole).otherwise(0.0)

@@ -37,21 +37,24 @@ class Settings(iw.Config):
     Values for other scales are in ``when_to_decay.toml``.
 
     Attributes:
-        n: Number ``N`` of subjects and of objects.
-        complexity: ``C``, the number of objects that a subject leads to.
-        heads: Heads that are tried: ``True`` shares the weights of the token embeddings
-            (tied), ``False`` has its own.
+        n: Number ``N`` of subjects and of objects, at least 2.
+        complexity: ``C``, the number of objects that a subject leads to, from 1 to
+            ``n``.
+        heads: Kinds of head: ``True`` shares the weights of the token embeddings
+            (tied), ``False`` has its own weights.
         width: Width of the model in the full comparison of heads, phases and decayed
             parameters.
         other_widths: Further widths, at which only a tied head is trained, once without
             decay and once with decay throughout. The learning rate is inversely
             proportional to the width.
         layers: Number of blocks.
-        rate: Learning rate at width 64; at width ``w`` it is multiplied by ``64 / w``.
-        decay: Weight decay.
-        learn: Number of steps in which the facts are learnt, at a constant rate.
-        settle: Number of steps after that, over which the rate falls to 0 as a cosine.
-            The sum of these rates is that of half as many steps at a constant rate.
+        rate: Learning rate at width 64, above 0. At width ``w`` it is multiplied by
+            ``64 / w``.
+        decay: Weight decay, where weights decay, at least 0.
+        learn: Number of updates in which the facts are learnt, at a constant rate.
+        settle: Number of further updates, during which the rate falls to 0 as a cosine.
+            The sum of these rates is that of half the number of updates at a constant
+            rate.
     """
 
     n: int = 10
@@ -66,22 +69,24 @@ class Settings(iw.Config):
     settle: int = 180
 
     def curriculum(self, when: str, decayed: Decayed, width: int) -> iw.Curriculum:
-        """Return the two training phases, ``learn`` and ``settle``.
+        """Return the curriculum of two training phases, ``learn`` and ``settle``.
 
         Args:
-            when: The phases in which weights decay: ``never``, ``during`` (the first),
+            when: Phases in which weights decay: ``never``, ``during`` (the first),
                 ``after`` (the second) or ``throughout``.
-            decayed: The decayed parameters: ``matrices`` (all but norms and biases) or
-                ``all``.
+            decayed: Parameters that decay: ``matrices`` (all except norms and biases)
+                or ``all``.
             width: Width of the model, to which the learning rate is inversely
                 proportional.
 
         Returns:
-            Two phases with the same optimizer but for the weight decay.
+            A curriculum of two phases, which have the same optimizer except for the
+            weight decay.
 
         Raises:
             KeyError: ``when`` is unknown.
             ConfigError: A number of updates, the rate or the decay is out of range.
+            ZeroDivisionError: ``width`` is 0.
         """
         rate = self.rate * 64 / width
         # Both phases have the same optimizer but for the decay, so that only when it
@@ -104,8 +109,8 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Plan each head, with decay in different phases and on different parameters.
 
-    At width ``settings.width`` every combination of a head, the phases with decay and
-    the decayed parameters is trained. At ``settings.other_widths`` only a tied head is
+    At width ``settings.width``, every combination of a head, the phases with decay, and
+    the decayed parameters is trained. At ``settings.other_widths``, only a tied head is
     trained, without decay and with decay throughout.
 
     Args:
@@ -120,7 +125,8 @@ def plan(settings: Settings) -> Plan:
         The label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A number is out of range for the world or the model.
+        ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, or a
+            number is out of range for a model or its training.
     """
     spared: tuple[Decayed, ...] = ("matrices",)
     arms: list[tuple[bool, int, str, Decayed]] = []
@@ -164,10 +170,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           role of facts that the run recalls worst; ``panel`` names head and width.
           Columns: those of ``accuracy``, and ``recall, panel``.
         - ``gain``: a row per run: the same, with ``_base``, the accuracy of the same
-          head, width and seed without decay, and ``gain``, the accuracy minus this (0
-          without decay). All three are NaN if the recall of the run (for ``_base``, of
-          the run without decay) is below :data:`KNOWN` (.99). Columns: those of
-          ``accuracy``, and ``recall, _base, gain``.
+          head, width and seed without decay, and ``gain``, the difference (0 without
+          decay). ``accuracy`` is NaN if the recall of the run is below :data:`KNOWN`
+          (.99), ``_base`` if that of the run without decay is, and ``gain`` in both
+          cases. Columns: those of ``accuracy``, and ``recall, _base, gain``.
     """
     answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})
@@ -187,13 +193,13 @@ gains = cosine("gain", "gain", decayed=SPARED)
 
 
 def at(when: str, head: str = "tied", width: int = 64) -> Score:
-    """Return the score of the gain over never decaying, if norms and biases are spared.
+    """Return the score of the gain over a training without decay, if norms and biases are spared.
 
     Args:
         when: The phases in which weights decay: ``during``, ``after`` or
             ``throughout``.
         head: ``tied`` or ``untied``; by default ``tied``.
-        width: Width of the model; by default 64.
+        width: Width of the model, one of those that the plan trains; by default 64.
 
     Returns:
         The score of the column ``gain``.

@@ -1,4 +1,4 @@
-"""Our experiment: in which settings do identities enable composition? The paper has no such map."""
+"""Our experiment: in which settings do identities enable composition? A map by nine axes."""
 
 from itertools import product
 
@@ -56,14 +56,16 @@ class Settings(iw.Config):
     Values for other scales are in ``where_the_bridge_holds.toml``.
 
     Attributes:
-        axes: Names of axes, keys of ``AXES``; by default all.
-        complexity: ``C`` of the harder world with identity; the others have ``C = 1``.
-        n: Number ``N`` of subjects and of objects.
+        axes: Names of axes, keys of ``AXES`` (such as ``depth`` or ``width``); by
+            default all.
+        complexity: ``C``, the number of objects per subject (from 1 to ``n``), of the
+            harder world with identities. The others have ``C = 1``.
+        n: Number ``N`` of subjects and of objects, at least 2.
         every: Number of steps between measurements, at least 1.
-        base: The run that every axis changes in one respect.
+        base: Settings of the base run, which every axis changes in one respect.
 
     Raises:
-        ConfigError: A name in ``axes`` is unknown.
+        ConfigError: A name in ``axes`` is unknown, or a value has the wrong type.
     """
 
     axes: tuple[str, ...] = tuple(AXES)
@@ -93,7 +95,8 @@ def plan(settings: Settings) -> Plan:
         The label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A number is out of range for a world or the model.
+        ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, ``every``
+            is negative, or a number of ``base`` is out of range.
     """
     base = settings.base
     n = settings.n
@@ -150,11 +153,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             identities; ``no identity``, C = 1).
 
     Returns:
-        - ``map_c1``: ``final`` with identity at complexity one. Columns: those of
-          ``accuracy``, and ``contrast, nearest``.
-        - ``map_harder``: ``final`` with identity at the higher complexity. Columns: as
-          in ``map_c1``.
-        - ``map_without``: ``final`` without identity. Columns: as in ``map_c1``.
+        - ``map_c1``: the rows of ``final`` with identities at complexity one. Columns:
+          those of ``accuracy``, and ``contrast, nearest``.
+        - ``map_harder``: the rows of ``final`` with identities at the higher
+          complexity. Columns: as in ``map_c1``.
+        - ``map_without``: the rows of ``final`` without identities. Columns: as in
+          ``map_c1``.
         - ``final``: a row per run at its last step: accuracy on the compositions, and
           ``contrast`` and ``nearest`` of the alignment at the query (means over the
           blocks). Columns: as in ``map_c1``.
@@ -206,13 +210,14 @@ both = final.over("init")
 
 
 def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> Score:
-    """Return the score of the accuracy at one value of an axis.
+    """Return the score of the final accuracy at one value of an axis.
 
     Args:
         axis: Name of the axis, a key of :data:`AXES`.
-        value: Value, as its label (a key of the axis in :data:`AXES`).
+        value: Label of the value, a key of the axis in :data:`AXES`.
         init: Label of the initialisation, ``standard`` (the default) or ``small``.
-        world: Label of the world; by default ``C = 1``.
+        world: Label of the world: ``C = 1`` (the default), ``C = 2`` or ``no
+            identity``.
 
     Returns:
         The score of the column ``accuracy`` at the last step.

@@ -1,4 +1,4 @@
-"""Our experiment: which hidden state carries the bridge? Interchange interventions."""
+"""Our experiment: which hidden state carries the bridge? Answers from interchange interventions."""
 
 from typing import Literal
 
@@ -20,12 +20,14 @@ class Settings(iw.Config):
     Values for other scales are in ``where_the_bridge_is.toml``.
 
     Attributes:
-        world: World in which each bridge leads to two objects, by two last relations.
+        world: Config of the world, in which each bridge leads to two objects by two
+            second relations.
         heads: Heads that are trained: ``untied``, ``tied`` or both.
-        gpt: Config of the GPT; ``heads`` sets its head.
+        gpt: Config of the GPT. Its head is set by ``heads``.
         phase: Settings of the only phase of the GPT's training.
         controls: Names of the controls (:func:`inweights.experiments.with_controls`):
-            ``no-bridge`` (the same without identities) and ``untrained``.
+            ``no-bridge`` (the same model, trained without identities), ``untrained``,
+            ``frozen`` (with frozen embeddings) or ``shuffled`` (with permuted answers).
     """
 
     world: iw.TwoHop = iw.TwoHop(
@@ -58,7 +60,8 @@ def plan(settings: Settings) -> Plan:
         those of the default settings.
 
     Raises:
-        ConfigError: A control is unknown, or the world does not fit the model.
+        ConfigError: A control is unknown, or ``no-bridge`` does not apply because
+            ``world`` has no identities.
     """
     trials = [
         Trial(
@@ -76,11 +79,10 @@ def plan(settings: Settings) -> Plan:
 
 
 def patching() -> Measure:
-    """Return the measure ``patching`` of activation patching, for comparison.
+    """Return the measure ``patching``: activation patching at the end of training.
 
     Returns:
-        The measure, with :func:`inweights.probes.activation_patching`, at the end of
-        training.
+        The measure, whose probe is :func:`inweights.probes.activation_patching`.
     """
     return Measure(name="patching", probe=iw.probes.activation_patching)
 
@@ -105,9 +107,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``answer``): the ``share`` of queries for which the state at the last position
           carries it (:func:`inweights.probes.carries`). Columns: ``head, control, seed,
           depth, carried, share``.
-        - ``places``: the rows of ``carries`` of the models that are not controls.
+        - ``places``: the rows of ``carries`` about models that are not controls.
           Columns: those of ``carries``.
-        - ``after``: a row per run: the largest shares over the places of depth 2 and
+        - ``after``: a row per run: the largest shares over all states at depth 2 or
           more. Columns: ``head, control, seed, bridge, relation, answer``.
         - ``largest``: a row per run: the largest share of bridge or answer over all
           states (``either``). Columns: ``head, control, seed, either``.
@@ -115,10 +117,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           of ``accuracy``.
         - ``memorised``: a row per run: accuracy on the facts of the role that it
           recalls worst. Columns: ``head, control, seed, accuracy``.
-        - ``influence``: a row per run without identities: the effect of patching after
-          ``block.2`` at the last position, that with identities (``whole``), and
-          ``part``, the first divided by the second. Columns: those of ``patching``, and
-          ``whole``.
+        - ``influence``: a row per run without identities: the ``effect`` of patching
+          after ``block.2`` at the last position, the effect with identities
+          (``whole``), and ``part``, the first divided by the second. Columns: those of
+          ``patching``, and ``whole, part``.
     """
     carries = tables["carries"]
     keys = [*LABELS, "seed"]

@@ -53,16 +53,17 @@ class Settings(InventedSettings):
     Values for other scales are in ``which_diet_teaches.toml``.
 
     Attributes:
-        world: Number of invented people, towns and countries.
+        world: Numbers of invented people, towns and countries.
         tokens: Number of tokens of one pass, the same in every condition.
-        tuning: Settings of fine-tuning.
+        tuning: Settings of the fine-tuning.
         conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
-        hold_out: Share of the bridges whose chains no strategy states.
-        rates: Learning rates of the conditions that learn best at another rate than
-            that of ``tuning``, by name.
+        hold_out: Share of the bridges, from 0 to 1, whose chains no strategy states.
+        rates: Learning rates of the conditions for which another rate than that of
+            ``tuning`` is best, by the name of the condition.
 
     Raises:
-        ConfigError: A name in ``conditions`` or ``rates`` is unknown.
+        ConfigError: A name in ``conditions`` or ``rates`` is unknown, or a value has
+            the wrong type.
     """
 
     world: Invented = Invented(people=12, towns=6, countries=6)
@@ -85,14 +86,15 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The computations ``before``
-        (:func:`~inweights.recipes.shared.language.strategies.known_before`: general
-        questions to the untrained model; once, without labels) and ``after``
-        (:func:`~inweights.recipes.shared.language.strategies.teach`), for each seed,
-        with the label ``condition``: the strategies of ``augment`` that state the
-        facts, keys of :data:`CONDITIONS`.
+        (:func:`~inweights.recipes.shared.language.strategies.known_before`: the answers
+        of the untrained model to general questions, computed once, without labels) and
+        ``after`` (:func:`~inweights.recipes.shared.language.strategies.teach`), for
+        each seed, with the label ``condition``: the strategies of ``augment`` that
+        state the facts, keys of :data:`CONDITIONS`.
 
     Raises:
-        ConfigError: A number of ``world``, ``tuning`` or ``rates`` is out of range.
+        ConfigError: A value of ``rates`` is out of range. ``hold_out`` and ``tokens``
+            are checked when a computation is run.
     """
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [
@@ -136,8 +138,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``chain, role, prompt, answer, best, rank, reciprocal, probability, share,
             others, kind``), ``after``
             (:func:`~inweights.recipes.shared.language.strategies.teach`: ``condition,
-            wrong, what, held, trained, loss``). All have the columns ``seed, id, hit,
-            chance, runs_on, repeats, spilled, nats``.
+            wrong, what, held, trained, loss``). Both have the columns ``seed, id, hit,
+            chance, runs_on, repeats, spilled, nats``. The label ``condition`` names the
+            strategies that state the facts.
 
     Returns:
         - ``accuracy``: a row per run and kind of question (``what``, as in
@@ -211,7 +214,7 @@ wrong = share("wrong", "wrong").at(what="composition, held")
 
 
 def gain(what: str, condition: str) -> Score:
-    """Return the score of the accuracy in a condition minus that of the control.
+    """Return the score of the accuracy in a condition, minus that in the condition ``control``.
 
     Args:
         what: Kind of question, a value of the column ``what``.

@@ -1,4 +1,4 @@
-"""Appendix B.5 of Geometric Memory: skew beyond the spectrum, and what tests distinguish."""
+"""Appendix B.5 of Geometric Memory: skew beyond the spectrum, and what its tests distinguish."""
 
 import polars as pl
 
@@ -28,12 +28,12 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        architectures: Names of architectures: ``Node2Vec``, ``TinyGPT``, ``TinySSM``
-            and ``TinyNN``.
+        architectures: Names of architectures, some of ``Node2Vec``, ``TinyGPT``,
+            ``TinySSM`` and ``TinyNN``.
         descent: Settings of Node2Vec and its gradient descent.
         most: Largest number of updates of a training. ``None`` (the default) or 0 means
             the paper's number.
-        path: Number of nodes of the path graph of Remark 4.
+        path: Number of nodes of the path graph of Remark 4, at least 2.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -60,8 +60,8 @@ def plan(settings: Settings) -> Plan:
         values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: A name in ``architectures`` is unknown, ``most`` is negative,
+            ``path`` is below 2, or a number of ``descent`` is out of range.
     """
     worlds: dict[str, Graph] = {shape: Graph(shape=shape) for shape in settings.graphs}
     worlds[PATH] = Graph(shape="path-star", arms=1, nodes=settings.path)
@@ -102,9 +102,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables, restricted to the judged condition (trained as in the
         paper's code) and without the column ``condition``, and:
 
-        - ``skew``: a row per run, with ``beyond``, the mean skew over all eigenspaces
-          except the first, weighted by their dimensions. Columns: ``graph,
-          architecture, seed, beyond``.
+        - ``skew``: a row per run, with ``beyond``, the mean of the skew
+          (:func:`inweights.probes.skew`) over all eigenspaces except the first,
+          weighted by their dimensions. Columns: ``graph, architecture, seed, beyond``.
         - ``profile``: a row per run and eigenspace (``number``, from 1), with the
           columns of :func:`inweights.probes.skew`; the graph's own spectrum is a
           further ``architecture``, ``the spectrum itself``. Columns: ``graph,

@@ -42,16 +42,17 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        architectures: Names of architectures: ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
+        architectures: Names of architectures, some of ``TinyGPT``, ``TinySSM`` and
+            ``TinyNN``.
         most: Largest number of updates of a training. ``None`` (the default) or 0 means
             the paper's number.
-        conditions: Names of conditions, of ``the code's`` and ``ours``; claims are
-            judged under the first.
-        wide: Width of the wide TinyNN, which is trained for as many steps as the narrow
-            one on the grid.
-        longer: Least number of steps of the TinyNN with frozen embeddings at its own
-            learning rate; if B.2 states more, that number is used.
-        looks: Approximate number of measurements during a training.
+        conditions: Names of conditions, some of ``the code's``, ``the code's, bf16``
+            and ``ours``. Claims are judged in ``the code's``.
+        wide: Width of the wide TinyNN, at least 1. It is trained for the same number of
+            updates as the narrow one on the grid.
+        longer: Smallest number of updates of the TinyNN with frozen embeddings at its
+            own learning rate. If B.2 states a larger number, that number is used.
+        looks: Approximate number of measurements during a training, at least 1.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -76,16 +77,16 @@ def plan(settings: Settings) -> Plan:
         own rate``: only frozen, at the learning rate of B.2), ``condition`` (the
         code's, ours), ``embeddings`` (``free``: trained; ``frozen``); the measures
         ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
-        (:func:`inweights.probes.graph_recall`; during training), of TinyNN at its own
-        rate and of the runs with free and frozen embeddings alike. The label values
-        listed here are those of the default settings. The label ``condition`` names the
+        (:func:`inweights.probes.graph_recall`; during training), which is measured in
+        all runs at intervals that depend on the architecture. The label values listed
+        here are those of the default settings. The label ``condition`` names the
         training: ``the code's`` (with the settings of the paper's code), ``the code's,
         bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
         initialisation that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: ``looks`` is below 1, a name in ``architectures`` or ``conditions``
+            is unknown, ``most`` is negative, or ``wide`` is out of range.
     """
     check_size("looks", settings.looks)
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
@@ -115,7 +116,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _at_its_own_rate(settings: Settings) -> list[Trial]:
-    """Return the trials of the frozen TinyNN with the settings of B.2, or longer."""
+    """Return the trials of the frozen TinyNN with the settings of B.2, or with more updates."""
     trials = []
     for condition in settings.conditions:
         for shape in settings.graphs:
@@ -157,8 +158,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables, restricted to the judged condition (trained as in the
         paper's code) and without the column ``condition``, and:
 
-        - ``beside``: a row per run with frozen embeddings in each condition: its last
-          recall. Columns: those of ``recall``.
+        - ``beside``: a row per run with frozen embeddings in each condition, at its
+          last step, with ``recall``. Columns: those of ``recall``.
         - ``ends``: a row per run at its last step: ``recall``, ``loss``,
           ``above_floor`` (loss minus the smallest that the graph allows) and ``first``,
           the first step of recall 1. Columns: ``graph, architecture, embeddings, seed,
@@ -167,9 +168,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``correlation``: a row per run: Spearman's ρ of cosine and hops
           (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
           embeddings, seed, all, far, near, drop``.
-        - ``curves``: a row per run and step but 0: recall and loss; ``panel`` names
-          architecture and graph. Columns: ``graph, architecture, embeddings, seed,
-          recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
+        - ``curves``: a row per run and step, except step 0: recall and loss; ``panel``
+          names architecture and graph. Columns: ``graph, architecture, embeddings,
+          seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
           above_floor, panel``.
     """
     ends = tables["recall"].filter(pl.col("embeddings") == FROZEN)

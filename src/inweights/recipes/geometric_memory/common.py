@@ -55,12 +55,14 @@ _TRAINED: dict[str, dict[str, tuple[float, int, int]]] = load_toml(
 
 
 class Node2VecDescent(iw.Config):
-    """Settings of a Node2Vec and its gradient descent in closed form (B.5).
+    """Settings of a Node2Vec and of its gradient descent, whose gradient has a closed form (B.5).
 
     Attributes:
-        model: Config of Node2Vec: width, whether its head is tied, and initial scale.
-        rate: Learning rate, for a loss that is the sum over nodes.
-        steps: Number of updates.
+        model: Config of Node2Vec: its width, whether its head is tied, and its initial
+            scale.
+        rate: Learning rate, above 0, for a loss that is summed over the nodes; by
+            default 0.01.
+        steps: Number of updates, at least 0; by default 10,000.
     """
 
     model: Node2VecConfig = Node2VecConfig()
@@ -69,30 +71,31 @@ class Node2VecDescent(iw.Config):
 
     @property
     def learner(self) -> Descent:
-        """The learner: the gradient descent without the model.
+        """The gradient descent with this rate and number of updates, without the model.
 
         Raises:
-            ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
+            ConfigError: ``rate`` is not above 0 and finite, or ``steps`` is negative.
         """
         return Descent(rate=self.rate, steps=self.steps)
 
 
 class Training(iw.Config):
-    """Settings of an architecture's training on a graph: full batch, AdamW without weight decay.
+    """Settings of an architecture's full-batch training on a graph by AdamW without weight decay.
 
     Attributes:
         architecture: ``TinyGPT``, ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative``
             (TinyNN with frozen embeddings).
-        rate: Peak learning rate; TinyGPT's falls as a cosine.
+        rate: Peak learning rate, above 0. That of TinyGPT falls as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
-        second: ``β₂`` of AdamW, the decay rate of its second moment.
-        fades: Whether the learning rate falls in the paper's code, as a cosine to a
-            tenth.
-        condition: Name of the condition: ``ours``, ``the code's`` or ``the code's,
-            bf16``; see :func:`trials`.
-        pooled: Whether the edges that leave a node become one sequence with several
-            labels, which gives the same loss up to rounding from fewer logits.
+        second: ``β₂`` of AdamW, the decay rate of its second moment, from 0 to below 1.
+        fades: Whether the learning rate falls as a cosine to a tenth of its peak in the
+            conditions of the paper's code.
+        condition: Name of the condition: ``the code's``, ``the code's, bf16`` or
+            ``ours``, as :func:`trials` explains.
+        pooled: Whether the edges that leave a node are combined in one sequence with
+            several labels, which results in the same loss (up to rounding) from fewer
+            logits.
     """
 
     architecture: str
@@ -106,7 +109,7 @@ class Training(iw.Config):
 
     @property
     def model(self) -> ModelConfig:
-        """Config of the model: of a GPT, a Mamba, or, for any other architecture, a TinyNN.
+        """Config of the model: a GPT for ``TinyGPT``, a Mamba for ``TinySSM``, otherwise a TinyNN.
 
         Raises:
             ConfigError: ``width`` is out of range.
@@ -125,7 +128,7 @@ class Training(iw.Config):
 
     @property
     def learner(self) -> Curriculum:
-        """A curriculum with one phase of ``steps`` updates over all edges.
+        """A curriculum with one phase of ``steps`` updates, each over all edges.
 
         Raises:
             ConfigError: ``rate``, ``steps`` or ``second`` is out of range.
@@ -149,19 +152,20 @@ class Training(iw.Config):
 
 
 def training(architecture: str, shape: str, *, most: int | None = None) -> Training:
-    """Return the paper's training of an architecture on a graph.
+    """Return the settings with which the paper trains an architecture on one of the tiny graphs.
 
     Args:
         architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative``.
         shape: Name of the graph: ``path-star``, ``grid``, ``cycle`` or ``irregular``.
-        most: Largest number of steps; by default (``None`` or 0) the paper's number is
-            not limited.
+        most: Largest number of updates. With ``None`` (the default) or 0, the paper's
+            number is used.
 
     Returns:
-        The settings, with the condition ``ours``.
+        The settings, with the condition ``ours``. They are independent of later
+        changes.
 
     Raises:
-        ConfigError: The paper has no training of this architecture on this graph.
+        ConfigError: The paper does not train this architecture on this graph.
 
     Example:
         >>> training("TinyNN", "grid", most=3)
@@ -195,20 +199,21 @@ def trial(
     """Return the trial of an architecture that learns a graph.
 
     Args:
-        how: Settings of the training.
+        how: Settings of the training, or of Node2Vec and its descent.
         world: Config of the graph.
-        condition: Name of the condition (see :func:`trials`), which becomes a label;
-            with ``None`` the trial has no label ``condition``. It does not change
-            Node2Vec and its graph.
-        variant: Changes of the model; by default none.
+        condition: Name of the condition (``the code's``, ``the code's, bf16`` or
+            ``ours``, see :func:`trials`), which becomes a label. With ``None``, the
+            default, the trial has no label ``condition``. Node2Vec and its graph are
+            the same in all conditions.
+        variant: Changes of the model; none by default.
         **labels: Further labels, which become columns of the tables.
 
     Returns:
-        The trial.
+        The trial, with the given labels and, unless it is ``None``, the condition.
 
     Raises:
-        ConfigError: The condition is unknown (which is not checked for Node2Vec), or a
-            number is out of range for the graph, the model or its training.
+        ConfigError: The condition is unknown (not checked for Node2Vec), or a number is
+            out of range for the graph, the model or its training.
     """
     if condition is not None:
         labels["condition"] = condition
@@ -233,7 +238,7 @@ def trials(
     conditions: Sequence[str] = CONDITIONS,
     variant: Variant = UNCHANGED,
 ) -> list[Trial]:
-    """Return the trials of architectures on the tiny graphs, one for each condition.
+    """Return the trials of architectures on tiny graphs, one for each condition.
 
     The conditions are ``the code's`` (as the paper's code trains: its vocabulary,
     initialisation and schedule), ``the code's, bf16`` (the same in emulated bfloat16,
@@ -243,22 +248,25 @@ def trials(
     Args:
         shapes: Names of the graphs, some of :data:`GRAPHS`.
         architectures: Names of the architectures: ``Node2Vec``, ``TinyGPT``,
-            ``TinySSM``, ``TinyNN`` or ``associative``.
-        most: Largest number of steps, except of Node2Vec; by default the paper's number
-            is not limited.
-        descent: Settings of Node2Vec; by default ``Node2VecDescent()``.
-        shuffled: Whether nodes are numbered in a random order; otherwise the numbers of
-            neighbours are close.
+            ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative`` (TinyNN with frozen
+            embeddings).
+        most: Largest number of updates, except for Node2Vec. With ``None`` (the
+            default) or 0, the paper's numbers are used.
+        descent: Settings of Node2Vec. ``None``, the default, means
+            ``Node2VecDescent()``.
+        shuffled: Whether nodes are numbered in a random order (the default). Otherwise
+            neighbours have similar numbers.
         conditions: Names of the conditions; by default ``the code's`` and ``ours``.
-        variant: Changes of TinyGPT and TinySSM; by default none.
+        variant: Changes of TinyGPT and TinySSM; none by default.
 
     Returns:
         One trial per condition, graph and architecture, in this order, with the labels
         ``graph``, ``architecture`` and ``condition``.
 
     Raises:
-        ConfigError: There is no such training or condition, a number is out of range,
-            or the variant changes no model.
+        ConfigError: The paper does not train an architecture on a graph, a condition is
+            unknown, a number is out of range, or ``variant`` changes a model that is
+            not among ``architectures``.
     """
     variant.check(architectures, GPT, SSM)
     node2vec = descent or Node2VecDescent()
@@ -272,14 +280,14 @@ def trials(
 
 
 def vocabulary_of(condition: str) -> Mapping[str, Any]:
-    """Return the vocabulary settings of a graph for a condition.
+    """Return the settings of a graph's vocabulary in a condition.
 
     Args:
         condition: ``the code's``, ``the code's, bf16`` or ``ours``.
 
     Returns:
         Settings of :class:`~inweights.worlds.Graph` by name: ``idle_tokens`` (8) and
-        ``edge_token`` (true); empty for ``ours``.
+        ``edge_token`` (true); an empty mapping for ``ours``.
 
     Raises:
         ConfigError: The condition is unknown.

@@ -1,4 +1,4 @@
-"""Derive tables for the recipes of the tiny graphs: by condition, eigenspace and distance."""
+"""Compute tables for the recipes of the tiny graphs: by condition, eigenspace and distance."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,20 +12,20 @@ from inweights.theory.geometric_memory.spectral import COSINE_TIE
 def judged(
     tables: Mapping[str, pl.DataFrame], condition: str = CODE
 ) -> dict[str, pl.DataFrame]:
-    """Return the rows of one condition of every table, without the column ``condition``.
+    """Return the rows of one condition from every table, without the column ``condition``.
 
     Rows whose ``condition`` is null (trials without a condition) are kept, and so are
     tables without this column.
 
     Args:
         tables: Measured tables, by name.
-        condition: Name of the condition; by default the settings of the paper's code
-            (:data:`~.common.CODE`).
+        condition: Name of the condition; by default ``the code's`` (the settings of the
+            paper's code).
 
     Returns:
-        The tables by name. If Spearman's ρ is measured in several conditions (the table
-        ``correlation``), its final values in all of them are the additional table
-        ``conditions``.
+        The tables by name. If Spearman's ρ was measured in several conditions (in the
+        table ``correlation``), there is an additional table ``conditions`` with its
+        final values in all of them.
     """
     rho = tables.get("correlation", pl.DataFrame())
     beside = {"conditions": rho} if "condition" in rho.columns else {}
@@ -45,23 +45,23 @@ def judged(
 
 
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the energy in the first eigenspace and in the top ones, for embeddings and by chance.
+    """Return the energy in the first and in the top eigenspaces, for embeddings and by chance.
 
-    The top eigenspaces are the first ones with at least two dimensions together: one
-    eigenspace for the star (three dimensions), the grid and the cycle (two dimensions),
-    and two of one dimension each for the irregular graph.
+    The top eigenspaces are the first ones that have at least two dimensions together:
+    one eigenspace for the star (three dimensions), the grid and the cycle (two
+    dimensions each), and two eigenspaces of one dimension each for the irregular graph.
 
     Args:
         energy: A row per run and eigenspace, with ``graph``, ``seed``, ``space``,
             ``energy``, ``null_mean`` and ``null_high`` (table of
             :func:`inweights.probes.spectral_energy`).
-        by: Columns that name the trials, ``graph`` among them.
+        by: Names of the columns that identify the trials, including ``graph``.
 
     Returns:
-        A row per run: the columns ``by``, ``seed``, ``first`` (share of energy in the
-        first eigenspace), ``top`` (in the top eigenspaces), ``by_chance`` (the mean of
-        ``top`` for random vectors) and ``beyond_chance`` (``top`` minus the upper end,
-        the 97.5% quantile, of the null distribution).
+        A row per run: the columns ``by``, ``seed``, ``first`` (share of the energy in
+        the first eigenspace, from 0 to 1), ``top`` (share in the top eigenspaces),
+        ``by_chance`` (mean of ``top`` for random vectors) and ``beyond_chance``
+        (``top`` minus the upper end, the 97.5% quantile, of the null distribution).
     """
     top = pl.col("space") < pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
     return energy.group_by([*by, "seed"], maintain_order=True).agg(
@@ -81,10 +81,10 @@ def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
             ``spearman`` and ``null_low`` are used.
 
     Returns:
-        The rows of ``correlation`` with two more columns: ``size``, the absolute value,
-        and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of the null
-        distribution, which is negative if the embeddings are more geometric than nearly
-        all random vectors.
+        The rows of ``correlation`` with two additional columns: ``size``, the absolute
+        value of ρ, and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of the
+        null distribution. The latter is negative if the embeddings are more geometric
+        than nearly all random vectors.
     """
     rho = pl.col("spearman")
     return correlation.with_columns(
@@ -99,13 +99,14 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     Args:
         cosines: A row per run and pair, with ``hops`` and ``cosine``.
-        by: Columns that name the trials.
+        by: Names of the columns that identify the trials.
 
     Returns:
         A row per run: the columns ``by`` and ``seed``; ``all``, Spearman's ρ over all
-        pairs; ``far``, the same over the pairs at least two hops apart, which no fact
-        contains; ``near``, the mean cosine at one hop minus that at two; ``drop``, the
-        mean cosine at two hops minus that beyond.
+        pairs; ``far``, the same over pairs at least two hops apart, which occur in no
+        fact; ``near``, the mean cosine at one hop minus that at two hops; and ``drop``,
+        the mean cosine at two hops minus that at larger distances. A value is null or
+        NaN if there are no such pairs.
     """
     far = pl.col("hops") >= 2
     cosine, hops = pl.col("cosine"), pl.col("hops")
@@ -122,7 +123,7 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def _tied(cosine: pl.Expr) -> pl.Expr:
-    """Return the ranks of the cosines in a group; equal cosines have the same rank."""
+    """Return the ranks of the cosines in a group; nearly equal cosines have the same rank."""
     # Cosines that are closer than this differ by rounding alone: a rank for each would
     # let rounding decide the correlation.
     ranks = (cosine.sort().diff().fill_null(0.0) > COSINE_TIE).cum_sum()

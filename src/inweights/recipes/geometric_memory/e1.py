@@ -14,11 +14,12 @@ LEARNT = "learnt"
 
 
 class Search(iw.Config):
-    """Settings of one training with frozen embeddings.
+    """Settings of one training with frozen random embeddings.
 
     Attributes:
-        rate: Peak learning rate.
-        std: Initial standard deviation of all weights, including embeddings.
+        rate: Peak learning rate, above 0; by default 0.005.
+        std: Initial standard deviation of all weights, including embeddings, above 0;
+            by default 0.05.
     """
 
     rate: float = 5e-3
@@ -26,7 +27,7 @@ class Search(iw.Config):
 
     @property
     def name(self) -> str:
-        """Label in the tables."""
+        """Label of these settings in the tables, such as ``frozen, rate 0.005, σ 0.05``."""
         return f"frozen, rate {self.rate:g}, σ {self.std:g}"
 
 
@@ -36,11 +37,12 @@ class Settings(iw.Config):
     Values for other scales are in ``e1.toml``.
 
     Attributes:
-        star: The path-star and its training.
-        search: Settings with which models with frozen embeddings are trained.
+        star: Settings of the path-star and of the training on it.
+        search: Settings with which models with frozen embeddings are trained, one
+            training each.
         width: Width of the models with frozen embeddings, which must memorise without a
             geometry; 0 for the width of ``star``.
-        steps: Number of updates of the models with frozen embeddings; models with
+        steps: Number of updates of the models with frozen embeddings. Models with
             trained embeddings have the number of ``star``.
         every: Number of steps between two measurements, at least 1.
     """
@@ -53,7 +55,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on edges and paths together, with trained or frozen embeddings.
+    """Plan trainings on edges and paths together, with trained or with frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``star``, ``search`` and ``width``;
@@ -68,7 +70,8 @@ def plan(settings: Settings) -> Plan:
         ``apart=True``). The label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world or a model.
+        ConfigError: ``every`` is negative, or a number is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
     """
     star = settings.star
     trials = [star.trial({"embeddings": LEARNT}, how=ways.INTERLEAVED)]
@@ -108,9 +111,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           paths), ``exact`` (whole held-out paths), ``easiest_last`` (last token of
           held-out paths) and ``trained`` (whole trained paths); ``chance``, the
           accuracy of guessing the hardest token; ``best`` (the highest accuracy of the
-          hardest token at any step), and recall of edges at the ``root`` and elsewhere
-          (``recall``). Columns: ``embeddings, seed, step, hardest, exact, easiest_last,
-          trained, chance, best, recall, root``.
+          hardest token at any step), and the recall of edges at the root (``root``) and
+          elsewhere (``recall``). Columns: ``embeddings, seed, step, hardest, exact,
+          easiest_last, trained, chance, best, recall, root``.
         - ``learnt``: the same for runs with trained embeddings. Columns: as in
           ``frozen``.
         - ``curves``: a row per run, step and ``series`` (``hardest token, held out`` or

@@ -28,14 +28,16 @@ class Settings(iw.Config):
     Values for other scales are in ``e2_e3.toml``.
 
     Attributes:
-        nodes: Numbers of nodes of the cycles; the other graphs have approximately the
-            same.
-        most: Largest number of nodes of a complete bipartite graph, whose edges are a
-            quarter of its square.
-        path: Number of nodes of a path of the stars, their root included.
-        graphs: The graphs that the constructions store.
-        arms: Numbers of arms of the stars that are embedded in fewer dimensions than
-            arms.
+        nodes: Numbers of nodes of the cycles, each at least 3. The other graphs have
+            approximately the same numbers.
+        most: Largest number of nodes of a complete bipartite graph. The number of its
+            edges is a quarter of the square of the number of nodes.
+        path: Number of nodes of a path of the stars, including the root; at least 2.
+        graphs: Names of the graphs that the constructions store, some of ``path-star``,
+            ``grid``, ``cycle`` and ``irregular``.
+        arms: Numbers of arms of stars that are embedded in fewer dimensions than arms
+            (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`
+            finds how few).
     """
 
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
@@ -66,7 +68,7 @@ def plan(settings: Settings) -> Plan:
         of the default settings.
 
     Raises:
-        ConfigError: A number is too small for a graph.
+        ConfigError: ``path`` is below 2, or a value of ``nodes`` is below 3.
     """
     check_size("path", settings.path, least=2)
     stored = []
@@ -105,7 +107,7 @@ def _graphs(
 ) -> tuple[tuple[str, Graph, int, int], ...]:
     """Return graphs of about ``count`` nodes, with the dimensions and cells of their geometry.
 
-    The result is cached, because every claim asks for the plan, and checking the 40,000
+    The result is cached, because every claim requests the plan, and checking the 40,000
     edges of the largest graph takes a second.
     """
     arms = max(1, (count - 1) // (path - 1))
@@ -140,11 +142,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             All have the columns ``seed, nodes``.
 
     Returns:
-        - ``squeezing``: a row per seed. Of the stars in fewer dimensions than arms:
-          ``growth``, the dimensions over the logarithm of the number of arms, largest
-          star over smallest; ``most``, the largest ratio of bits (associative over
-          geometric); ``few`` and ``many``, dimensions over arms of the star with the
-          fewest and with the most arms. Columns: ``seed, growth, most, few, many``.
+        - ``squeezing``: a row per seed. For the stars in fewer dimensions than arms:
+          ``growth``, the dimensions divided by the logarithm of the number of arms, as
+          the ratio of the largest star to the smallest; ``most``, the largest ratio of
+          bits (associative to geometric); ``few`` and ``many``, the dimensions divided
+          by the arms, for the star with the fewest and with the most arms. Columns:
+          ``seed, growth, most, few, many``.
         - ``squeezed``: a row per star and ``embedding`` (``dimensions``, or ``arms``,
           the dimensions of an embedding that is not squeezed), with its number as
           ``value``. Columns: ``seed, nodes, embedding, value``.
@@ -154,7 +157,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``ratios``: the rows of ``sparse``, and those of the complete bipartite graph
           whose ``measure`` is ``norm``. Columns: as in ``sparse``.
         - ``growth``: a row per graph, measure, directions and tying: ``growth``, the
-          ratio of costs of the largest graph over that of the smallest. Columns:
+          ratio of costs of the largest graph, divided by that of the smallest. Columns:
           ``seed, graph, measure, directions, tied, storage, growth``.
         - ``built``: a row per construction, with ``error``, the larger of its errors on
           edges and on other pairs. Columns: those of ``constructions``, and ``error``.
@@ -190,7 +193,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _squeezing(squeezed: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return the growth of dimensions with arms, and dimensions and arms as rows."""
+    """Return the growth of dimensions with arms, and a table with dimensions and arms as rows."""
     stars = squeezed.sort("arms").group_by("seed", maintain_order=True)
     over_log = pl.col("over_log")
     over_arms = pl.col("over_arms")

@@ -21,8 +21,8 @@ class Settings(iw.Config):
         descent: Settings of Node2Vec and its gradient descent.
         most: Largest number of updates of a training. ``None`` (the default) or 0 means
             the paper's number.
-        looks: Approximate number of frames recorded during a training; 40 of them are
-            stored.
+        looks: Approximate number of frames that are recorded during a training, at
+            least 1; 40 of them are stored.
         draws: Number of random embeddings from which each null distribution is
             estimated.
     """
@@ -35,7 +35,7 @@ class Settings(iw.Config):
 
 
 def _world(shape: gm.Shape) -> Graph:
-    """Return a graph whose nodes are numbered in order, so that neighbours are close."""
+    """Return a graph whose nodes are numbered in order, so that neighbours have similar numbers."""
     return Graph(shape=shape, shuffled=False)
 
 
@@ -60,8 +60,8 @@ def plan(settings: Settings) -> Plan:
         suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: ``looks`` is below 1, ``most`` is negative, or a number of
+            ``descent`` is out of range.
     """
     return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},
@@ -76,7 +76,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the frames of the animations, the drawn graphs, and the tables of the claims.
+    """Return the frames of the animations, the drawn graphs, and the tables that claims judge.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall``
@@ -92,9 +92,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             initialisation that suffice).
 
     Returns:
-        The measured tables in the judged condition (the settings of the paper's code),
-        without the column ``condition``; ``conditions``, the table ``correlation`` in
-        every condition; and the tables of :func:`~.filming.pictures`.
+        The measured tables, restricted to the judged condition (trained as in the
+        paper's code) and without the column ``condition``; ``conditions``, the table
+        ``correlation`` in every condition; and the tables of
+        :func:`~.filming.pictures`, of which ``correlation`` has the additional column
+        ``size``, the absolute value of ρ.
     """
     tables = judged(tables)
     return tables | filming.pictures(

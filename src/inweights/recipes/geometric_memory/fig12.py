@@ -28,7 +28,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on whole paths, with edges interleaved or first, measured by token.
+    """Plan trainings on whole paths, with edges interleaved or first, measured token by token.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
@@ -42,7 +42,8 @@ def plan(settings: Settings) -> Plan:
         listed here are those of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``every`` is negative, or a number is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
     """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
@@ -73,11 +74,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``tokens``: a row per run, step and token of held-out paths, with its
           ``accuracy``, its name ``token`` and the ``panel`` of the figure (graph and
           condition). Columns: those of ``paths``, and ``token, panel``.
-        - ``order``: a row per run: ``order``, ``hardest``, ``last`` and ``lead``, which
-          compare the steps at which tokens are learnt, that is, have an accuracy of a
-          half (:func:`~inweights.recipes.shared.derived_paths.learnt`); ``place`` and
-          ``step`` are those of one token and are not used. Columns: ``graph, condition,
-          seed, place, step, order, hardest, last, lead``.
+        - ``order``: a row per run: four columns that compare the first steps at which
+          tokens have an accuracy of a half
+          (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order``, the rank
+          correlation of these steps with the places of the tokens; ``hardest`` and
+          ``last``, the steps of the first and the last token; and ``lead``, ``last``
+          minus ``hardest``. ``place`` and ``step`` belong to one token and are not
+          used. Columns: ``graph, condition, seed, place, step, order, hardest, last,
+          lead``.
     """
     told = tables["paths"]
     runs = whole(told)

@@ -26,16 +26,16 @@ _PHASE = iw.learners.in_context_star().phases[0]
 
 
 class InContextTraining(iw.Config):
-    """Settings of graphs in context and of the training on them.
+    """Settings of a world of graphs in context, and of the training on it.
 
     Attributes:
-        world: World of the graphs; the condition sets its ``reverse``.
+        world: Config of the world; :meth:`trial` sets its ``reverse``.
         model: Config of the GPT.
         steps: Number of updates.
-        batch: Number of prompts in each step.
+        batch: Number of prompts in each update; 0 for all.
         optimizer: Config of the optimizer.
         schedule: Schedule of the learning rate.
-        precision: ``fp32`` or ``bf16``, the precision of the training.
+        precision: Precision of the training, ``fp32`` or ``bf16``.
     """
 
     world: InContextStar = InContextStar(
@@ -56,23 +56,25 @@ class InContextTraining(iw.Config):
 
     @property
     def name(self) -> str:
-        """Label in the paper's notation: ``(arms, nodes)``."""
+        """Label of the graphs in the paper's notation, ``(arms, nodes)``."""
         return f"({self.world.arms}, {self.world.nodes})"
 
     def trial(self, condition: str) -> Trial:
-        """Return the trial of a condition.
+        """Return the trial of one condition.
 
         Args:
             condition: ``next token`` (loss on every token of the path from the root),
-                ``first token alone`` (loss on its hardest token), ``reverse path``
-                (loss on the path from the goal) or ``teacherless`` (the path's own
-                tokens are hidden from the model).
+                ``first token alone`` (loss only on its hardest token, the first after
+                the root), ``reverse path`` (loss on the path from the goal to the root)
+                or ``teacherless`` (the tokens of the path are hidden from the model).
+                Any other name has the effect of ``next token``.
 
         Returns:
             The trial, with the labels ``graph``, ``arms`` and ``condition``.
 
         Raises:
-            ConfigError: The world is inconsistent with the condition.
+            ConfigError: A number of updates or prompts is negative, or ``world`` cannot
+                be reversed.
         """
         hidden = condition == HIDDEN
         phase = iw.Phase(
@@ -144,9 +146,10 @@ class Settings(iw.Config):
     Values for other scales are in ``fig13.toml``.
 
     Attributes:
-        stars: Graphs in context for the conditions that show the model its own answer
-            (teacher forcing).
-        hidden: Graphs in context for the teacherless condition.
+        stars: Graphs in context, each with its training, for the conditions that show
+            the model the right answer so far (teacher forcing).
+        hidden: Graphs in context, each with its training, for the teacherless
+            condition.
         every: Number of steps between two points of the curves, at least 1.
     """
 
@@ -164,13 +167,14 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((arms, nodes of a path): (2, 5); (3, 4); (2,
-        3)), ``arms`` (2, 3), ``condition`` (next token, first token alone, reverse
-        path, teacherless; see :meth:`InContextTraining.trial`); the measure ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training). The label values
-        listed here are those of the default settings.
+        3)), ``arms`` (2, 3), ``condition`` (``next token``: loss on the whole path;
+        ``first token alone``: only on the first one after the root; ``reverse path``:
+        on the path from the goal; ``teacherless``: the path is hidden from the model);
+        the measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
+        The label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``every``, a number of updates or a number of prompts is negative.
     """
     pairs = [
         (star, how) for star, how in product(settings.stars, (NEXT, FIRST, REVERSE))
@@ -198,24 +202,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, arms,
             condition, seed, part, place, hardest, accuracy, exact, statements, chance,
             step``. The labels are ``graph`` ((arms, nodes of a path): (2, 5); (3, 4);
-            (2, 3)), ``arms`` (2, 3), ``condition`` (next token, first token alone,
-            reverse path, teacherless; see :meth:`InContextTraining.trial`).
+            (2, 3)), ``arms`` (2, 3), ``condition`` (``next token``, ``first token
+            alone``, ``reverse path``, ``teacherless``).
 
     Returns:
         - ``final``: a row per run: ``above``, accuracy of the hardest token minus
-          chance (1/d of ``d`` arms); ``later``, accuracy of the worst token after it;
-          ``exact``, the share of whole paths that are right; ``above_whole``, ``exact``
-          minus 1/d. Columns: ``graph, condition, seed, above, later, exact,
-          above_whole``.
+          chance (1/d, where ``d`` is the number of arms); ``later``, the smallest
+          accuracy of any token after it; ``exact``, the share of whole paths that are
+          right; ``above_whole``, ``exact`` minus 1/d. Columns: ``graph, condition,
+          seed, above, later, exact, above_whole``.
         - ``tokens``: a row per run, step and ``token`` of held-out paths, with its
-          ``accuracy``; with the loss on the hardest token alone, only that token.
+          ``accuracy``; in the condition ``first token alone``, only that token.
           ``panel`` names graph and condition. Columns: those of ``paths``, and ``token,
           panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a
-          token's place with the step at which it is learnt, that is, first has an
-          accuracy of :data:`LEARNT` (.9) or more (−1: the last token first);
-          ``hardest`` and ``last``, that step of the first and last token; ``lead``,
-          their difference; ``step`` of the token at ``place``. Columns: ``graph,
+          token's place with the step at which its accuracy first reaches :data:`LEARNT`
+          (.9), which is −1 if the last token is learnt first; ``hardest`` and ``last``,
+          this step for the first and the last token; ``lead``, ``last`` minus
+          ``hardest``. ``step`` belongs to the token at ``place``. Columns: ``graph,
           condition, seed, place, step, order, hardest, last, lead``.
     """
     place = pl.col("place")

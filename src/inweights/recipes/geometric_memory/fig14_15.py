@@ -38,11 +38,11 @@ class Settings(iw.Config):
     Values for other scales are in ``fig14_15.toml``.
 
     Attributes:
-        stars: The path-stars, each with its training, which is run with and without a
-            residual stream.
+        stars: The path-stars, each with its training, which is run once with and once
+            without a residual stream.
         every: Number of steps between two points of the curves, at least 1.
-        arms: Number of held-out arms in a heat-map.
-        draws: Number of random embeddings to which the rank correlation is compared.
+        arms: Number of held-out arms that a heat-map shows.
+        draws: Number of random embeddings with which the rank correlation is compared.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
@@ -52,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Mamba with and without a residual stream, in three trainings on paths and one on edges.
+    """Plan Mamba with and without a residual stream: three trainings on paths, and one on edges.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``every`` and ``arms``;
@@ -73,7 +73,8 @@ def plan(settings: Settings) -> Plan:
         values listed here are those of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``every`` is negative, or a number is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
     """
     trials = []
     for star, block in product(settings.stars, (ADDS, REPLACES)):
@@ -133,28 +134,31 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``hardest`` (hardest token, the first after the root, of held-out paths),
           ``exact`` (whole held-out paths), ``easiest_last`` (last token of held-out
           paths) and ``trained`` (whole trained paths); ``chance``, the accuracy of
-          guessing the hardest token; ``line`` and ``panel`` are labels of the figure.
+          guessing the hardest token; ``line`` and ``panel`` are labels for the figure.
           Columns: ``graph, block, condition, taught, seed, step, hardest, exact,
           easiest_last, trained, chance, line, panel``.
         - ``final``: the rows of ``curves`` at the last step. Columns: ``graph, block,
           condition, taught, seed, step, hardest, exact, easiest_last, trained,
           chance``.
         - ``tokens``: a row per run with the loss on whole paths, step and ``token`` of
-          held-out paths, with its ``accuracy``; ``panel`` is condition and block.
+          held-out paths, with its ``accuracy``; ``panel`` names condition and block.
           Columns: those of ``paths``, and ``token, panel``.
-        - ``order``: a row per run: ``order``, ``hardest``, ``last`` and ``lead``, which
-          compare the steps at which tokens are learnt, that is, have an accuracy of a
-          half (:func:`~inweights.recipes.shared.derived_paths.learnt`); ``place`` and
-          ``step`` are those of one token. Columns: ``graph, block, condition, taught,
+        - ``order``: a row per run: four columns that compare the first steps at which
+          tokens have an accuracy of a half
+          (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order`` (rank
+          correlation with the place), ``hardest`` and ``last`` (steps of the first and
+          the last token) and ``lead`` (``last`` minus ``hardest``); ``place`` and
+          ``step`` belong to one token. Columns: ``graph, block, condition, taught,
           seed, place, step, order, hardest, last, lead``.
         - ``geometry``: a row per run with the loss on whole paths
           (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): mean
           cosines within an arm (``own``) and across arms (``others``), their difference
-          ``gap``, and the shares ``nearest`` and ``ridge``. Columns: ``graph, block,
-          condition, taught, seed, own, others, gap, nearest, ridge``.
+          ``gap``, and the shares of leaves whose own first node is the ``nearest`` one,
+          or is found by a ``ridge`` regression. Columns: ``graph, block, condition,
+          taught, seed, own, others, gap, nearest, ridge``.
         - ``matrix``: a row per leaf and first node of the first seed, in the conditions
-          ``interleaved`` and ``edges alone``, for the heat-maps; ``panel`` is condition
-          and block. Columns: those of ``cosines``, and ``panel``.
+          ``interleaved`` and ``edges alone``, for the heat-maps; ``panel`` names
+          condition and block. Columns: those of ``cosines``, and ``panel``.
         - ``correlation``: a row per run that learns edges alone, with Spearman's ρ of
           cosine and hops. Columns: those of ``hops``.
     """

@@ -24,9 +24,10 @@ class Tree(iw.Config):
     """Settings of a tree-star and of the training on it.
 
     Attributes:
-        star: Settings of the number of children of the root (as ``arms``), of the nodes
-            of a path, and of the training.
-        branches: Number of children of every other inner node.
+        star: Settings of the training, the number of children of the root (``arms``)
+            and the number of nodes of a path.
+        branches: Number of children of every other inner node, at least 1; by default
+            2.
     """
 
     star: ways.PathStarTraining = ways.PathStarTraining(
@@ -40,19 +41,20 @@ class Tree(iw.Config):
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:
-        """Return the config of the tree's world with one of the splits.
+        """Return the config of the tree's world with one of the two splits.
 
-        Its ``arms`` and ``nodes`` are the defaults until ``star.trial`` sets them.
+        Its ``arms`` and ``nodes`` are the defaults of :class:`PathStar`, until
+        ``star.trial`` sets them.
 
         Args:
-            split: ``leaf`` to hold out single leaves, or ``first token`` to hold out
-                all leaves below some children of the root.
+            split: ``leaf`` to hold out single leaves. Any other text, such as ``first
+                token``, holds out all leaves below some children of the root.
 
         Returns:
             The config of a :class:`PathStar` with ``branches`` children per inner node.
 
         Raises:
-            ConfigError: ``branches`` is out of range.
+            ConfigError: ``branches`` is below 1, or the tree has too many nodes.
         """
         return PathStar(
             branches=self.branches, split="leaf" if split == LEAF else "arm"
@@ -74,7 +76,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan both splits, interleaved, geometry first, or with frozen random embeddings.
+    """Plan both splits with edges and paths interleaved, geometry first, or frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``trees`` and ``every``;
@@ -92,7 +94,9 @@ def plan(settings: Settings) -> Plan:
         label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``every`` is negative, or a number is out of range for a tree-star
+            (such as fewer than 2 children of the root or 1 branch), the model or its
+            training.
     """
     trials = [
         tree.star.trial(
@@ -110,7 +114,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the curves and final accuracies of every run, and the final accuracy of every token.
+    """Return the curves and final accuracies of every run, and the final accuracy of each token.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths``
@@ -129,7 +133,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the first after the root, of held-out paths), ``exact`` (whole held-out
           paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
           trained paths); ``chance``, the accuracy of guessing the hardest token;
-          ``panel`` is graph and condition. Columns: ``graph, condition, split, seed,
+          ``panel`` names graph and condition. Columns: ``graph, condition, split, seed,
           step, hardest, exact, easiest_last, trained, chance, panel``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
         - ``judged``: the same; ``exact`` and ``hardest`` are NaN if the run has
@@ -138,7 +142,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``ends``: a row per run at the last step, the accuracy of the last token of
           held-out paths. Columns: those of ``paths``.
         - ``places``: a row per run and token of held-out paths at the last step, with
-          its ``accuracy``; ``panel`` is graph and condition. Columns: those of
+          its ``accuracy``; ``panel`` names graph and condition. Columns: those of
           ``paths``, and ``panel``.
     """
     panel = pl.format("{}, {}", "graph", "condition")
@@ -165,13 +169,13 @@ token = exact.of("hardest")
 
 
 def harder(score: Score) -> Score:
-    """Return the score with the leaf split minus the score with the first-token split.
+    """Return a score with the leaf split, minus the same score with the first-token split.
 
     Args:
         score: Score of a table with the labels ``condition``, ``split`` and ``graph``.
 
     Returns:
-        The difference of the two scores, of the condition ``interleaved``, on every
+        The difference of the two scores in the condition ``interleaved``, one for every
         graph.
     """
     interleaved = score.at(condition=ways.INTERLEAVED).over("graph")

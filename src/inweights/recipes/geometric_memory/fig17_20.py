@@ -23,14 +23,14 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        architectures: Names of architectures: ``Node2Vec``, ``TinyGPT``, ``TinySSM``,
-            ``TinyNN`` and ``associative``.
+        architectures: Names of architectures, some of ``Node2Vec``, ``TinyGPT``,
+            ``TinySSM``, ``TinyNN`` and ``associative``.
         descent: Settings of Node2Vec and its gradient descent.
         most: Largest number of updates of a training. ``None`` (the default) or 0 means
             the paper's number.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; by default none.
+        variant: Changes of TinyGPT and TinySSM; none by default.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -63,8 +63,9 @@ def plan(settings: Settings) -> Plan:
         initialisation that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: A name in ``architectures`` is unknown, ``most`` is negative, a
+            number of ``descent`` is out of range, or ``variant`` changes a model that
+            is not trained.
     """
     draws = {"draws": settings.draws}
     return Plan(
@@ -112,9 +113,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           minus the smallest possible loss on the graph. Columns: ``graph, architecture,
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor,
           above_floor``.
-        - ``top``: a row per run: energy in the top eigenspaces
-          (:func:`~.derived.top_energy`). Columns: ``graph, architecture, seed, first,
-          top, by_chance, beyond_chance``.
+        - ``top``: a row per run: share of the energy in the first and in the top
+          eigenspaces (:func:`~.derived.top_energy`). Columns: ``graph, architecture,
+          seed, first, top, by_chance, beyond_chance``.
         - ``flat``: ``correlation`` on the grid and the cycle. Columns: as in
           ``correlation``.
         - ``stored``: ``recall`` of all architectures except Node2Vec. Columns: as in

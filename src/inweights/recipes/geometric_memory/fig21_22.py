@@ -1,4 +1,4 @@
-"""Figures 21 and 22 of Geometric Memory: in how many steps a lookup or a geometry is learnt."""
+"""Figures 21 and 22 of Geometric Memory: number of steps to learn a lookup or a geometry."""
 
 from functools import partial
 
@@ -23,14 +23,14 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        width: Width of TinyNN.
+        width: Width of TinyNN, at least 1.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Number of updates of TinyNN with frozen embeddings.
         rate: Learning rate of TinyNN with trained embeddings.
         steps: Number of updates of TinyNN with trained embeddings.
-        gpt_most: Largest number of steps of TinyGPT.
-        gpt_every: Number of steps between two measurements of TinyGPT; TinyNN is
-            measured after every step.
+        gpt_most: Largest number of updates of TinyGPT; 0 means the paper's number.
+        gpt_every: Number of steps between two measurements of TinyGPT, at least 1.
+            TinyNN is measured after every step.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -62,8 +62,8 @@ def plan(settings: Settings) -> Plan:
         the default settings.
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: ``gpt_every`` or a number of updates is negative, or ``width`` or a
+            rate is out of range.
     """
     wide = partial(gm.Training, width=settings.width)
     nn = {

@@ -40,7 +40,7 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Plan trainings on graphs whose nodes are numbered in order, so that heat-maps show hops.
 
-    Only the numbering is fixed; each seed draws a new initialisation.
+    Only the numbering is fixed. Each seed has its own initialisation.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
@@ -58,8 +58,7 @@ def plan(settings: Settings) -> Plan:
         bfloat16) or ``ours`` (with the simplest world and initialisation that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: ``most`` is negative, or a number of ``descent`` is out of range.
     """
     architectures = (gm.NODE2VEC, gm.GPT, gm.NN, gm.FROZEN)
     trials = gm.trials(
@@ -92,9 +91,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``conditions``: a row per run in each condition
-          (:func:`~.derived.far_correlation`), with Spearman's ρ over all pairs as
-          ``spearman``. Columns: ``graph, architecture, condition, seed, spearman, far,
-          near, drop``.
+          (:func:`~.derived.far_correlation`), with Spearman's ρ of cosine and hops over
+          all pairs as ``spearman``. Columns: ``graph, architecture, condition, seed,
+          spearman, far, near, drop``.
         - ``far``: a row per run in the judged condition, the settings of the paper's
           code (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
           seed, all, far, near, drop``.
@@ -102,8 +101,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (:data:`DRAWN`, or the last step if that is sooner). Columns: as in ``far``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
-        - ``matrix_GRAPH``: a row per architecture and pair of nodes of one graph, the
-          cosines of the first seed; one table for each graph. Columns: ``graph,
+        - ``matrix_GRAPH``, one table for each graph: a row per architecture and pair of
+          nodes, with the cosine in the run of the first seed. Columns: ``graph,
           architecture, seed, source, target, hops, cosine``.
     """
     all_pairs = far_correlation(tables["cosines"], (*LABELS, "condition"))

@@ -30,12 +30,12 @@ class Ablation(iw.Config):
     """Settings of one training of TinyNN on the cycle.
 
     Attributes:
-        rate: Learning rate of AdamW.
+        rate: Learning rate of AdamW; by default 0.01.
         unit_normal: Whether embeddings are initialised from N(0, 1) instead of N(0,
-            .02²).
-        weight_decay: Weight decay of AdamW.
-        dropout: Dropout rate of the middle layer.
-        self_edges: Whether every node is also its own neighbour.
+            .02²); by default not.
+        weight_decay: Weight decay of AdamW; none by default.
+        dropout: Dropout rate of the middle layer; 0 by default.
+        self_edges: Whether every node is also its own neighbour; by default not.
     """
 
     rate: float = 1e-2
@@ -73,16 +73,16 @@ class Settings(iw.Config):
 
     Attributes:
         ablations: Names of the trainings, keys of ``ABLATIONS``.
-        n: Number of nodes of the cycle.
-        width: Width of TinyNN.
+        n: Number of nodes of the cycle, at least 3.
+        width: Width of TinyNN, at least 1.
         steps: Number of updates, the same for all trainings.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        conditions: Names of conditions, of ``the code's, bf16``, ``the code's`` and
-            ``ours``; claims are judged under the first.
+        conditions: Names of conditions, some of ``the code's, bf16``, ``the code's``
+            and ``ours``. Claims are judged in ``the code's, bf16``.
 
     Raises:
-        ConfigError: A name in ``ablations`` is unknown.
+        ConfigError: A name in ``ablations`` is unknown, or a value has the wrong type.
     """
 
     ablations: tuple[str, ...] = tuple(ABLATIONS)
@@ -125,7 +125,8 @@ def plan(settings: Settings) -> Plan:
         initialisation that suffice).
 
     Raises:
-        ConfigError: A condition is unknown, or a number is out of range.
+        ConfigError: A condition is unknown, ``n`` is below 3, ``steps`` is negative, or
+            ``width`` is out of range.
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -181,7 +182,7 @@ def _trial(name: str, condition: str, settings: Settings) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return three measures of geometry for every seed, compared with random vectors.
+    """Return three measures of geometry for every run, compared with random vectors.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall``

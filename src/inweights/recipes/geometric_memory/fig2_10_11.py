@@ -18,8 +18,9 @@ class Settings(iw.Config):
     Values for other scales are in ``fig2_10_11.toml``.
 
     Attributes:
-        star: Config of the task in weights: one graph for all examples.
-        context: Config of the task in context: another graph in each prompt.
+        star: Config of the task in weights, in which all examples are about one graph.
+        context: Config of the task in context, in which each prompt is about a new
+            graph.
         examples: Number of training examples of the in-context task that the figure
             shows.
     """
@@ -38,6 +39,9 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Plan pictures and counts of both tasks, from their statements; nothing is trained.
+
+    Numbers that are out of range are refused when ``star`` or ``context`` is made, not
+    here.
 
     Args:
         settings: The recipe's settings, such as ``star``, ``context`` and ``examples``;

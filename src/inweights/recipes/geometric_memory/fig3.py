@@ -39,14 +39,15 @@ class Settings(iw.Config):
     Values of the scales are in ``fig3.toml``.
 
     Attributes:
-        stars: The path-stars, each with its training; the controls use the first one.
-        memorising: Updates on paths of the controls with frozen embeddings, which need
-            more steps to memorise.
+        stars: The path-stars, at least one, each with its training. The controls use
+            the first one.
+        memorising: Number of updates on paths of the controls with frozen embeddings,
+            which need more updates to memorise.
         every: Number of steps between two points of the curves, at least 1.
-        larger: Further path-stars that are trained only as in the paper, with the loss
-            on the full path; by default none.
-        own: A path-star of your own, on which the first of ``stars`` is trained and
-            nothing else; by default the paper's graphs are used.
+        larger: Further path-stars, which are trained only as in the paper, with the
+            loss on the full path; none by default.
+        own: A path-star of your own, on which only the training of the first of
+            ``stars`` is run. With ``None``, the default, the paper's graphs are used.
     """
 
     later = {"own": None, "larger": ()}
@@ -79,8 +80,11 @@ def plan(settings: Settings) -> Plan:
         settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
-        DataError: ``own`` has no path.
+        ConfigError: ``stars`` is empty, ``every`` or ``memorising`` is negative, a
+            number is out of range for a path-star (such as fewer than 2 arms or 3 nodes
+            of a path), the model or its training, or the settings of ``own`` contradict
+            each other.
+        DataError: ``own`` has no path, and its edges are ``listed``.
     """
     check_size("the number of stars", len(settings.stars))
     task = settings.own or PathStar()

@@ -1,4 +1,4 @@
-"""Figure 32 of Geometric Memory: one direction of the edges is enough on tiny graphs."""
+"""Figure 32 of Geometric Memory: one direction of the edges suffices on tiny graphs."""
 
 from functools import partial
 from itertools import product
@@ -34,7 +34,7 @@ class Settings(iw.Config):
             the paper's number.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; by default none.
+        variant: Changes of TinyGPT and TinySSM; none by default.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -46,7 +46,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on each edge as written, reversed, or in both directions.
+    """Plan trainings on edges as they are written, reversed, or in both directions.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``most`` and ``draws``;
@@ -70,8 +70,7 @@ def plan(settings: Settings) -> Plan:
         initialisation that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: ``most`` is negative.
     """
     from inweights.probes.geometry.reference_graph import both_ways
 

@@ -1,4 +1,4 @@
-"""Figure 33 of Geometric Memory: the directions of the edges that a path needs."""
+"""Figure 33 of Geometric Memory: the directions of edges that are needed for a path."""
 
 from itertools import product
 from typing import Literal
@@ -61,7 +61,8 @@ def plan(settings: Settings) -> Plan:
         listed here are those of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``every`` is negative, or a number is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
     """
     trials = []
     for star, task in product(settings.stars, TASKS):
@@ -77,8 +78,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the accuracies of every run during training and at its end.
 
-    With edges towards the root only, a leaf is the target of no edge: a trained leaf is
-    an answer in trained paths, and a held-out leaf is never an answer.
+    If edges are trained only towards the root, a leaf is the target of no edge. A
+    trained leaf is then an answer only in trained paths, and a held-out leaf is never
+    an answer.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths``
@@ -95,7 +97,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the first after the root, of held-out paths), ``exact`` (whole held-out
           paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
           trained paths); ``chance``, the accuracy of guessing the hardest token;
-          ``but_leaf``, the accuracy of the worst token that is not the leaf; and
+          ``but_leaf``, the smallest accuracy of any token except the leaf; and
           ``panel`` (graph and task). Columns: ``graph, edges, task, seed, step,
           hardest, exact, easiest_last, trained, chance, but_leaf, panel``.
         - ``final``: the rows of ``curves`` at the last step, without ``panel``.

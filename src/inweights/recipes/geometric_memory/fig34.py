@@ -31,7 +31,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on one graph with edges in both directions, and forward or reverse paths.
+    """Plan trainings on edges in both directions and on paths, written forward or in reverse.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
@@ -45,7 +45,8 @@ def plan(settings: Settings) -> Plan:
         values listed here are those of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``every`` is negative, or a number is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
     """
     trials = [
         star.trial(
@@ -57,7 +58,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and final accuracies of held-out and trained paths, and their half-times.
+    """Return curves and final accuracies of held-out and trained paths, and when they are learnt.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths``
@@ -75,9 +76,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           task, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
-        - ``when``: a row per run: ``first``, the first step with an exact match of at
-          least a half on held-out paths; one more than the last step if there is none.
-          Columns: ``graph, task, seed, first``.
+        - ``when``: a row per run: ``first``, the first step at which at least half of
+          the held-out paths are right as a whole; one more than the last step if there
+          is none. Columns: ``graph, task, seed, first``.
     """
     runs = whole(tables["paths"])
     return {

@@ -24,7 +24,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The path-stars, each with its training.
-        pauses: Numbers of pause tokens; 0, 2 and 5 are judged.
+        pauses: Numbers of pause tokens, at least 0. Claims are about 0, 2 and 5.
         every: Number of steps between two measurements, at least 1.
     """
 
@@ -57,7 +57,9 @@ def plan(settings: Settings) -> Plan:
         listed here are those of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``every`` or a number of pauses is negative, or a number is out of
+            range for a path-star (such as fewer than 2 arms or 3 nodes of a path), the
+            model or its training.
     """
     trials = [
         structs.replace(star, pauses=pauses).trial(
@@ -69,7 +71,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves, their means and final values, and half-times of held-out paths.
+    """Return curves, their means and final values, and when held-out paths are learnt.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths``
@@ -88,9 +90,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
         - ``mean``: a row per run: ``exact``, its mean over the steps. Columns: ``graph,
           pauses, seed, exact``.
-        - ``when``: a row per run: ``first``, the first step with an exact match of at
-          least a half on held-out paths; one more than the last step if there is none.
-          Columns: ``graph, pauses, seed, first``.
+        - ``when``: a row per run: ``first``, the first step at which at least half of
+          the held-out paths are right as a whole; one more than the last step if there
+          is none. Columns: ``graph, pauses, seed, first``.
     """
     runs = whole(tables["paths"])
     return {

@@ -1,4 +1,4 @@
-"""Figure 36 of Geometric Memory: edges first, then paths alone: accuracy peaks and is then lost."""
+"""Figure 36 of Geometric Memory: edges first, then paths alone; accuracy peaks and is then lost."""
 
 from itertools import product
 
@@ -22,9 +22,10 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The path-stars, each with its training.
-        paths: Updates on paths, more than in other recipes, to show the decline after
-            the peak.
-        every: Number of steps between two measurements, at least 1.
+        paths: Number of updates on paths, which is larger than in other recipes, so
+            that the decline after the peak is visible.
+        every: Number of steps between two measurements of paths, at least 1. Edges are
+            measured at intervals five times as long.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
@@ -33,7 +34,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan paths after edges: alone, with edges rehearsed, and with frozen embeddings as well.
+    """Plan paths after edges: alone, with edges rehearsed, and also with frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``paths`` and ``every``;
@@ -50,7 +51,9 @@ def plan(settings: Settings) -> Plan:
         settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: ``every`` or ``paths`` is negative, or a number is out of range for
+            a path-star (such as fewer than 2 arms or 3 nodes of a path), the model or
+            its training.
     """
     trials = [
         structs.replace(star, paths=settings.paths).trial(
@@ -83,10 +86,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           token, the first after the root, of held-out paths), ``exact`` (whole held-out
           paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
           trained paths); ``chance``, the accuracy of guessing the hardest token;
-          ``peak``, the highest exact match at any step, ``lost``, the peak minus the
-          last value, and ``lost_hardest``, the same for the hardest token. Columns:
-          ``graph, condition, seed, step, hardest, exact, easiest_last, trained, chance,
-          peak, lost, lost_hardest``.
+          ``peak``, the highest value of ``exact`` at any step; ``lost``, the peak minus
+          the last value; and ``lost_hardest``, the same difference for the hardest
+          token. Columns: ``graph, condition, seed, step, hardest, exact, easiest_last,
+          trained, chance, peak, lost, lost_hardest``.
     """
     runs = whole(tables["paths"])
     edges = mean_recall(tables["edges"], [*KEYS, "step"])

@@ -1,4 +1,4 @@
-"""Figure 4 of Geometric Memory: the leaf and the first node of a path are close."""
+"""Figure 4 of Geometric Memory: the states of a leaf and the first node of its path are close."""
 
 from itertools import product
 
@@ -22,7 +22,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The path-stars, each with its training.
-        arms: Number of held-out arms that are compared.
+        arms: Number of held-out arms that are compared with each other.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
@@ -46,7 +46,8 @@ def plan(settings: Settings) -> Plan:
         of the default settings.
 
     Raises:
-        ConfigError: The numbers do not define a world.
+        ConfigError: In ``stars``, a number is out of range for a path-star (such as
+            fewer than 2 arms or 3 nodes of a path), the model or its training.
     """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
@@ -65,7 +66,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return cosines of a leaf with the first node of its own arm, and of other arms.
+    """Return cosines of a leaf with the first node of its own arm, and of all other arms.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``cosines``

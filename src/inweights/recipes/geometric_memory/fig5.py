@@ -30,11 +30,11 @@ class Settings(iw.Config):
             ``irregular``.
         most: Largest number of updates of a training. ``None`` (the default) or 0 means
             the paper's number.
-        looks: Approximate number of measurements during a training; TinyGPT is measured
-            at least every 20 steps.
+        looks: Approximate number of measurements during a training, at least 1. TinyGPT
+            is measured at least every 20 updates.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; by default none.
+        variant: Changes of TinyGPT and TinySSM; none by default.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -66,8 +66,7 @@ def plan(settings: Settings) -> Plan:
         (with the simplest world and initialisation that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: ``looks`` is below 1, or ``most`` is negative.
     """
     check_size("looks", settings.looks)
     made = gm.trials(settings.graphs, MODELS, settings.most, variant=settings.variant)
@@ -108,9 +107,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables, restricted to the judged condition (trained as in the
         paper's code) and without the column ``condition``, and:
 
-        - ``course``: a row per run and step but 0: correlation of cosine and hops, and
-          recall. Columns: ``graph, architecture, seed, spearman, null_mean, null_low,
-          null_high, p, step, recall, recall_others``.
+        - ``course``: a row per run and step, except step 0: correlation of cosine and
+          hops, and recall of edges. Columns: ``graph, architecture, seed, spearman,
+          null_mean, null_low, null_high, p, step, recall, recall_others``.
         - ``last``: the rows of the last step, with ``size``, the absolute value of ρ,
           and ``beyond_chance``, its distance from the null distribution. Columns:
           ``graph, architecture, seed, spearman, null_mean, null_low, null_high, p,

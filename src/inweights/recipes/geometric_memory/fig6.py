@@ -27,21 +27,23 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        width: Width of TinyNN, both with frozen and with free embeddings.
+        width: Width of TinyNN, both with frozen and with free (trained) embeddings.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Number of updates of TinyNN with frozen embeddings.
         rate: Learning rate of TinyNN with free embeddings.
-        early: Number of updates of TinyNN with free embeddings, with a measurement
-            after each.
-        late: Number of updates of a second TinyNN with free embeddings on the cycle, as
-            many as in the paper.
-        second: AdamW's ``β₂`` in a second run of ``late`` updates; .999 in all others.
-        every: Number of steps between two measurements of the long runs.
-        gpt_every: Number of steps between two measurements of TinyGPT.
-        gpt_most: Largest number of steps of TinyGPT; by default (``None``) the paper's
-            number.
+        early: Number of updates of TinyNN with free embeddings, which is measured after
+            each.
+        late: Number of updates of a second TinyNN with free embeddings on the cycle;
+            the paper's number by default.
+        second: AdamW's ``β₂`` in a second run of ``late`` updates, from 0 to below 1.
+            In all other runs it is .999.
+        every: Number of steps between two measurements of the long runs of TinyNN, at
+            least 1.
+        gpt_every: Number of steps between two measurements of TinyGPT, at least 1.
+        gpt_most: Largest number of updates of TinyGPT. ``None`` (the default) or 0
+            means the paper's number.
         descent: Settings of Node2Vec and its gradient descent.
-        widths: Widths at which one gradient step of the correlation loss is taken.
+        widths: Widths at which one gradient step of the correlation loss is computed.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -85,8 +87,8 @@ def plan(settings: Settings) -> Plan:
         ``ours`` (with the simplest world and initialisation that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: ``every``, ``gpt_every`` or a number of updates is negative, or a
+            width, a rate, ``second`` or a number of ``descent`` is out of range.
     """
     wide = partial(gm.Training, width=settings.width)
     frozen = wide(
@@ -157,7 +159,7 @@ def _measures(settings: Settings) -> list[Measure]:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the steps at which edges are stored, margins become positive, and half-times.
+    """Return the steps at which edges are stored and margins become positive, and half-times.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall``
@@ -195,11 +197,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``graph, architecture, horizon, seed, half_time, stored, lag``.
         - ``node2vec``: a row per run of Node2Vec: half-time of the energy in the top
           eigenspaces. Columns: ``graph, architecture, horizon, seed, half_time``.
-        - ``soon``: a row per long run in every condition: its margin over the smallest
-          neighbour at the first measured step; ``stored`` is 1.0 if it is above 0.
-          Columns: those of ``margin``, and ``stored``.
+        - ``soon``: a row per long run of TinyNN in every condition: the margin of its
+          smallest neighbour over other nodes at the first measured step; ``stored`` is
+          1.0 if it is above 0. Columns: those of ``margin``, and ``stored``.
         - ``end``: the same at the last step. Columns: as in ``soon``.
-        - ``margins``: the same at every step but 0, with ``moment``, the ``β₂`` of
+        - ``margins``: the same at every step except 0, with ``moment``, the ``β₂`` of
           AdamW in words. Columns: those of ``margin``, and ``stored, moment``.
         - ``curves``: a row per graph, seed, step up to 20 and ``series`` (``recall,
           frozen``; ``recall, free``; ``energy in the top eigenspaces, free``) of
@@ -246,7 +248,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _least(margin: pl.DataFrame) -> pl.DataFrame:
-    """Return the margin over the smallest neighbour, and whether edges are stored."""
+    """Return the margin of the smallest neighbour, and whether the edges are stored."""
     least = margin.filter(pl.col("over") == "min", pl.col("rivals") == "nodes")
     return least.with_columns(stored=(pl.col("margin") > 0).cast(pl.Float64))
 

@@ -38,12 +38,13 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        widths: Widths of Node2Vec; 100 in the paper. The graphs have 15 to 17 nodes.
-        stds: Initial scales of Node2Vec, each at the paper's width; the paper's scale
-            is 1.
+        widths: Widths of Node2Vec, at least 1 (100 in the paper). The graphs have 15 to
+            17 nodes.
+        stds: Initial scales of Node2Vec, above 0, each at the paper's width. The
+            paper's scale is 1.
         steps: Number of updates of Node2Vec.
-        most: Largest number of steps of TinyGPT; by default (``None``) the paper's
-            number.
+        most: Largest number of updates of TinyGPT. ``None`` (the default) or 0 means
+            the paper's number.
         draws: Number of random embeddings from which each null distribution is
             estimated.
     """
@@ -76,8 +77,8 @@ def plan(settings: Settings) -> Plan:
         bfloat16) or ``ours`` (with the simplest world and initialisation that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: A width or an initial scale is out of range, or ``steps`` or
+            ``most`` is negative.
     """
     models = [
         *(

@@ -32,13 +32,14 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        descent: Settings of Node2Vec and its gradient descent; wider than any of the
-            graphs has nodes.
-        moments: Steps, in addition to the last one, after which the matrices are
-            measured.
+        descent: Settings of Node2Vec and its gradient descent. Node2Vec should be wider
+            than any of the graphs has nodes.
+        moments: Steps after which the matrices are measured, in addition to the last
+            step.
         long: Number of updates of a longer descent, for Remark 6; by default ten times
             the usual number.
-        nodes: Number of nodes of the cycle that is trained by autograd.
+        nodes: Number of nodes of the cycle on which a model is trained by autograd, at
+            least 3.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -49,7 +50,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan descents on every graph, with C, S and V during training, and one by autograd.
+    """Plan descents on every graph, with C, S and V during training, and one descent by autograd.
 
     C is the matrix of coefficients with which Node2Vec's vectors are updated, S the
     softmax of their products, and V the vectors (Geometric Memory, F.2).
@@ -69,7 +70,8 @@ def plan(settings: Settings) -> Plan:
         in closed form. The label values listed here are those of the default settings.
 
     Raises:
-        ConfigError: A number is out of range for the graph or the model.
+        ConfigError: ``nodes`` is below 3, ``long`` is negative, or a number of
+            ``descent`` is out of range.
     """
     from inweights.probes.dynamics import along_descent, off_descent
 
@@ -125,7 +127,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             walk_high, …``), ``long`` (:func:`inweights.probes.dynamics.along_descent`:
             ``step, loss, outside_c, outside_s, outside_v, outside_random, s_low,
             s_high, s_trace, walk_low, walk_high, …``). All have the columns ``graph,
-            seed``.
+            seed``. The label ``graph`` is ``path-star``, ``grid``, ``cycle`` or
+            ``irregular``.
 
     Returns:
         - ``ends``: a row per graph and seed at the last step. Columns: ``graph, seed,
@@ -133,17 +136,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           s_trace, walk_low, walk_high, c_top, c_second, null_size, null_gap,
           null_angle, top, degenerate, norm, change``.
         - ``starts``: the same at step 0. Columns: as in ``ends``.
-        - ``extremes``: a row per graph and seed: the least ``s_low`` and ``walk_low``,
-          and the largest value of each other column, over the measured steps. Columns:
-          ``graph, seed, s_low, walk_low, s_high, s_trace, walk_high, c_top, c_second,
-          outside_c, outside_v``.
-        - ``curves``: a row per graph, seed, step but 0 and eigenspace, the first five
-          and the degenerate direction, with its ``name``. Columns: those of ``spaces``,
-          and ``name``.
-        - ``shares``: a row per graph, seed, step but 0 and ``matrix`` (``outside_c``,
-          ``outside_s``, ``outside_v``, ``outside_random``), with the ``share`` of this
-          matrix that is outside the eigenspaces. Columns: ``graph, seed, step, matrix,
-          share``.
+        - ``extremes``: a row per graph and seed: the smallest ``s_low`` and
+          ``walk_low``, and the largest value of each other column, over the measured
+          steps. Columns: ``graph, seed, s_low, walk_low, s_high, s_trace, walk_high,
+          c_top, c_second, outside_c, outside_v``.
+        - ``curves``: a row per graph, seed, step (except 0) and eigenspace (the first
+          five and the degenerate direction), with its ``name``. Columns: those of
+          ``spaces``, and ``name``.
+        - ``shares``: a row per graph, seed, step (except 0) and ``matrix``
+          (``outside_c``, ``outside_s``, ``outside_v``, ``outside_random``), with the
+          ``share`` of this matrix that is outside the eigenspaces. Columns: ``graph,
+          seed, step, matrix, share``.
         - ``rest``: a row per graph and seed at the last step, with ``ratio``, the gap
           above the null space (``null_gap``) divided by the largest eigenvalue within
           it (``null_size``). Columns: ``graph, seed, ratio``.

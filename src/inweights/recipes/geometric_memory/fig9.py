@@ -29,13 +29,15 @@ class Settings(iw.Config):
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         steps: Number of updates of Node2Vec.
-        std: Initial scale of the untied Node2Vec, as small as that of TinyNN.
-        most: Largest number of steps of TinyNN; by default (``None``) the paper's
-            number.
+        std: Initial scale of the untied Node2Vec, above 0; by default as small as that
+            of TinyNN.
+        most: Largest number of updates of TinyNN. ``None`` (the default) or 0 means the
+            paper's number.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        conditions: Conditions in which TinyNN is trained; claims are judged in the
-            first.
+        conditions: Names of conditions in which TinyNN is trained, some of ``the
+            code's, bf16``, ``the code's`` and ``ours``. Claims are judged in ``the
+            code's, bf16``.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -74,8 +76,8 @@ def plan(settings: Settings) -> Plan:
         initialisation that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: A condition is unknown, ``steps`` or ``most`` is negative, or
+            ``std`` is out of range.
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -152,13 +154,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           eigenspace, with ``number`` (from 1) and ``panel`` (model and graph);
           ``condition`` here is ``with self-edges`` or ``without``. Columns: those of
           ``energy``, and ``number, panel``.
-        - ``least``: a row per run of TinyNN in every condition: its margin over the
-          smallest neighbour, with ``loops`` (``with self-edges`` or ``without``).
-          Columns: those of ``margin``, and ``loops``.
+        - ``least``: a row per run of TinyNN in every condition: the margin of its
+          smallest neighbour over other nodes, with ``loops`` (``with self-edges`` or
+          ``without``). Columns: those of ``margin``, and ``loops``.
         - ``cycle_margins``: the rows of ``margin`` on the cycle whose rivals are nodes,
           in every condition. Columns: those of ``margin``.
-        - ``cycle_own``: a row per run on the cycle: margins over the smallest
-          neighbour, with those of random embeddings. Columns: ``graph, model,
+        - ``cycle_own``: a row per run of TinyNN on the cycle: the margin of the
+          smallest neighbour, with those of random embeddings. Columns: ``graph, model,
           self_edges, seed, over, margin, worst, positive, null_positive, null_worst,
           null_all, p``.
         - ``stored``: a row per run of all models except the tied Node2Vec: recall of
@@ -205,7 +207,7 @@ on_cycle = number("cycle_margins", "margin", condition=gm.BF16)
 
 
 def looped(score: Score, model: str) -> Score:
-    """Return a score with self-edges minus the score without them.
+    """Return a score with self-edges, minus the same score without them.
 
     Args:
         score: Score of a table with the labels ``model`` and ``self_edges``.

@@ -31,16 +31,17 @@ def filmed(
     """Return a plan that trains every architecture on every graph and records the first seed.
 
     Args:
-        graphs: The graphs, by name.
-        training: Function that returns the training of an architecture on a graph,
-            given the two names.
-        descent: Settings of Node2Vec.
+        graphs: Configs of the graphs, by name.
+        training: Function that returns the settings of a training, given the name of an
+            architecture and the name of a graph. It is not called for Node2Vec.
+        descent: Settings of Node2Vec and its gradient descent.
         looks: Approximate number of recordings during a training, at even intervals; at
             least 1.
-        draws: Number of random embeddings with which correlations are compared.
-        conditions: Names of the conditions that are trained
-            (:data:`~.common.CONDITIONS`); ``None`` changes nothing and gives no label.
-            By default only ``None``. Only the first one is recorded.
+        draws: Number of random embeddings with which the correlations are compared.
+        conditions: Names of the conditions in which models are trained (``the code's``,
+            ``the code's, bf16`` or ``ours``, see :func:`~.common.trials`). ``None``,
+            the default and only condition, changes nothing and adds no label. Only the
+            first condition is recorded.
 
     Returns:
         Trials with the labels ``graph``, ``architecture`` (associative, TinyNN,
@@ -50,8 +51,9 @@ def filmed(
         (:func:`inweights.probes.snapshot`, during training).
 
     Raises:
-        ConfigError: A condition is unknown, or a number is out of range for a graph or
-            a model.
+        ConfigError: ``looks`` is below 1, a condition is unknown, or a number is out of
+            range for a graph, a model or its training. Errors of ``training`` are
+            passed on.
     """
     check_size("looks", looks)
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
@@ -85,27 +87,31 @@ def filmed(
 def pictures(
     tables: Mapping[str, pl.DataFrame], graphs: Mapping[str, Graph]
 ) -> dict[str, pl.DataFrame]:
-    """Return the recordings as frames of animations, the drawn graphs, and the tables of claims.
+    """Return the frames of animations, the drawn graphs, and the tables that claims judge.
 
     Args:
         tables: The tables ``film``, ``recall`` and ``correlation`` that a plan of
-            :func:`filmed` measures, in one condition.
-        graphs: The graphs, by the name that the label ``graph`` gives them.
+            :func:`filmed` measures, with the rows of one condition.
+        graphs: Configs of the graphs, by the name that they have in the label
+            ``graph``.
 
     Returns:
-        - ``films``: one row per frame of an animation: ``graph``, ``architecture``,
-          ``seed`` and the columns of :func:`inweights.probes.render_frames`.
-        - ``film``: the recordings from which these frames were made.
-        - ``graphs``: the drawn graphs: ``graph`` and the columns of
+        - ``films``: one row per graph, architecture and frame of its animation:
+          ``graph``, ``architecture``, ``seed`` and the columns of
+          :func:`inweights.probes.render_frames`.
+        - ``film``: the rows of the recordings from which these frames were drawn.
+        - ``graphs``: one row per graph: ``graph`` and the columns of
           :func:`~inweights.theory.geometric_memory.layout.scene`.
-        - ``curves``: Spearman's ρ of each frame but that of step 0 (``graph,
-          architecture, seed, step, spearman``).
-        - ``correlation``: the measured table with its absolute value ``size``.
+        - ``curves``: Spearman's ρ of cosine and hops in each frame, except at step 0
+          (``graph, architecture, seed, step, spearman``).
+        - ``correlation``: the measured table, with the absolute value of ρ as ``size``.
         - ``stored``: the measured ``recall`` with ``edges``, the recall that claims
           judge, which for Node2Vec ignores a node's own logit.
 
     Raises:
         KeyError: A table is missing, or a graph of ``film`` is not among ``graphs``.
+        DataError: A graph has no edge between two different nodes, or ``film`` contains
+            a step twice or other nodes than the graph.
     """
     film = tables["film"]
     worlds = {
@@ -147,11 +153,11 @@ size = share("correlation", "size").over("graph")
 
 
 def more_geometric(more: str, less: str) -> Judged:
-    """Return the judged score that one architecture is more geometric than another.
+    """Return a judged score: one architecture is at least as geometric as another on every graph.
 
     Args:
         more: Name of the architecture that should be more geometric.
-        less: Name of the other one.
+        less: Name of the architecture with which it is compared.
 
     Returns:
         The judged score: the absolute value of Spearman's ρ of ``more``, minus that of

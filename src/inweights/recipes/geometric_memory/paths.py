@@ -47,14 +47,14 @@ _ROLES = {"forward": EDGES[:1], "backward": EDGES[1:], "both": EDGES}
 
 
 def curves(every: int = 0) -> Measure:
-    """Return the measure ``paths`` of accuracy on paths, token by token.
+    """Return the measure ``paths``: accuracy on paths, token by token.
 
     Args:
-        every: Number of steps between measurements during training; by default 0, which
+        every: Number of steps between measurements during training; 0 (the default)
             measures once, at the end.
 
     Returns:
-        The measure, with :func:`inweights.probes.path_accuracy`.
+        The measure, whose probe is :func:`inweights.probes.path_accuracy`.
 
     Raises:
         ConfigError: ``every`` is negative.
@@ -63,57 +63,50 @@ def curves(every: int = 0) -> Measure:
 
 
 def recall(every: int = 0, *, apart: bool = False) -> Measure:
-    """Return the measure ``edges`` of the recall of edges, in both directions.
+    """Return the measure ``edges``: recall of edges in both directions.
 
     Args:
-        every: Number of steps between measurements during training; 0 measures once, at
-            the end.
-        apart: Whether edges of the root are measured separately, in rows marked by
-            ``hub``; by default not.
+        every: Number of steps between measurements during training; 0 (the default)
+            measures once, at the end.
+        apart: Whether edges of the root are measured separately (column ``hub``); by
+            default not.
 
     Returns:
-        The measure, with :func:`inweights.probes.stepwise` of the roles ``edge`` and
-        ``reverse_edge``.
+        The measure, whose probe is :func:`inweights.probes.stepwise` of the roles
+        ``edge`` and ``reverse_edge``.
 
     Raises:
         ConfigError: ``every`` is negative.
     """
     options = {"roles": EDGES, **({"apart": True} if apart else {})}
-    return Measure(
-        name="edges",
-        probe=iw.probes.stepwise,
-        options=options,
-        every=every,
-    )
+    return Measure(name="edges", probe=iw.probes.stepwise, options=options, every=every)
 
 
 class PathStarTraining(iw.Config):
-    """Settings of a path-star and of the training on it.
+    """Settings of a path-star (several paths from one root, its arms) and of a training on it.
 
     Attributes:
-        arms: Number of arms.
-        nodes: Number of nodes of a path, including root and leaf.
-        pauses: Number of pause tokens between leaf and path.
-        model: Config of the architecture.
+        arms: Number of arms, at least 2.
+        nodes: Number of nodes of a path, with root and leaf; at least 3.
+        pauses: Number of pause tokens between the leaf and its path.
+        model: Config of the GPT or Mamba that is trained.
         edges: Number of updates on edges alone, if edges are trained first.
-        paths: Number of updates on paths after the edges.
-        together: Number of updates of the training on edges and paths together.
+        paths: Number of updates on paths after the updates on edges.
+        together: Number of updates if edges and paths are trained together.
         leaves: Number of trained paths in each update; 0 for all.
         sources: Number of nodes in each update, each with all its edges; 0 for all.
         rehearsed: Number of nodes whose edges are rehearsed in each update on paths, if
-            edges are trained first; 0 for as many as ``sources``.
-        rate: Peak learning rate.
+            edges are trained first; 0 for ``sources``.
+        rate: Peak learning rate, above 0.
         weight_decay: Weight decay of AdamW.
         warmup: Largest number of warm-up updates; at most a quarter of a phase.
-        schedule: How the learning rate falls: ``linear`` to 0 over the last fifth, or
-            as the paper's ``cosine`` to a tenth.
-        precision: ``fp32`` or ``bf16``, the precision of the training.
+        schedule: Decay of the learning rate: ``linear`` to 0 over the last fifth of a
+            phase, or ``cosine`` to a tenth (as in the paper).
+        precision: Precision of the training, ``fp32`` or ``bf16``.
         task_tokens: Whether sequences begin with a task token, ``[EDGE]`` or ``[PATH]``
             (B.1).
-        pressure: Weight decay during the updates on edges alone; 0 for
-            ``weight_decay``.
-        settle: Number of further updates on edges alone at ``weight_decay``, after
-            those with ``pressure``.
+        pressure: Weight decay while edges alone are trained; 0 for ``weight_decay``.
+        settle: Number of further updates on edges alone, at ``weight_decay``.
     """
 
     later = {"rehearsed": 0, "task_tokens": False, "pressure": 0.0, "settle": 0}
@@ -141,7 +134,7 @@ class PathStarTraining(iw.Config):
 
     @property
     def name(self) -> str:
-        """Label in the paper's notation: ``(arms, nodes)``."""
+        """Label of the path-star in the paper's notation, ``(arms, nodes)``."""
         return f"({self.arms}, {self.nodes})"
 
     def trial(
@@ -155,22 +148,25 @@ class PathStarTraining(iw.Config):
         """Return the trial of one training on the path-star.
 
         Args:
-            labels: Labels of the trial in the tables, by name.
-            how: In which order edges and paths are trained, and with what frozen; see
-                :meth:`curriculum`. By default ``interleaved``.
+            labels: Labels of the trial, by name, which become columns of the tables.
+            how: Order in which edges and paths are trained, by default ``interleaved``;
+                :meth:`curriculum` lists all.
             loss: ``full path`` (loss over all tokens of a path) or ``first token``
                 (only over the hardest token, the first after the root; the answer then
                 is this token alone).
-            task: Config of the world; its number of arms and of nodes (of a
-                :class:`PathStar`), its pauses and its answer are replaced by those of
-                this training.
+            task: Config of the world. Its pauses and its answer are replaced by those
+                of this training, and so are the numbers of arms and nodes of a
+                :class:`PathStar`.
 
         Returns:
-            The trial.
+            The trial, with the given labels.
 
         Raises:
-            ConfigError: The numbers do not define a world.
-            DataError: A path-star of one's own has no path.
+            ConfigError: A number is out of range for a path-star (such as fewer than 2
+                arms or 3 nodes), the model or its training, or settings of ``task``
+                conflict.
+            DataError: ``task`` is an :class:`OwnPathStar` with ``listed`` edges and no
+                path.
         """
         own = isinstance(task, OwnPathStar)
         world = structs.replace(
@@ -208,16 +204,18 @@ class PathStarTraining(iw.Config):
                 phase), ``permuted`` (the same, but the first phase trains the edges of
                 the same graph over other nodes), ``two phases`` (edges, then paths
                 alone) or ``edges alone``.
-            loss: ``full path`` (loss over all tokens of a path) or ``first token``
-                (only over the hardest one).
-            roles: Roles of the trained edges: ``edge``, ``reverse_edge`` or both.
+            loss: ``full path`` (the default; loss over all tokens of a path) or ``first
+                token`` (only over the hardest token, the first after the root).
+            roles: Roles of the trained edges: ``edge`` (away from the root),
+                ``reverse_edge`` (towards it) or both, the default.
 
         Returns:
             One to three phases, named ``edges``, ``settle`` (if it has updates) and
             ``both`` or ``paths``.
 
         Raises:
-            ConfigError: A setting is out of range.
+            ConfigError: A number of updates or nodes, a rate or a decay is out of
+                range.
         """
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
         alone = [

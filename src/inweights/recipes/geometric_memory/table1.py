@@ -30,7 +30,7 @@ class Settings(iw.Config):
             the paper's number.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT; by default none.
+        variant: Changes of TinyGPT; none by default.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -62,8 +62,8 @@ def plan(settings: Settings) -> Plan:
         that suffice).
 
     Raises:
-        ConfigError: A name in the settings is unknown, or a number is out of range for
-            a graph or a model.
+        ConfigError: ``most`` is negative, a number of ``descent`` is out of range, or
+            ``variant`` changes the block of TinySSM, which is not trained here.
     """
     draws = {"draws": settings.draws}
     return Plan(

@@ -1,4 +1,4 @@
-"""Define settings of the tiny models in which the paper's text and code differ.
+"""Define settings of the tiny models in which the paper's text and its code differ.
 
 :class:`Variant` is a setting of the recipes about tiny graphs. It changes the positions
 of TinyGPT and the block of TinySSM; its default changes nothing.
@@ -32,15 +32,15 @@ _BLOCKS: dict[str, dict[str, Any]] = {
 
 
 class Variant(iw.Config):
-    """Changes of TinyGPT and TinySSM in every condition of a recipe.
+    """Changes of TinyGPT and TinySSM that apply in every condition of a recipe.
 
     Attributes:
-        positions: Positions of TinyGPT: ``small`` (learned, N(0, .02²)), ``unit``
-            (learned, N(0, 1)), ``sinusoidal`` or ``none``; ``as-trained`` keeps the
-            positions of the condition.
-        block: Block of TinySSM: ``mamba``, the block of Mamba's authors; ``code``, the
-            block of the paper's code, without a residual stream; ``code-residual``, the
-            same with a residual stream.
+        positions: Positions of TinyGPT: ``small`` (learned, initialised from N(0,
+            .02²)), ``unit`` (learned, from N(0, 1)), ``sinusoidal`` or ``none``. The
+            default, ``as-trained``, keeps the positions of the condition.
+        block: Block of TinySSM: ``mamba`` (the default), the block of Mamba's authors;
+            ``code``, the block of the paper's code, without a residual stream;
+            ``code-residual``, the same with a residual stream.
     """
 
     positions: Positions = "as-trained"
@@ -50,12 +50,12 @@ class Variant(iw.Config):
         """Return the config of a model with the changes applied.
 
         Args:
-            model: Config of a model: TinyGPT (a GPT) or TinySSM (a Mamba); others are
-                returned unchanged.
+            model: Config of a model. A GPT counts as TinyGPT and a Mamba as TinySSM;
+                other models are returned unchanged.
 
         Returns:
-            A new config; the initial scale of TinyGPT's positions is that of
-            ``positions``.
+            The changed config, or ``model`` itself if nothing changes. The given config
+            is not modified.
 
         Example:
             >>> Variant(positions="none").of(iw.GPTConfig(layers=1)).positions
@@ -69,16 +69,16 @@ class Variant(iw.Config):
         return model
 
     def check(self, models: Sequence[str], gpt: str, ssm: str) -> None:
-        """Raise an error for a change that has no effect.
+        """Raise an error if a change has no effect, because its model is not trained.
 
         Args:
             models: Names of the models that are trained.
-            gpt: Name of TinyGPT.
-            ssm: Name of TinySSM.
+            gpt: Name that TinyGPT has among ``models``.
+            ssm: Name that TinySSM has among ``models``.
 
         Raises:
-            ConfigError: Positions are set and TinyGPT is not trained, or a block and
-                TinySSM is not.
+            ConfigError: ``positions`` is changed and TinyGPT is not among ``models``,
+                or ``block`` is changed and TinySSM is not.
         """
         for setting, name in (("positions", gpt), ("block", ssm)):
             given = getattr(self, setting)
