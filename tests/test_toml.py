@@ -80,7 +80,7 @@ def test_commands_refuse_it(tmp_path, monkeypatch, unparsed, capsys, words) -> N
     assert main(words) == 2
     told = capsys.readouterr().err
     assert (
-        f"{FILE} is not a file of settings: line 1: a key has more than 32 parts"
+        f"{FILE} is not a valid settings file: line 1: a key has more than 32 parts"
         in told
     )
 

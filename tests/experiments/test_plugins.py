@@ -132,7 +132,7 @@ def test_a_file_does_not_take_the_place_of_a_library(lab) -> None:
     (lab / "polars.py").write_text("raise SystemExit(3)\n")
     load_plugins(["polars"])  # the library
     with pytest.raises(
-        ConfigError, match="another module has the name 'polars'; rename the file"
+        ConfigError, match="another module with the name 'polars' is already imported"
     ):
         load_plugins(["./polars.py"])
 

@@ -172,6 +172,19 @@ def test_what_runs_is_what_the_file_says(folder: Folder) -> None:
     assert key_of(folder.load(), "probe")
 
 
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [("mine", "was edited after it was imported"), ("helper", "is not valid Python")],
+)
+def test_code_that_is_no_longer_python_is_named(
+    file: str, message: str, folder: Folder
+) -> None:
+    module = folder.load()
+    folder.write(file, "def broken(:\n")
+    with pytest.raises(ConfigError, match=message):
+        key_of(module, "probe")
+
+
 def test_functions_of_a_script_count_with_what_they_reach() -> None:
     def made(text: str) -> dict[str, object]:
         scope: dict[str, object] = {"__name__": "__main__"}

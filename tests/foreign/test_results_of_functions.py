@@ -110,7 +110,4 @@ def test_a_script_that_changes_what_it_uses_is_told_what(
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"__main__:{name} changed after this work was planned" in done.stderr
-    assert (
-        f"counts with its content ({held}): if your code changes that itself"
-        in done.stderr
-    )
+    assert f"Your code uses {held}, whose content is part of the key" in done.stderr

@@ -306,7 +306,7 @@ _ITSELF.append(_ITSELF)
         (10**5000, "an int, .* at most 4,000 digits"),
         (object(), "an object, .* make the rest within"),
         (_ITSELF, f"at most {MAX_DEPTH} lists"),
-        ({nan: 1, float("nan"): 2}, "keys of a table must be distinct"),
+        ({nan: 1, float("nan"): 2}, "keys of a dictionary must be distinct"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -378,7 +378,7 @@ def test_configs_within_lists_are_written_for_the_command_line() -> None:
 
 
 def test_a_list_that_is_neither_toml_nor_json_is_refused() -> None:
-    with pytest.raises(ConfigError, match="a list must be written as in TOML"):
+    with pytest.raises(ConfigError, match="a list must be written in TOML"):
         apply_overrides(Outer(anything=[1]), ['anything=[inf, {"$tuple": [1]}]'])
     read = apply_overrides(Outer(anything=[1]), ['anything=[inf, {"$tuple" = [1]}]'])
     assert read.anything == [inf, (1,)]

@@ -208,7 +208,7 @@ def test_what_a_wrapped_model_cannot_do() -> None:
 
 def test_a_factory_of_a_script_is_not_looked_for_in_plugins() -> None:
     with pytest.raises(
-        ConfigError, match="it is of a script or notebook; put it into a module"
+        ConfigError, match="it belongs to a script or notebook; move it to a module"
     ):
         Code(at="__main__:Nothing").load()
 

@@ -71,7 +71,7 @@ def test_one_kernel_for_all_rates_steps_as_one_for_each(kind: Any) -> None:
 
 
 def test_steps_are_captured_on_a_gpu_only() -> None:
-    with pytest.raises(ConfigError, match="captured on a GPU only, got 'cpu'"):
+    with pytest.raises(ConfigError, match="captured only on a GPU, got 'cpu'"):
         train(build(), WORLD, curriculum(), seeds=3, cuda_graph=True)
     dropping = GPTConfig(layers=1, width=8, dropout=0.1).build(vocabulary=V, seeds=[0])
     with pytest.raises(ConfigError, match="dropout"):

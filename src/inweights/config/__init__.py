@@ -272,7 +272,7 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
         if not step.isdigit() or int(step) >= len(now):
             items = plural(len(now), "item")
             raise ConfigError(
-                f"key '{key}': '{where}' has {items}, counted from 0, but no item {step}"
+                f"key '{key}': '{where}' has {items}, numbered from 0, but no item {step}"
             )
         changed = list(now)
         changed[int(step)] = _replaced(now[int(step)], key, depth + 1, value, listed)
@@ -293,8 +293,8 @@ def _as_listed(now: Any, value: Any) -> Any:
         return value
     if isinstance(value, str) and value[:1] in ("[", "{"):
         raise ConfigError(
-            f"a list must be written as in TOML, [1, inf, {{a = 2}}], or JSON, [1, null], got "
-            f"{value}"
+            f"a list must be written in TOML, as [1, inf, {{a = 2}}], or in JSON, as [1, null], "
+            f"got {value}"
         )
     words = value.split(",") if isinstance(value, str) else [value]
     return [parse_value(str(word).strip()) for word in words if str(word).strip()]

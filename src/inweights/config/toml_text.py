@@ -97,7 +97,7 @@ def _measure(text: str) -> None:
             raise ValueError(f"line {line}: a key has more than {MAX_PARTS} parts")
         if depth > MAX_DEPTH:
             raise ValueError(
-                f"line {line}: it is nested too deeply, in {depth} brackets"
+                f"line {line}: a value is nested too deeply, in {depth} brackets"
             )
         if length > MAX_KEY and (
             kind == "bare" or piece == "=" or (header and piece == "]")
@@ -178,4 +178,4 @@ def load_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     except ValueError as error:
-        raise ConfigError(f"{path} is not a file of settings: {error}") from None
+        raise ConfigError(f"{path} is not a valid settings file: {error}") from None

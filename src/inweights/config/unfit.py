@@ -12,15 +12,17 @@ _SHOWN = 60
 #: Suggested replacement of an object, by the name of its class and the package of that
 #: class.
 _REMEDIES = {
-    "torch.Tensor": "its numbers, value.tolist(), and make the tensor within",
-    "torch.nn.parameter.Parameter": "its numbers, value.tolist(), and make the tensor within",
-    "torch.dtype": "its name, such as 'float32', and look it up within: getattr(torch, name)",
+    "torch.Tensor": "its numbers, value.tolist(), and make the tensor within the function",
+    "torch.nn.parameter.Parameter": "its numbers, value.tolist(), and make the tensor within "
+    "the function",
+    "torch.dtype": "its name, such as 'float32', and look it up within the function: "
+    "getattr(torch, name)",
     "torch.device": "its name, str(value)",
     "numpy.datetime64": "a date of Python, value.astype('datetime64[us]').item()",
     "numpy.timedelta64": "a duration of Python, value.astype('timedelta64[us]').item()",
     "numpy.longdouble": "float(value), in double precision",
     "numpy.clongdouble": "complex(value), in double precision",
-    "numpy.ndarray": "a list, value.tolist(), or an array of numbers or texts",
+    "numpy.ndarray": "a list, value.tolist(), or an array of numbers or strings",
     "pandas.Timestamp": "a date of Python, value.to_pydatetime()",
     "pandas.Timedelta": "a duration of Python, value.to_pytimedelta()",
     "pandas.NaT": "None",
@@ -30,9 +32,9 @@ _REMEDIES = {
     "pandas.DataFrame": "a table of lists, value.to_dict('list')",
     "polars.Series": "a list, value.to_list()",
     "polars.DataFrame": "a table of lists, value.to_dict(as_series=False)",
-    "datetime": "it in UTC or in a zone of zoneinfo, value.astimezone(datetime.timezone.utc)",
+    "datetime": "it in UTC, value.astimezone(datetime.timezone.utc), or in a zone of zoneinfo",
     "time": "it without a zone",
-    "int": "a number of at most 4,000 digits, or its text",
+    "int": "a number of at most 4,000 digits, or a string",
     "bytearray": "bytes(value)",
     "memoryview": "bytes(value)",
     "array": "a list, value.tolist()",
@@ -45,7 +47,7 @@ _REMEDIES = {
 }
 #: Suggested replacement, by a base class.
 _BASES = {
-    Enum: "its value, value.value, or its name, value.name, and look it up within",
+    Enum: "its value, value.value, or its name, value.name, and look it up within the function",
     bool: "bool(value)",
     int: "int(value)",
     float: "float(value)",

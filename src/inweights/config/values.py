@@ -33,7 +33,7 @@ from inweights.errors import ConfigError, unknown_name
 #: name.
 Hook = Callable[[Any], Any]
 
-#: Largest depth of nested lists and tables, and largest number of digits of an integer.
+#: Largest depth of nested lists and dictionaries, and largest number of digits of an integer.
 MAX_DEPTH = 100
 MAX_DIGITS = 4_000
 _AS_THEY_ARE = frozenset({str, bool, type(None)})
@@ -156,7 +156,7 @@ def _encoded(value: Any, hook: Hook | None, depth: int) -> Any:
         return value if -_LARGEST < value < _LARGEST else refuse(value)
     if depth > MAX_DEPTH:
         raise ConfigError(
-            f"a value may be nested in at most {MAX_DEPTH} lists and tables, and must not "
+            f"a value may be nested in at most {MAX_DEPTH} lists and dictionaries, and must not "
             "contain itself"
         )
 
@@ -223,7 +223,7 @@ def _table(value: Mapping[Any, Any], inner: Hook) -> Any:
     found = {_json(inner(key)): inner(one) for key, one in value.items()}
     if len(found) < len(value):
         raise ConfigError(
-            f"keys of a table must be distinct and not nan, got {[*value]!r}"
+            f"keys of a dictionary must be distinct and not NaN, got {[*value]!r}"
         )
     return {_DICT: found}
 
@@ -236,7 +236,7 @@ def _in_order(members: Any, inner: Hook) -> list[Any]:
     """Return the members of a set in an order that does not depend on how the set stores them."""
     known = {_json(inner(one)): one for one in members}
     if len(known) < len(members):
-        raise ConfigError(f"a set may contain nan only once, got {members!r}")
+        raise ConfigError(f"a set may contain NaN at most once, got {members!r}")
     return [known[text] for text in sorted(known)]
 
 

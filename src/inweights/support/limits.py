@@ -155,8 +155,8 @@ def check_name(name: str, where: str) -> None:
     """
     if len(name) > MAX_NAME:
         raise DataError(
-            f"{where}: a name has {len(name):,} characters, '{name[:40]}…'; names have at most "
-            f"{MAX_NAME:,}"
+            f"{where}: a name has {len(name):,} characters, '{name[:40]}…'; at most "
+            f"{MAX_NAME:,} are allowed"
         )
 
 
@@ -271,7 +271,7 @@ def read_text(
     try:
         size = path.stat().st_size
         if most is not None and size > most:
-            allowed = f"such a file has at most {written(most)}"
+            allowed = f"the largest size of such a file is {written(most)}"
             raise error(f"{path} has {written(size)}; {allowed}")
         encoding = encoding_of(path)
         return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)

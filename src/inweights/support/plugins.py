@@ -39,7 +39,7 @@ def load_plugins(modules: Sequence[str] = ()) -> None:
     for module in modules:
         if not module.strip():
             raise ConfigError(
-                "a plugin must be a module or a file, such as my_lab or ./my_lab.py"
+                "a plugin must be a module or a file, such as my_lab or ./my_lab.py, got no name"
             )
         with _tried(f"the plugin '{module}'"):
             _load(module)
@@ -67,7 +67,9 @@ def _load(plugin: str) -> ModuleType:
     if known is not None:
         if Path(getattr(known, "__file__", None) or "/").resolve() == file.resolve():
             return known
-        raise ConfigError(f"another module has the name '{name}'; rename the file")
+        raise ConfigError(
+            f"another module with the name '{name}' is already imported; rename the file"
+        )
     places = [str(file.parent)] if file.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(
         name, file, submodule_search_locations=places
@@ -85,9 +87,8 @@ def _load(plugin: str) -> ModuleType:
         if missing and beside.is_file():
             named = beside if _is_path(plugin) else missing
             raise ConfigError(
-                f"it imports {beside.name} from the same folder, which was not given; give it "
-                "first: "
-                f"--plugin {named} --plugin {plugin}"
+                f"it imports {beside.name} from the same folder, which is not imported yet; name "
+                f"both: --plugin {named} --plugin {plugin}"
             ) from error
         raise
     return module

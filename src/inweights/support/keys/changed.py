@@ -52,16 +52,17 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
     if changed:
         advice = "run the same command again"
         if any(name.endswith(MARK) for name in changed):
-            advice += "; make the name of a file that your code writes within the code"
+            advice += "; if your code writes this file, construct the file's name within the code"
         held = set(chain.from_iterable(map(_changeable, changed)))
         if held:
             advice += (
-                f". What it uses counts with its content ({', '.join(sorted(held))}): if your code "
-                "changes that itself, let it return what it notes, or write it to a file"
+                f". Your code uses {', '.join(sorted(held))}, whose content is part of the key "
+                "of a run; if the code itself changes it, return the changes, or write them to a "
+                "file"
             )
         raise ConfigError(
-            f"{', '.join(changed)} changed after this work was planned; nothing was stored, "
-            f"{advice}"
+            f"{', '.join(changed)} changed after this work was planned; nothing was stored. "
+            f"To continue, {advice}"
         )
 
 

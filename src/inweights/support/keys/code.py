@@ -118,7 +118,7 @@ class Code(Config):
         if found is None:
             hint = f"import {module} first, or name it with --plugin {module}"
             if module == "__main__":
-                hint = "it is of a script or notebook; put it into a module, such as mine.py"
+                hint = "it belongs to a script or notebook; move it to a module, such as mine.py"
             raise ConfigError(f"there is no {self.at} here: {hint}")
         if first and first_argument(found) not in first:
             raise ConfigError(

@@ -84,8 +84,8 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
         are relative to the folder from which the module is imported.
 
     Raises:
+        ConfigError: A file is not valid Python.
         DataError: A file cannot be read.
-        SyntaxError: A file is not valid Python.
 
     Example:
         >>> import tempfile
@@ -121,7 +121,10 @@ def _parsed(
 ) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
     """Return the hash of a file's parsed source, and the level and name parts of each import."""
     del content  # with which the file is another one
-    tree = ast.parse(Path(path).read_bytes(), path)
+    try:
+        tree = ast.parse(Path(path).read_bytes(), path)
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"{path} is not valid Python: {error}") from None
     imports: list[tuple[int, tuple[str, ...]]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -172,7 +175,10 @@ def _check_loaded(module: types.ModuleType, file: Path) -> None:
     if _checked.get(module.__name__) == content:
         return
     source = file.read_bytes()
-    tree = ast.parse(source)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):  # it was valid when it was imported
+        raise _edited(file) from None
     held = vars(module)
     said = _codes(compile(source, str(file), "exec", dont_inherit=True))
     for function in _functions(module):

@@ -55,7 +55,7 @@ def sources_of(value: Any) -> dict[str, str]:
 
     Raises:
         ConfigError: A global of a function without a source file cannot be hashed, or a
-            module was edited after it was imported.
+            module was edited after it was imported or is not valid Python.
         DataError: A file cannot be read.
     """
     found: dict[str, str] = {}

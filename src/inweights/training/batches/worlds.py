@@ -70,7 +70,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
         raise ConfigError(
             f"{name} has no replica axis. To keep its weights, use "
             "model = iw.wrap(module). To train it from new initial values for each seed, wrap a "
-            f"function that makes it: model = iw.wrap(lambda vocabulary: {name}(...)).build("
+            f"function that creates it: model = iw.wrap(lambda vocabulary: {name}(...)).build("
             "vocabulary=len(world.vocabulary), seeds=3)"
         )
     given = (worlds,) if isinstance(worlds, World) else tuple(worlds)

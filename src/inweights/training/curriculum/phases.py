@@ -187,7 +187,7 @@ class Phase(Config):
         for key, size in sizes.items():
             if size < 0:
                 raise ConfigError(
-                    f"phase '{self.name}': batch must be at least 0 (full), got {size}"
+                    f"phase '{self.name}': batch must be at least 0 (0 for all facts), got {size}"
                 )
             drawn += [role for role in key.split("+") if role]
         for role in drawn:

@@ -80,8 +80,8 @@ class UserLoss:
             return found
         if not given and not torch.allclose(weights, weights[:, :1]):
             raise ConfigError(
-                f"roles of the mixture have different weights, which the loss {code.name} ignores; "
-                "give it a third argument, weights [R, n], which sum to 1 in each replica"
+                f"the roles have different weights, which the loss {code.name} ignores; give it a "
+                "third argument, weights, of shape [R, n] (they sum to 1 for each replica)"
             )
         what = f"logits {list(logits.shape)} ([R, n, K]) and targets {list(labels.shape)} ([R, n])"
         try:

@@ -60,7 +60,7 @@ class CapturedUpdate:
     ) -> None:
         if device.type != "cuda":
             raise ConfigError(
-                f"a training step can be captured on a GPU only, got '{device.type}'"
+                f"a training step can be captured only on a GPU, got '{device.type}'"
             )
         self._update = update
         self._groups = optimizer.param_groups
