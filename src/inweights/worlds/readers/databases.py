@@ -1,7 +1,7 @@
-"""Facts from a database query: SQLite with the standard library, other databases with SQLAlchemy.
+"""Read facts with a database query: SQLite with the standard library, others with SQLAlchemy.
 
-:func:`database_rows` runs the user's query, which can only read: SQLite is opened
-read-only and refuses all other actions; in other databases the transaction is rolled
+:func:`database_rows` runs the user's query, which can only read data. SQLite is opened
+read-only and rejects all other actions; in other databases, the transaction is rolled
 back.
 """
 
@@ -22,7 +22,10 @@ _HINT = "give --query 'SELECT subject, relation, object FROM …'"
 
 
 def is_database(source: str) -> bool:
-    """Return whether the name of a source is the address of a database: it contains ``://``.
+    """Return whether the name of a source is the address of a database, as it contains ``://``.
+
+    Args:
+        source: The name.
 
     Example:
         >>> is_database("sqlite:///facts.db"), is_database("facts.csv")
@@ -39,15 +42,15 @@ def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence
         query: The query, in the database's dialect of SQL.
 
     Returns:
-        The names of the columns, and an iterator of rows, which closes the database at
-        its end.
+        The names of the columns; and an iterator over the rows, which are tuples of
+        values. The iterator closes the database at its end.
 
     Raises:
         ConfigError: There is no query, it is not one that returns rows, the address
             contains a password, or SQLAlchemy or a driver is missing.
         DataError: The database is missing or reports an error, or the address is
-            invalid; while rows are read, also if there are more than
-            :data:`~inweights.support.limits.MAX_ROWS`.
+            invalid. While rows are read, also if there are more than 3,000,000
+            (:data:`~inweights.support.limits.MAX_ROWS`).
     """
     if source.startswith(_SQLITE):
         return _sqlite(Path(source.removeprefix(_SQLITE)), query)
@@ -55,7 +58,7 @@ def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence
 
 
 def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """Run a query on a file of SQLite."""
+    """Run a query on an SQLite file."""
     check_file(path, factor=0)
     with ExitStack() as stack:
         try:
@@ -85,13 +88,13 @@ def _only_reading(
     _base: str | None,
     _trigger: str | None,
 ) -> int:
-    """Allow reading and refuse all other actions (an authorizer callback of SQLite)."""
+    """Allow reading and reject all other actions (an authorizer callback of SQLite)."""
     function = action == sqlite3.SQLITE_FUNCTION and name != "load_extension"
     return sqlite3.SQLITE_OK if action in _ALLOWED or function else sqlite3.SQLITE_DENY
 
 
 def _tables(base: sqlite3.Connection) -> str:
-    """List the tables of a database and their columns, for a message."""
+    """List the tables of a database with their columns, for a message."""
     tables = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     names = [row[0] for row in tables]
     if not names:
@@ -151,7 +154,7 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
 def _fetched(
     cursor: Any, source: str, error: type[Exception], close: Callable[[], None]
 ) -> Iterator[Sequence[Any]]:
-    """Yield an empty row once the query runs, then its rows; close the database at the end."""
+    """Yield an empty row when the query runs, then its rows; close the database at the end."""
     try:
         yield ()
         for number, row in enumerate(cursor):

@@ -1,4 +1,4 @@
-"""Facts from data sets of the Hugging Face hub, downloaded only if the user allows it.
+"""Read facts from data sets of the Hugging Face hub, which are downloaded only if allowed.
 
 :func:`hub_rows` yields the rows of a data set; ``knowledge/files`` converts them to
 facts.
@@ -15,6 +15,9 @@ from inweights.support.extras import optional
 def is_hub_name(source: str) -> bool:
     """Return whether a source may be a data set of the hub: ``owner/name``, without an extension.
 
+    Args:
+        source: Name of the source; whether the data set exists is not checked.
+
     Example:
         >>> is_hub_name("someone/facts"), is_hub_name("data/facts.csv"), is_hub_name("facts")
         (True, False, False)
@@ -24,14 +27,17 @@ def is_hub_name(source: str) -> bool:
 
 
 def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
-    """Yield all rows of all splits of a data set, as they arrive; its code is never run.
+    """Yield all rows of all splits of a data set while they are downloaded; its code is never run.
 
     Args:
         name: Owner and name of the data set, ``owner/name``.
-        download: Whether it may be downloaded.
+        download: Whether the data set may be downloaded.
+
+    Yields:
+        Rows as dictionaries, with one value per column.
 
     Raises:
-        ConfigError: It may not be downloaded, or ``datasets`` is not installed.
+        ConfigError: ``download`` is False, or ``datasets`` is not installed.
         DataError: The data set cannot be read.
     """
     if not download:

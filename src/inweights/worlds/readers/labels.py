@@ -177,7 +177,7 @@ def _from_json(file: Path) -> dict[str, str]:
 
 
 def _labelled(key: str, value: Any) -> tuple[str, str]:
-    """Return the id and the label of an entry."""
+    """Return the id and the label of an entry; an empty label if there is none."""
     if isinstance(value, Mapping):
         lower = {str(k).lower(): v for k, v in value.items()}
         own = next((str(lower[name]) for name in _IDS if name in lower), key)

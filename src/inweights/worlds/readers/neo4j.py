@@ -1,9 +1,9 @@
-"""Facts from exports of Neo4j: CSV and JSON lines as ``apoc.export`` writes them.
+"""Read facts from exports of Neo4j: CSV and JSON lines as ``apoc.export`` writes them.
 
-Nodes and relationships are in one file; a fact is a relationship between the names of
-two nodes. :func:`export_facts` reads CSV, :func:`export_record_facts` JSON. Other
-readers of graphs name nodes in the same way (:func:`node_name`,
-:func:`distinct_names`).
+Nodes and relationships are in one file; a fact is a relationship between two nodes,
+which are given by their names. :func:`export_facts` reads CSV, and
+:func:`export_record_facts` reads JSON. Other readers of graphs name nodes in the same
+way (:func:`node_name`, :func:`distinct_names`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,10 @@ NAMES = ("name", "title", "label", "displayname", "full_name", "fullname", "id")
 
 
 def is_export(names: Sequence[str]) -> bool:
-    """Return whether a file has the columns of ``apoc.export.csv``, given in lower case.
+    """Return whether a file has the columns of ``apoc.export.csv``.
+
+    Args:
+        names: Names of the columns, in lower case.
 
     Example:
         >>> is_export(["_id", "_labels", "name", "_start", "_end", "_type"]), is_export(["name"])
@@ -32,12 +35,17 @@ def is_export(names: Sequence[str]) -> bool:
 def export_facts(
     path: str | Path, rows: Sequence[tuple[int, Sequence[str]]], remarks: list[Remark]
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the relationships of ``apoc.export.csv`` as facts between names, with their lines.
+    """Yield the relationships of ``apoc.export.csv`` as facts, with their lines.
 
     Args:
         path: File, for error messages.
-        rows: Line and cells of each row, the header first.
-        remarks: List to which remarks on how the file was read are appended.
+        rows: Line and cells of each row, starting with the header, which must have the
+            columns of :func:`is_export`.
+        remarks: List to which a remark on how the file was read is appended.
+
+    Yields:
+        Line and fact of each relationship. A node is named by :func:`node_name`, or
+        else by its id.
 
     Raises:
         DataError: There are no relationships, or one lacks its type.
@@ -56,7 +64,11 @@ def export_facts(
 
 
 def is_export_record(record: Any) -> bool:
-    """Return whether a record is a line of ``apoc.export.json``: a node or a relationship."""
+    """Return whether a record is a line of ``apoc.export.json``: a node or a relationship.
+
+    Args:
+        record: Decoded JSON value.
+    """
     if not isinstance(record, Mapping):
         return False
     node = record.get("type") == "node" and "id" in record
@@ -71,13 +83,17 @@ def export_record_facts(
     records: Sequence[tuple[int, Mapping[str, Any]]],
     remarks: list[Remark],
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the relationships of ``apoc.export.json`` as facts between names, with their lines.
+    """Yield the relationships of ``apoc.export.json`` as facts, with their lines.
 
     Args:
         path: File, for error messages.
         records: Line and object of each record, for which :func:`is_export_record` is
             true.
-        remarks: List to which remarks on how the file was read are appended.
+        remarks: List to which a remark on how the file was read is appended.
+
+    Yields:
+        Line and fact of each relationship. A node is named by :func:`node_name`, or
+        else by its id.
 
     Raises:
         DataError: There are no relationships, or one lacks its type or an end.
@@ -108,11 +124,14 @@ def _properties(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def node_name(properties: Mapping[str, Any], otherwise: str) -> str:
-    """Return the name of a node: its first property of :data:`NAMES` that is not blank.
+    """Return the name of a node: the first of its properties in :data:`NAMES` that is not blank.
 
     Args:
         properties: The properties of the node, with keys in lower case.
-        otherwise: Name to return if no property names the node.
+        otherwise: Text to return if no property names the node.
+
+    Returns:
+        The name, with single spaces. Only strings and numbers are names.
     """
     for key in NAMES:
         value = properties.get(key)
@@ -122,13 +141,14 @@ def node_name(properties: Mapping[str, Any], otherwise: str) -> str:
 
 
 def distinct_names(names: Mapping[Any, str]) -> dict[Any, str]:
-    """Make all names different by appending the key of the node to repeated ones.
+    """Make all names distinct by appending the key of the node to repeated names.
 
     Args:
         names: Name of each node, by its key.
 
     Returns:
-        The distinct names, by key.
+        The names by key; if a name occurs several times, it is unchanged for the first
+        key.
 
     Example:
         >>> distinct_names({1: "Springfield", 2: "Springfield"})
@@ -148,7 +168,7 @@ def _linked(
     links: Sequence[tuple[int, str, str, str]],
     remarks: list[Remark],
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield links between nodes as facts between their names."""
+    """Yield links between nodes as facts, with the names of the nodes."""
     if not links:
         raise DataError(
             f"{path} is an export of Neo4j with {len(nodes)} nodes and no relationship; export both"

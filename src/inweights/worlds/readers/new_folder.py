@@ -1,6 +1,6 @@
 """Write a folder completely or not at all: the context manager :func:`new_folder`.
 
-It is used for stored worlds, models and data sets.
+Stored worlds, models and data sets are written with it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ _LOCK = "lock"
 def new_folder(target: str | Path) -> Iterator[Path]:
     """Yield an empty folder that becomes ``target`` if the block ends without an error.
 
-    After an error the folder is removed, and nothing is written to ``target``.
+    After an error, the folder is removed and ``target`` is not created.
 
     Args:
-        target: Path of a folder that does not exist.
+        target: Path of a folder that does not exist; missing parent folders are
+            created.
 
     Yields:
-        The folder to fill, next to ``target``.
+        Path of the folder to fill, next to ``target``.
 
     Raises:
-        DataError: ``target`` already exists, or cannot be written; also if the block
-            raised an ``OSError`` or an error of polars or safetensors.
+        DataError: ``target`` already exists or cannot be written; or the block raised
+            an ``OSError`` or an error of polars or safetensors. Other errors of the
+            block are passed on.
     """
     from filelock import FileLock  # not needed to read a world
 
@@ -70,14 +72,14 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 
 def _write_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of a full disk; those of ``safetensors`` only if it is loaded."""
+    """Return the classes of errors in writing; that of ``safetensors`` only if it is imported."""
     tables = (OSError, pl.exceptions.PolarsError)
     weights = sys.modules.get("safetensors")
     return (*tables, weights.SafetensorError) if weights else tables
 
 
 def _clear_left(parent: Path) -> None:
-    """Remove unfinished folders of killed processes; running ones hold a lock on theirs."""
+    """Remove unfinished folders of processes that were killed, which no longer hold their lock."""
     from filelock import FileLock
 
     for left in parent.glob(f"{_PREFIX}*"):
@@ -87,6 +89,10 @@ def _clear_left(parent: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return the first line of the message of an error; for an empty one, the name of its class."""
+    """Return the first line of an error's message; if it is empty, the name of the error's class.
+
+    Args:
+        error: The error; the text of an ``OSError`` is that of the system.
+    """
     lines = str(getattr(error, "strerror", None) or error).splitlines()
     return lines[0] if lines else type(error).__name__

@@ -1,7 +1,7 @@
-"""Published sets of facts: TwoHopFact, SOCRATES, MQuAKE and CounterFact.
+"""Read facts from published data sets: TwoHopFact, SOCRATES, MQuAKE and CounterFact.
 
 TwoHopFact (Yang et al., arXiv:2402.16837) and SOCRATES (arXiv:2411.16679) are CSV files
-with a chain ``e1 → e2 → e3`` in each row; MQuAKE (Zhong et al., arXiv:2305.14795) is a
+with a chain ``e1 → e2 → e3`` in each row. MQuAKE (Zhong et al., arXiv:2305.14795) is a
 JSON list of chains of two to four facts, before and after an edit. The columns are
 those of the repositories ``google-deepmind/latent-multi-hop-reasoning`` and
 ``princeton-nlp/MQuAKE``. For each set, one function recognises a record, and another
@@ -32,8 +32,8 @@ class Fact(NamedTuple):
 
     Attributes:
         triple: Subject, relation and object.
-        template: Sentence with ``{subject}`` and ``{object}`` in place of names; empty
-            if the file has none.
+        template: Sentence with ``{subject}`` and ``{object}`` in place of the names;
+            empty if the file has none.
         aliases: Other names of the object; empty if the file has none.
     """
 
@@ -45,6 +45,9 @@ class Fact(NamedTuple):
 def is_two_hop(columns: Mapping[str, Any] | list[str]) -> bool:
     """Return whether a file has the columns of TwoHopFact and SOCRATES.
 
+    Args:
+        columns: Names of the columns, in lower case.
+
     Example:
         >>> is_two_hop(["uid", "e1.value", "e2.value", "e3.value"]), is_two_hop(["subject"])
         (True, False)
@@ -53,7 +56,7 @@ def is_two_hop(columns: Mapping[str, Any] | list[str]) -> bool:
 
 
 def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
-    """Return both facts of a row of TwoHopFact or SOCRATES.
+    """Return the two facts of a row of TwoHopFact or SOCRATES.
 
     The columns that are read are ``e1.value``, ``e2.value``, ``e3.value``,
     ``r1.category``, ``r2.category`` (or ``r1.template_id``, ``r2.template_id`` in a
@@ -69,7 +72,7 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
 
     Raises:
         DataError: An entity or a relation has no name.
-        KeyError: A column of an entity is missing (:func:`is_two_hop` is false).
+        KeyError: A column of an entity is missing, so that :func:`is_two_hop` is False.
     """
     names = [row[column].strip() for column in _ENTITIES]
     if not all(names):
@@ -97,7 +100,11 @@ def _hop(
 
 
 def is_mquake(record: Any) -> bool:
-    """Return whether a record is a case of MQuAKE: it has ``orig`` or ``orig_triples_labeled``."""
+    """Return whether a record is a case of MQuAKE, with ``orig`` or ``orig_triples_labeled``.
+
+    Args:
+        record: Decoded JSON value.
+    """
     if not isinstance(record, Mapping):
         return False
     return isinstance(record.get("orig"), Mapping) or "orig_triples_labeled" in record
@@ -109,9 +116,9 @@ def mquake_facts(
     """Return the facts of a case of MQuAKE, before or after its edit.
 
     The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of
-    ``orig``, or in the flat copies of the set ``orig_triples_labeled``
-    (``new_triples_labeled``) at the top level; ``cloze`` and ``answer_alias`` of
-    ``single_hops`` (``new_single_hops``).
+    ``orig``, or ``orig_triples_labeled`` (``new_triples_labeled``) at the top level in
+    flat copies of the set; and ``cloze`` and ``answer_alias`` of ``single_hops``
+    (``new_single_hops``). Names in brackets are those after the edit.
 
     Args:
         record: The case.
@@ -155,7 +162,11 @@ def mquake_facts(
 
 
 def is_counterfact(record: Any) -> bool:
-    """Return whether a record is a case of CounterFact: it has a ``requested_rewrite``."""
+    """Return whether a record is a case of CounterFact, with ``requested_rewrite``.
+
+    Args:
+        record: Decoded JSON value.
+    """
     return isinstance(record, Mapping) and isinstance(
         record.get("requested_rewrite"), Mapping
     )
@@ -166,17 +177,21 @@ def counterfact_fact(
 ) -> Fact:
     """Return the fact of a case of CounterFact, before or after its edit.
 
-    The keys that are read are ``subject``, ``relation_id`` (the number of a Wikidata
-    property), ``prompt``, and ``str`` of ``target_true``, or of ``target_new`` with
-    ``edited``.
+    The keys of ``requested_rewrite`` that are read are ``subject``, ``relation_id``
+    (the number of a Wikidata property), ``prompt``, and ``str`` of ``target_true``, or
+    of ``target_new`` with ``edited``.
 
     Args:
-        record: The case.
+        record: The case, for which :func:`is_counterfact` is True.
         where: File and case, for error messages.
         edited: Whether to read the fact after the edit.
 
+    Returns:
+        The fact. Its relation is ``relation_id``, or else the prompt.
+
     Raises:
-        DataError: A part of the fact is missing.
+        DataError: The subject, the target, or both ``relation_id`` and ``prompt`` are
+            missing or blank.
     """
     found = record["requested_rewrite"]
     target = found.get("target_new" if edited else "target_true")
@@ -194,12 +209,12 @@ def counterfact_fact(
 
 
 def _written(value: Any) -> bool:
-    """Return whether a value is a text that is not blank."""
+    """Return whether a value is a string that is not blank."""
     return isinstance(value, str) and bool(value.strip())
 
 
 def _template(prompt: str, subject: str) -> str:
-    """Return a prompt as a template; empty unless it contains the subject once and no braces."""
+    """Return a prompt as a template; empty unless it contains the subject once, and no braces."""
     if prompt.count(subject) != 1 or set("{}") & set(prompt):
         return ""
     return f"{prompt.strip().replace(subject, '{subject}')} {{object}}."
@@ -207,7 +222,7 @@ def _template(prompt: str, subject: str) -> str:
 
 @lru_cache(maxsize=2**14)  # an entity's cell is in many rows, and is slow to parse
 def _aliases(cell: str, name: str) -> tuple[str, ...]:
-    """Return the names in a cell that contains a Python tuple of tuples of names."""
+    """Return the names in a cell that contains a Python tuple of tuples of names; else none."""
     if len(cell) > _CELL:
         return ()
     try:

@@ -1,6 +1,7 @@
-"""Facts from RDF: Turtle, N-Triples, TriG, N-Quads and JSON-LD, read by ``rdflib``.
+"""Read facts from RDF: Turtle, N-Triples, TriG, N-Quads and JSON-LD, with ``rdflib``.
 
-:func:`rdf_facts` yields the triples of a file by names. Nothing is downloaded.
+:func:`rdf_facts` yields the triples of a file, with names for IRIs. Nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -56,21 +57,22 @@ _LANGUAGES = ("en", None)
 
 
 def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
-    """Yield every triple between named entities as a fact, numbered in the order of the file.
+    """Yield all triples without blank nodes as facts, numbered in the order of the file.
 
     An entity is named by its ``rdfs:label``, ``skos:prefLabel``, ``foaf:name`` or
-    ``schema:name`` in English or without a language, otherwise by the end of its IRI;
-    if two entities have the same name, the second is named by its whole IRI. Triples
-    with blank nodes, which have no name, are left out. Named graphs are merged.
+    ``schema:name`` in English or without a language, or else by the end of its IRI. If
+    two entities have the same name, the second is named by its whole IRI. These labels
+    are not facts. Blank nodes have no name, so their triples are left out. Named graphs
+    are merged, and repeated triples count once.
 
     Args:
         path: The file.
-        kind: Format as rdflib names it, a value of :data:`FORMATS` such as ``turtle``;
-            by default the one of the file's extension.
+        kind: Format by rdflib's name, a value of :data:`FORMATS` such as ``turtle``; by
+            default (empty), the format of the file's extension.
 
     Yields:
-        The number of each fact from 1 (literals in other languages than English count,
-        but are left out), and the fact.
+        The number of each fact, from 1, and the fact. Values in languages other than
+        English are counted, but left out.
 
     Raises:
         ConfigError: ``rdflib`` is not installed.
@@ -102,7 +104,7 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
 
 
 class _Names:
-    """Names of resources by IRI, collected from the literals of a file."""
+    """Names of resources by IRI, which are collected from the literals of a file."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -112,11 +114,12 @@ class _Names:
         self._taken: dict[str, str] = {}
 
     def add(self, address: str, relation: str, literal: Any) -> None:
-        """Use a literal as a name, or as another name, of a resource.
+        """Use a literal as the name, or as a further name, of a resource.
 
         Args:
             address: IRI of the resource.
-            relation: IRI of the property, which decides whether the literal is a name.
+            relation: IRI of the property, which determines whether the literal is the
+                name or a further one.
             literal: Value of the property.
         """
         if literal.language not in _LANGUAGES or not str(literal).strip():
@@ -130,7 +133,7 @@ class _Names:
             self._names[address] = " ".join(str(literal).split())
 
     def of(self, address: Any) -> str:
-        """Return the name of a resource; no two resources get the same name."""
+        """Return the name of a resource; no two resources have the same name."""
         key = str(address)
         if key not in self._chosen:
             short = self._names.get(key) or _end(key)
@@ -180,7 +183,7 @@ def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
 
 
 def _without_remote_contexts(path: Path, text: str) -> str:
-    """Return JSON-LD without remote contexts; only that of schema.org is replaced."""
+    """Return JSON-LD without remote contexts; only the one of schema.org is replaced."""
     try:
         return json.dumps(_local(path, json.loads(text)))
     except json.JSONDecodeError as error:

@@ -1,6 +1,6 @@
 """Remarks on a file: what a reader assumed, or what the user should check.
 
-Readers return :class:`Remark` objects with their facts; commands print the important
+Readers return :class:`Remark` objects with the facts; commands print the important
 ones.
 """
 
@@ -11,16 +11,17 @@ class Remark(msgspec.Struct, frozen=True):
     """A remark on a file of facts or edges.
 
     Attributes:
-        kind: What the remark is about. How the file was read: ``header``, ``order``,
+        kind: Topic of the remark. How the file was read: ``header``, ``order``,
             ``columns``, ``rows``, ``cells``, ``format``, ``encoding`` or ``labels``.
             What the facts contain: ``duplicate``, ``contradiction``, ``blank``,
             ``literal``, ``alias``, ``one-sided``, ``inverse``, ``homonym``, or a kind
             of :data:`inweights.worlds.knowledge.checks.values.KINDS`.
         lines: Lines of the file to which the remark refers; for a pair of relations,
             the lines of an example.
-        text: The remark as a sentence.
-        sure: Whether there was no alternative, as with a header named ``subject``. Only
-            guesses are printed.
+        text: The remark in words.
+        sure: Whether the reader had no alternative, as with a column named ``subject``.
+            Of the remarks on how a file was read, only those that are not sure
+            (guesses) are printed.
     """
 
     kind: str

@@ -1,8 +1,8 @@
-"""Facts from Wikidata: a dump or a part of one, read item by item.
+"""Read facts from Wikidata: a dump or a part of one, item by item.
 
-:func:`wikidata_facts` yields them. Three formats of Wikidata's JSON are read: the array
-with one item per line of the dumps (``.json``, ``.json.gz`` or ``.json.bz2``), the same
-lines without the array, and ``{"entities": {…}}``, which ``Special:EntityData``
+:func:`wikidata_facts` yields them. Three formats of Wikidata's JSON are read: dumps,
+which are an array with one item per line (``.json``, ``.json.gz`` or ``.json.bz2``);
+such lines without the array; and ``{"entities": {…}}``, which ``Special:EntityData``
 returns. A file is read twice: once for its statements, and once for the names of items.
 """
 
@@ -48,9 +48,13 @@ _YEAR = 9
 
 
 def is_wikidata(path: Path) -> bool:
-    """Return whether a file begins like a JSON file of Wikidata, also if it is compressed.
+    """Return whether a file begins like a JSON file of Wikidata, which may be compressed.
 
-    A file ``.gz`` or ``.bz2`` is decompressed; one that is damaged is none of Wikidata.
+    A file ``.gz`` or ``.bz2`` is decompressed. The result is False for a file that
+    cannot be read.
+
+    Args:
+        path: The file.
 
     Raises:
         DataError: The path is not a regular file.
@@ -65,18 +69,18 @@ def is_wikidata(path: Path) -> bool:
 def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     """Yield the statements of all items as facts, in order, with the line of their item.
 
-    Only the statements of a property with the best rank are read. Dates are written
-    with their known precision (``1952-03-11``, ``1952-03``, ``1952``), amounts without
-    their unit. Identifiers, links, media and coordinates are left out. Names are
-    English labels; an item without a label is named by its id, and if two items have
-    the same label, the id is appended to the second.
+    For each property of an item, only the statements with the best rank are read. Dates
+    are written with their known precision (``1952-03-11``, ``1952-03``, ``1952``), and
+    amounts without their unit. Identifiers, links, media and coordinates are left out.
+    Names are English labels. An item without a label is named by its id; if two items
+    have the same label, the id is appended to the second.
 
     Args:
         path: The file.
 
     Raises:
-        DataError: The file cannot be read, is damaged or has too many statements; the
-            message states the line.
+        DataError: The file cannot be read, is damaged (the message states the line) or
+            has more than 3,000,000 statements.
     """
     triples: list[tuple[int, str, str, str, bool]] = []
     for line, item in _items(path):
@@ -105,7 +109,7 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
 
 
 def _open(path: Path) -> IO[bytes]:
-    """Open a file for reading, and decompress it if necessary."""
+    """Open a file for reading in binary mode, and decompress it if necessary."""
     check_file(path, factor=0)  # refuses what is not a regular file
     opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
     return opener(path, "rb")  # type: ignore[operator]
@@ -153,7 +157,7 @@ def _decoded(text: bytes, where: str) -> Mapping[str, Any]:
 
 
 def _statements(item: Mapping[str, Any], where: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield the best statements of an item: property, value, and whether the value is an item."""
+    """Yield the best statements of an item: property, value, whether the value is an item."""
     try:
         claims = item.get("claims") or {}
         for relation, given in claims.items() if isinstance(claims, Mapping) else ():
@@ -176,7 +180,7 @@ def _statements(item: Mapping[str, Any], where: str) -> Iterator[tuple[str, str,
 
 
 def _value(given: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return a value as text, and whether it is an item; the text is empty for other types."""
+    """Return a value as text, and whether it is an item; empty text for unsupported types."""
     value = given["value"]
     match given["type"]:
         case "wikibase-entityid":
@@ -193,7 +197,7 @@ def _value(given: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _date(time: str, precision: int) -> str:
-    """Return a date with its known precision, such as ``1952-03``; empty if not even the year."""
+    """Return a date with its known precision, such as ``1952-03``; empty if the year is unknown."""
     year, month, day = re.fullmatch(r"([+-]\d+)-(\d\d)-(\d\d)T.*", time).groups()  # type: ignore[union-attr]
     if precision < _YEAR:
         return ""
@@ -202,7 +206,7 @@ def _date(time: str, precision: int) -> str:
 
 
 def _label(item: Mapping[str, Any]) -> str:
-    """Return the name of an item; empty if it has none in a supported language."""
+    """Return the label of an item; empty if it has none in :data:`LANGUAGES`."""
     labels = item.get("labels")
     if not isinstance(labels, Mapping):
         return ""

@@ -1,1 +1,1 @@
-"""Readers of graphs: edge lists, file formats of networkx, and nodes with links."""
+"""Readers of graphs: edge lists, file formats of networkx, and JSON of nodes and links."""

@@ -1,4 +1,4 @@
-"""A graph as pairs of labels: :class:`EdgeList`, which every reader of edges returns."""
+"""A graph as pairs of labels: :class:`EdgeList`, which all readers of edges return."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from inweights.worlds.readers.remark import Remark
 
 @dataclass(frozen=True)
 class EdgeList:
-    """The contents of a file of edges.
+    """The edges and nodes of a graph, as labels.
 
     Attributes:
-        links: Ordered pairs of labels, without repetitions.
+        links: Edges as ordered pairs of labels, without repetitions.
         nodes: All labels, in the order of their first occurrence; some may have no
             link.
-        paths: Paths from a root to a leaf, each a tuple of labels.
-        remarks: Remarks on how the file was read; those that are not ``sure`` are
+        paths: Paths from a root to a leaf, each as a tuple of labels.
+        remarks: Remarks on how the file was read; those whose ``sure`` is False are
             guesses.
     """
 
@@ -30,7 +30,7 @@ class EdgeList:
 
     @property
     def lone(self) -> list[str]:
-        """Labels of the nodes that occur in no link."""
+        """Labels of the nodes that occur in no link, in the order of :attr:`nodes`."""
         linked = set(chain.from_iterable(self.links))
         return [label for label in self.nodes if label not in linked]
 
@@ -42,7 +42,7 @@ class EdgeList:
         paths: Iterable[tuple[str, ...]] = (),
         remarks: Iterable[Remark] = (),
     ) -> Self:
-        """Make an edge list from links, without repetitions, and list its nodes.
+        """Construct an edge list from links, and collect the nodes; repetitions are removed.
 
         Args:
             links: Ordered pairs of labels.
@@ -51,7 +51,8 @@ class EdgeList:
             remarks: Remarks on how the file was read.
 
         Returns:
-            The edge list; its nodes are in the order of their first occurrence.
+            The edge list. Its nodes are those of links in the order of their first
+            occurrence, then those of ``lone``.
 
         Example:
             >>> EdgeList.collect([("b", "a"), ("b", "a"), ("a", "a")], ["z"]).nodes

@@ -1,8 +1,8 @@
-"""Edge lists as files: plain text ``u=v``, tables of two columns, and formats of ``networkx``.
+"""Read edge lists: plain text ``u=v``, tables of two columns, and formats of ``networkx``.
 
-:func:`read_edges` reads a file of any of these forms into an
-:class:`~inweights.worlds.readers.graphs.edge_list.EdgeList`, :func:`from_graph` takes a
-graph in memory.
+:func:`read_edges` reads a file of any of these formats into an
+:class:`~inweights.worlds.readers.graphs.edge_list.EdgeList`; :func:`from_graph`
+converts a graph in memory.
 """
 
 import re
@@ -47,30 +47,31 @@ def read_edges(
 ) -> EdgeList:
     """Read a file of edges in one of many formats.
 
-    The extension decides the format: ``.graphml``, ``.gexf``, ``.gml``, ``.net``,
+    The extension determines the format: ``.graphml``, ``.gexf``, ``.gml``, ``.net``,
     ``.g6``, ``.s6``, ``.adjlist`` and ``.json`` (nodes and links) are read as
     ``networkx`` writes them. Any other file is text: lines ``u=v``, or a table with two
-    columns, separated by comma, tab, semicolon, bar or space. Weights and other
-    attributes are ignored, as are columns to which a header gives other names.
-    :attr:`EdgeList.remarks` lists the guesses.
+    columns, separated by comma, tab, semicolon, bar or space. Weights, other attributes
+    and further columns that a header names are ignored. :attr:`EdgeList.remarks` lists
+    the guesses.
 
     Args:
         path: The file.
         header: Whether the first row of a table is a header. By default this is
             inferred from its words (``source,target``, ``from,to``, ``node1,node2``, …)
-            and from the rows below, with an error if it is unclear. It has no effect on
-            other formats, and neither has ``columns``.
+            and from the rows below, with an error if it is unclear. Neither this nor
+            ``columns`` has an effect on other formats.
         columns: The two columns with the ends of an edge, by name or by number from 1,
             separated by a comma; by default (empty) the columns that a header names, or
             the first two.
 
     Returns:
-        The edges, nodes and paths of the file; only text with lines ``u=v`` has paths.
+        The edges in the order of the file, the nodes, and the paths, which only text
+        with lines ``u=v`` can contain.
 
     Raises:
         UnclearHeaderError: The first row may be a header or an edge (a ``DataError``).
-        DataError: The file is missing, of an unsupported kind or has no edge, or a line
-            is damaged; the message states the line and what was expected.
+        DataError: The file is missing, has an unsupported format or no edge, or a line
+            is damaged (the message states the line and what was expected).
         ConfigError: ``columns`` does not name two columns of the table.
     """
     file = Path(path)
@@ -100,7 +101,7 @@ def read_edges(
 
 
 def _table(file: Path, text: str, layout: Layout) -> EdgeList:
-    """Read the edges of a table: the two columns that a header names, or the first two."""
+    """Read the edges of a table: from the two columns that a header names, or the first two."""
     _refuse_multiline(file, text)
     remarks: list[Remark] = []
     text = _without_attributes(text, remarks)
@@ -125,9 +126,10 @@ def _table(file: Path, text: str, layout: Layout) -> EdgeList:
 
 
 def _refuse_multiline(file: Path, text: str) -> None:
-    """Refuse a multiline adjacency list: a label and a number, then that number of neighbours.
+    """Raise an error for a multiline adjacency list, whose lines look like edges.
 
-    Like edges, its lines have two words each; neighbours may have attributes in braces.
+    A line with a label and a number is followed by that many lines of neighbours, which
+    have attributes in braces.
     """
     written = [line for line in text.split("\n") if line.strip()]
     lines = [line.split() for line in written if line[0] != "#"]
@@ -150,7 +152,7 @@ def _refuse_multiline(file: Path, text: str) -> None:
 
 
 def _without_attributes(text: str, remarks: list[Remark]) -> str:
-    """Return text without the attributes that networkx writes after each edge, such as ``{}``."""
+    """Return the text without the attributes that networkx writes after edges, such as ``{}``."""
     lines = text.split("\n")
     written = [line for line in lines if line.strip() and not line.startswith("#")]
     if not written or not all(map(_ATTRIBUTES.search, written)):
@@ -162,7 +164,7 @@ def _without_attributes(text: str, remarks: list[Remark]) -> str:
 
 
 def _refuse_adjacency(file: Path, rows: list[tuple[int, list[str]]]) -> None:
-    """Refuse an adjacency list, whose lines have different numbers of labels."""
+    """Raise an error for an adjacency list, whose lines have different numbers of labels."""
     if usual_width(rows) >= 2 or not rows:
         return
     words = [(line, " ".join(cells).split()) for line, cells in rows]
@@ -220,8 +222,8 @@ def from_graph(graph: Any) -> EdgeList:
         graph: The graph.
 
     Returns:
-        Its edges, in the direction in which networkx lists them, and its nodes. There
-        are no paths.
+        The edges, in the direction in which networkx lists them, and the nodes in
+        networkx's order, those with edges first. There are no paths.
 
     Raises:
         DataError: The value is not a graph, two labels are equal as text, or there is

@@ -1,4 +1,4 @@
-"""Graphs in files of other programs, read by ``networkx``.
+"""Read graphs from files of other programs with ``networkx``.
 
 Supported are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of
 nodes and links. :func:`read_graph` returns a networkx graph. Its edges become a graph
@@ -41,7 +41,7 @@ _DAMAGE = (LookupError, ValueError, TypeError)
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return the files of edges that come with the package, by file name without extension."""
+    """Return the paths of the files of edges in the package, by file name without extension."""
     folder = Path(__file__).parents[2] / "graphs"
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
@@ -50,16 +50,16 @@ def read_graph(file: Path) -> Any:
     """Read a graph with ``networkx``.
 
     Args:
-        file: The file; its extension, a key of :data:`FORMATS`, decides the format.
+        file: The file; its extension, a key of :data:`FORMATS`, determines the format.
 
     Returns:
         A ``networkx`` graph, whose class depends on the file. If the file contains
-        several graphs, the first is returned.
+        several graphs, the first one is returned.
 
     Raises:
-        DataError: The file is missing, too large, or not of this format, or it is XML
-            that declares an entity.
-        KeyError: The extension is unknown.
+        DataError: The file is missing, too large, not in this format, or it is XML that
+            declares an entity.
+        KeyError: The extension is not a key of :data:`FORMATS`.
     """
     import networkx as nx
 
@@ -91,12 +91,15 @@ def _article(name: str) -> str:
 
 
 def _gml_label(file: Path) -> str:
-    """Return the attribute that names nodes: the label if all nodes have one, otherwise the id."""
+    """Return the attribute that names nodes: ``label`` if the file contains it, or ``id``."""
     return "label" if "label" in read_text(file) else "id"
 
 
 def is_linked(found: Mapping[str, Any]) -> bool:
     """Return whether a JSON object is a graph: nodes, and links between them.
+
+    Args:
+        found: The object.
 
     Example:
         >>> is_linked({"nodes": [{"id": 1}], "links": []}), is_linked({"data": []})
@@ -107,11 +110,11 @@ def is_linked(found: Mapping[str, Any]) -> bool:
 
 
 def links_of(found: Mapping[str, Any]) -> list[Any] | None:
-    """Return the links of a JSON object of nodes and links; None if it has none.
+    """Return the links of a JSON object of nodes and links; ``None`` if there is no such list.
 
     Args:
-        found: The object. Its links are the list under the first of these keys that it
-            has: ``links``, ``edges``, ``relationships``, ``rels`` or ``relations``.
+        found: The object. Its links are the first list under one of these keys, in this
+            order: ``links``, ``edges``, ``relationships``, ``rels``, ``relations``.
     """
     return next(
         (found[key] for key in _LINKS if isinstance(found.get(key), list)), None
@@ -120,6 +123,9 @@ def links_of(found: Mapping[str, Any]) -> list[Any] | None:
 
 def read_json(file: Path) -> Any:
     """Read the value of a JSON file.
+
+    Args:
+        file: The file.
 
     Raises:
         DataError: The file is missing, nested too deeply or not JSON; the message
@@ -142,8 +148,11 @@ def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
         file: File, for error messages.
         found: The object.
 
+    Returns:
+        A ``networkx`` graph, whose class depends on the object.
+
     Raises:
-        DataError: The object is not of this form.
+        DataError: The object does not have this form.
     """
     import networkx as nx
 
@@ -156,9 +165,12 @@ def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
 
 
 def refuse_entities(file: Path) -> None:
-    """Refuse XML with entities, which can expand to huge texts or refer to another file.
+    """Raise an error for XML with entities, which can expand to huge texts or refer to other files.
 
-    Damaged XML is accepted; the reader of the file reports it.
+    Damaged XML is accepted here, as the reader of the file reports it.
+
+    Args:
+        file: The file.
 
     Raises:
         DataError: An entity is declared.

@@ -1,8 +1,8 @@
 """Facts from graphs whose edges have a relation: GraphML, GEXF, GML, and JSON of nodes and links.
 
-A node is named by its name, title or label, or else by its id. The relation is the
-label, type or relation of the edge, in the order of the words of :mod:`.headers`.
-:func:`graph_facts` reads files, and :func:`linked_facts` JSON objects.
+A node is named by its name, title or label, or else by its id. The relation is an
+attribute of the edge such as its label, type or relation; :mod:`.headers` ranks these
+words. :func:`graph_facts` reads files, and :func:`linked_facts` JSON objects.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,14 +18,19 @@ from inweights.worlds.readers.tables.headers import EDGES, found_roles, places_o
 
 
 def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]:
-    """Yield the edges of a GraphML, GEXF or GML file as facts, numbered in their order.
+    """Yield the edges of a GraphML, GEXF or GML file as facts.
 
     Args:
         path: The file.
         remarks: List to which remarks on how the file was read are appended.
 
+    Yields:
+        The number of each edge in the file, from 1, and its fact. If several nodes have
+        the same name, ids are appended to it.
+
     Raises:
         DataError: The file is missing or damaged, or an edge has no relation.
+        KeyError: The extension of the file is not one of a graph.
     """
     graph = read_graph(path)
     called = {}
@@ -42,7 +47,7 @@ def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]
 def linked_facts(
     path: str | Path, found: Mapping[str, Any], remarks: list[Remark]
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the links of a JSON object of nodes and links as facts, numbered from 1.
+    """Yield the links of a JSON object of nodes and links as facts.
 
     Args:
         path: File, for error messages.
@@ -51,6 +56,10 @@ def linked_facts(
             under a pair of keys such as ``source`` and ``target``, and their relation
             under a key such as ``relation``, ``label`` or ``type``.
         remarks: List to which remarks on how the file was read are appended.
+
+    Yields:
+        The number of each link, from 1, and its fact. If several nodes have the same
+        name, ids are appended to it.
 
     Raises:
         DataError: A link lacks an end or a relation.
@@ -64,14 +73,14 @@ def linked_facts(
 def links_with_names(
     path: str | Path, found: Mapping[str, Any]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the links of a JSON object of nodes and links, by names of nodes.
+    """Return the links of a JSON object of nodes and links, with the names of their nodes.
 
     Args:
         path: File, for error messages.
         found: The object, as for :func:`linked_facts`; links need no relation.
 
     Returns:
-        Names of both ends of each link, and names of all nodes.
+        Two lists: the names of both ends of each link, and the names of all nodes.
 
     Raises:
         DataError: A link lacks an end.
@@ -114,7 +123,7 @@ def _facts(
     links: Iterable[tuple[Any, Any, Mapping[str, Any]]],
     remarks: list[Remark],
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield links as facts, and add a remark on the attribute that became the relation."""
+    """Yield links as facts, and append a remark on the attribute that is read as the relation."""
     read = set()
     for number, (u, v, data) in enumerate(links, start=1):
         texts = {k: x for k, x in data.items() if isinstance(x, str) and x.strip()}
@@ -141,7 +150,7 @@ def _facts(
 
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with the entries of ``data`` and ``properties`` moved to its top level."""
+    """Return an object with the entries of ``data`` and ``properties`` moved to the top level."""
     flat: dict[str, Any] = {}
     for key in ("properties", "data"):
         inner = record.get(key)
@@ -157,7 +166,7 @@ def _lower(record: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _key(value: Any) -> Any:
-    """Return the value by which a link refers to a node; for an object, its id."""
+    """Return the value with which a link refers to a node; for an object, its id."""
     if isinstance(value, Mapping):
         value = value.get("id", value.get("name"))
     return value if isinstance(value, str | int | float) else str(value)

@@ -1,8 +1,8 @@
-"""Plain text with edges ``u=v`` and paths ``leaf=root,…,leaf``.
+"""Read plain text with edges ``u=v`` and paths ``leaf=root,…,leaf``.
 
 Each line is an edge ``u=v``, a node without edges ``u=``, or a path. Empty lines and
-lines that start with ``#`` are skipped. :func:`read_paths` reads files of paths,
-``edge_lists.py`` all other files of edges.
+lines that start with ``#`` are skipped. :func:`read_paths` reads files of paths, and
+``edge_lists.py`` reads all other files of edges.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from inweights.worlds.readers.graphs.edge_list import EdgeList
 
 
 def is_plain(text: str) -> bool:
-    """Return whether text has lines ``u=v``, by its first line that is not a comment.
+    """Return whether a text consists of lines ``u=v``, judged by its first line.
 
-    That line must contain ``=`` and no tab. True for a text without such a line.
+    That is the first line that is neither blank nor a comment; it must contain ``=``
+    and no tab. The result is True for a text without such a line.
+
+    Args:
+        text: Content of the file.
     """
     for line in map(str.strip, text.split("\n")):
         if line and not line.startswith("#"):
@@ -35,8 +39,8 @@ def read_paths(path: str | Path) -> EdgeList:
         path: The file.
 
     Returns:
-        The written edges, then those steps of paths that are not written in either
-        direction; the nodes; and the paths.
+        The edges, the nodes and the paths. The edges are those of lines ``u=v``, then
+        the steps of paths that no line states in either direction.
 
     Raises:
         DataError: The file is missing, has no paths, or has a damaged line.
@@ -62,7 +66,7 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
             direction.
 
     Returns:
-        The edges, nodes and paths of the file.
+        The edges of lines ``u=v``, the nodes and the paths.
 
     Raises:
         DataError: A line is damaged; or with ``complete``, a step of a path is not an

@@ -1,6 +1,6 @@
-"""Tables of facts or edges: rows of text or Parquet, their header and their columns.
+"""Read tables of facts or edges: rows of text or Parquet, their header and their columns.
 
-``table`` splits text into cells and ``parquet`` reads columns; ``arrange`` finds the
-header and the columns by the words of ``headers`` or, if there are none, by the values
-(``order``).
+``table`` splits text into cells, and ``parquet`` reads columns. ``arrange`` finds the
+header and the columns with the words in ``headers``, or, if there are none, with the
+values (``order``).
 """

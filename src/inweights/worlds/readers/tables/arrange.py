@@ -1,7 +1,7 @@
 """Find the header and the columns of a table of facts or edges: :func:`arrange`.
 
 It uses the words of the first row, cells that occur again, and the form of the cells
-below. If these do not decide, it raises an error that names the option to set; its
+below. If these are not sufficient, it raises an error that names the option to set. Its
 guesses become remarks. Readers of text (``graphs``, ``knowledge/rows``) call it.
 """
 
@@ -23,10 +23,10 @@ _DIRECTIONS = {"directed", "undirected", "mutual"}
 
 
 class Layout(NamedTuple):
-    """Header and columns of a table, as stated by the caller.
+    """Header and columns of a table, as specified by the caller.
 
     Attributes:
-        header: Whether the first row is a header; None to infer it from the rows.
+        header: Whether the first row is a header; ``None`` to infer it from the rows.
         columns: Names or numbers (from 1) of the columns of subject, relation and
             object, or of both ends of an edge; with ``wide``, only of the subjects.
             Empty to infer them.
@@ -61,10 +61,11 @@ def parse_columns(text: str) -> tuple[str, ...]:
     """Split a text at commas into names or numbers of columns.
 
     Args:
-        text: Names or numbers, separated by commas; empty for none.
+        text: Names or numbers, separated by commas.
 
     Returns:
-        The parts without surrounding spaces, in order.
+        The parts in order, without surrounding spaces and without blank parts; empty
+        for an empty text.
 
     Example:
         >>> parse_columns("head, tail,relation")
@@ -80,17 +81,19 @@ def arrange(
 
     Args:
         path: File, for error messages.
-        rows: Line and cells of each row, the first one included.
-        layout: Header and columns, as stated by the caller; ``wide`` has no effect.
-        needed: Roles of the needed columns: :data:`.FACTS` or :data:`.EDGES`.
+        rows: Line and cells of each row, including the first one.
+        layout: Header and columns, as specified by the caller; ``wide`` has no effect.
+        needed: Roles of the required columns: ``FACTS`` (``subject``, ``relation``,
+            ``object``) or ``EDGES`` (``subject``, ``object``).
 
     Returns:
-        The columns, the header, all other rows, and remarks on assumptions.
+        The columns, the header, all other rows, and remarks on assumptions. Without
+        rows, the columns are those of ``needed`` in order, whatever ``layout`` says.
 
     Raises:
         UnclearHeaderError: The first row may be a header or not (a ``DataError``).
         DataError: There are too few columns, or the rows do not show which columns are
-            the needed ones.
+            the required ones.
         ConfigError: The caller does not name one column for each role, names a column
             twice, or names one that does not exist.
     """
@@ -128,9 +131,9 @@ def arrange(
 def _known_places(
     header: Sequence[str], rows: Rows, needed: Sequence[str]
 ) -> dict[str, int] | None:
-    """Return columns by the words of a header; None if these are unknown.
+    """Return the columns that the words of a header name; ``None`` if these are unknown.
 
-    A column of edge directions is not taken for a relation.
+    A column of directions of edges is not regarded as the relation.
     """
     found = places_of(header, needed)
     if found and "relation" in needed:
@@ -146,7 +149,7 @@ def _known_places(
 
 
 def _refuse_narrow(path: str | Path, rows: Rows, needed: Sequence[str]) -> None:
-    """Refuse a table of facts with fewer than three columns, with or without a header."""
+    """Raise an error for a table with too few columns, with or without a header."""
     width = max(len(cells) for _, cells in rows)
     if width < len(needed):
         found = order_of([[""] * width], tuple(needed), named=False)
@@ -156,7 +159,7 @@ def _refuse_narrow(path: str | Path, rows: Rows, needed: Sequence[str]) -> None:
 def _chosen(
     columns: Sequence[str], header: Sequence[str], width: int, needed: Sequence[str]
 ) -> dict[str, int]:
-    """Return the columns that the caller names, by name or by number from 1."""
+    """Return the columns that the caller specifies, by name or by number from 1."""
     if len(columns) != len(needed):
         raise ConfigError(
             f"columns must name {len(needed)}: {', '.join(needed)}; got {', '.join(columns)}"
@@ -185,7 +188,7 @@ def _by_content(
     needed: Sequence[str],
     remarks: list[Remark],
 ) -> dict[str, int]:
-    """Return the columns by their cells, if no header names them."""
+    """Return the columns as inferred from their cells, if the header does not name them."""
     found = order_of([cells for _, cells in rows], tuple(needed), named=bool(header))
     if found.why:
         remarks.append(Remark("order", (), found.why))

@@ -1,7 +1,7 @@
 """Decide whether the first row of a table is a header: :func:`is_header`.
 
-It uses the words of the row, cells that occur again below, and the form of the cells
-below. ``arrange.py`` calls it.
+It considers the words of the row, cells that occur again below, and the form of the
+cells below. ``arrange.py`` calls it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SHOWN = 8
 
 
 class UnclearHeaderError(DataError):
-    """The first row of a file may be a header or a fact.
+    """Raised if the first row of a file may be a header or a fact (or edge).
 
     Attributes:
         cells: Cells of that row.
@@ -55,22 +55,22 @@ class UnclearHeaderError(DataError):
 def is_header(
     path: str | Path, rows: Rows, given: bool | None, needed: Sequence[str]
 ) -> tuple[bool, str, bool]:
-    """Return whether the first row of a table is a header, why, and whether that is sure.
+    """Return whether the first row of a table is a header, why, and whether this is certain.
 
     Args:
         path: File, for error messages.
         rows: Line and cells of each row; at least one.
-        given: The caller's answer; None to infer it.
-        needed: Roles of the needed columns: ``FACTS`` (``subject``, ``relation``,
+        given: The caller's answer; ``None`` to infer it.
+        needed: Roles of the required columns: ``FACTS`` (``subject``, ``relation``,
             ``object``) or ``EDGES`` (``subject``, ``object``).
 
     Returns:
-        Whether the row is a header; the reason in words, for a remark; and whether this
-        is certain. If it is not, the decision is a good guess, and the caller should
-        show the remark.
+        Three values: whether the row is a header; the reason in words, for a remark
+        (may be empty); and whether this is certain. If it is not, the decision is a
+        guess, and the caller should show the remark.
 
     Raises:
-        UnclearHeaderError: There is no evidence for either.
+        UnclearHeaderError: There is no evidence for either (a ``DataError``).
     """
     line, cells = rows[0]
     first = list(map(str.strip, cells))
@@ -109,7 +109,7 @@ def is_header(
 def _unclear(
     path: str | Path, line: int, cells: Sequence[str], needed: Sequence[str]
 ) -> UnclearHeaderError:
-    """Return the error for a first row that may be a header or not."""
+    """Return the error for a first row that may or may not be a header."""
     wide = ""
     if needed == FACTS:
         wide = ", or --wide if each column is a relation of the first"
@@ -123,16 +123,21 @@ def _unclear(
 
 
 def called(needed: Sequence[str]) -> str:
-    """Return what a row is called in messages: ``a fact`` or ``an edge``.
+    """Return the term for a row in messages: ``a fact`` or ``an edge``.
 
     Args:
-        needed: Roles of the columns: ``FACTS`` or ``EDGES``.
+        needed: Roles of the columns: ``EDGES`` (``subject``, ``object``) for an edge;
+            any others for a fact.
     """
     return "an edge" if tuple(needed) == EDGES else "a fact"
 
 
 def listed(cells: Sequence[str]) -> str:
-    """Return the first eight cells of a row in quotes, each cut to 40 characters, for a message."""
+    """Return the first eight cells of a row in quotes, each cut to 40 characters, for a message.
+
+    Args:
+        cells: Cells of the row.
+    """
     shown = ", ".join(" ".join(cell.split())[:40] for cell in cells[:_SHOWN])
     return f"'{shown}'" + (" …" if len(cells) > _SHOWN else "")
 
@@ -161,7 +166,7 @@ def _occur_again(rows: Rows) -> list[bool]:
 
 @lru_cache(maxsize=2**16)
 def _plain(cell: str) -> str:
-    """Return a cell without case, accents and separators, to compare spellings of a name."""
+    """Return a cell in lower case without accents and separators, to compare spellings."""
     if len(cell) > LONGEST:  # a text, not a name
         return cell
     return re.sub(r"[\s_.'-]+", "", without_accents(cell))

@@ -1,7 +1,7 @@
-"""Find the columns of subject, relation and object of a table by the words of its header.
+"""Find the columns of subject, relation and object of a table from the words of its header.
 
-The main name is :func:`places_of`. One list of words, ``headers.toml``, serves facts
-(:data:`FACTS`) and edges (:data:`EDGES`).
+The main function is :func:`places_of`. The same list of words, ``headers.toml``, is
+used for facts (:data:`FACTS`) and edges (:data:`EDGES`).
 """
 
 import re
@@ -38,7 +38,7 @@ def _table() -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, Mapping[str, int]]:
-    """Return, for each role, the rank of every name in its plain form; 0 is the best rank."""
+    """Return the rank of each known word by role, with words in plain form; 0 is the best rank."""
     known = {}
     for role, part in _table().items():
         if "words" in part:
@@ -70,18 +70,20 @@ def _tokens(name: str) -> list[str]:
 def places_of(
     names: Sequence[str], needed: Sequence[str] = FACTS
 ) -> dict[str, int] | None:
-    """Return the index of the column of each role, by the words of a header.
+    """Return the index of the column of each role, from the words of a header.
 
     Case, accents and punctuation do not matter. For facts, if the words name two of the
-    three roles and a single column is left, that column gets the third role.
+    three roles and only one other column exists, it has the third role.
 
     Args:
         names: Cells of a header, or keys of an object.
-        needed: Roles of the needed columns: :data:`FACTS` or :data:`EDGES`.
+        needed: Roles of the required columns: ``FACTS`` (``subject``, ``relation``,
+            ``object``) or ``EDGES`` (``subject``, ``object``).
 
     Returns:
-        Indices of the needed columns, and of ``stage``, ``weight`` and ``number`` if
-        they exist; None if the names are not a known header.
+        Indices, from 0, of the required columns, and of columns with the roles
+        ``relation``, ``stage``, ``weight`` and ``number`` if they exist; ``None`` if a
+        required column is not found.
 
     Example:
         >>> places_of(["id", "source", "target", "label"])
@@ -118,15 +120,15 @@ def without_accents(name: str) -> str:
 def found_roles(names: Sequence[str]) -> dict[str, int]:
     """Return the index of the column of each role that a header names, without guesses.
 
-    Unlike :func:`places_of`, it neither requires that all roles are found nor infers a
-    missing role from the remaining column.
+    Unlike :func:`places_of`, this function does not require that all roles are found,
+    and does not infer a missing role from the remaining column.
 
     Args:
         names: Cells of a header, or keys of an object.
 
     Returns:
-        Index of the column by role: ``subject``, ``relation``, ``object``, ``stage``,
-        ``weight`` or ``number``. Roles that no name fits are left out.
+        Indices of columns, from 0, by role: ``subject``, ``relation``, ``object``,
+        ``stage``, ``weight`` or ``number``. Roles that no name fits are left out.
 
     Example:
         >>> found_roles(["subject", "prompt", "answer"])
@@ -136,7 +138,7 @@ def found_roles(names: Sequence[str]) -> dict[str, int]:
 
 
 def has_clear_word(names: Sequence[str]) -> bool:
-    """Return whether one of the names is a word that can only mean a relation, such as *predicate*.
+    """Return whether a name is a word that can only mean a relation, such as *predicate*.
 
     Args:
         names: Cells of a header.
@@ -147,6 +149,9 @@ def has_clear_word(names: Sequence[str]) -> bool:
 
 def is_numbered(names: Sequence[str]) -> bool:
     """Return whether names only number the columns: ``col1, col2, col3``, or ``0, 1, 2``.
+
+    Args:
+        names: Cells of a header; a single one is never a numbering.
 
     Example:
         >>> is_numbered(["V1", "V2", "V3"]), is_numbered(["0", "1", "2"]), is_numbered(["a1", "b2"])
@@ -162,7 +167,7 @@ def is_numbered(names: Sequence[str]) -> bool:
 
 
 def _by_words(names: Sequence[str]) -> dict[str, int]:
-    """Return the index of the best column of each role; a column has at most one role."""
+    """Return the index of the best column for each role; a column has at most one role."""
     ranked: list[tuple[tuple[int, int], int, str]] = []
     for place, name in enumerate(names):
         ranked += [(quality, place, role) for role, quality in _roles(name)]
@@ -174,7 +179,7 @@ def _by_words(names: Sequence[str]) -> dict[str, int]:
 
 
 def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield roles that a name may have, each with the quality of the match (lowest is best)."""
+    """Yield roles that a name may have, each with the rank of the match (the lowest is best)."""
     words = _tokens(name)
     known = _known()
     beside = _table()["beside"]
@@ -201,7 +206,7 @@ def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _by_endings(names: Sequence[str]) -> list[tuple[str, int]]:
-    """Find subject and object in two numbered columns of one stem: ``person1, person2``."""
+    """Find subject and object in two numbered columns with one stem: ``person1, person2``."""
     words = list(map(_tokens, names))
     for first, second in _ENDS:
         for place, own in enumerate(words):

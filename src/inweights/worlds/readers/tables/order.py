@@ -1,8 +1,8 @@
 """Infer the order of columns from their values if no header names them: :func:`order_of`.
 
 The relation of a table of facts has few values, which are not names of entities; the
-weight of an edge is a number. If the columns do not show it, the usual order is
-assumed: subject, relation, object.
+weight of an edge is a number. If the values suggest no order, the usual one is assumed:
+subject, relation, object.
 """
 
 import re
@@ -24,12 +24,13 @@ _SAMPLE = 100_000
 
 
 class Order(NamedTuple):
-    """Order of the needed columns.
+    """Order of the required columns.
 
     Attributes:
-        places: Index (from 0) of each needed column, in the order of the roles.
+        places: Index (from 0) of each required column, in the order of the roles.
         why: Reason for an unusual order, or for an assumption; may be empty.
-        refused: Reason why the columns cannot be decided; empty if they can.
+        refused: Reason why the columns cannot be determined, which may contain the
+            placeholder ``{cells}``; empty if they can.
     """
 
     places: tuple[int, ...]
@@ -43,14 +44,15 @@ def order_of(
     """Infer the order of columns from their values.
 
     Args:
-        rows: Cells of each row, without a header.
-        needed: Roles of the columns: subject, relation and object; or subject and
-            object, for edges.
-        named: Whether there is a header with unknown words. A table whose columns seem
-            to be relations is then refused.
+        rows: Cells of each row, without the header.
+        needed: Roles of the columns: ``subject``, ``relation`` and ``object``; or
+            ``subject`` and ``object``, for edges.
+        named: Whether there is a header with unknown words. If so, a table whose
+            columns seem to be relations is rejected.
 
     Returns:
-        The order, or the reason why it cannot be decided.
+        The order, or the reason why it cannot be determined. If rows have different
+        numbers of cells, it is the usual order.
 
     Example:
         >>> facts = ("subject", "relation", "object")
@@ -71,7 +73,7 @@ def order_of(
 
 
 def _column(rows: Sequence[Sequence[str]], place: int) -> list[str]:
-    """Return the values of a column."""
+    """Return the values of a column in the first rows."""
     return [row[place].strip() for row in rows[:_SAMPLE]]
 
 

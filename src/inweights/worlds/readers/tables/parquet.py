@@ -1,6 +1,6 @@
 """Read Parquet and Arrow files, after estimating how much memory they need.
 
-A few kilobytes may contain millions of equal rows, or one long text a million times.
+A few kilobytes may contain millions of equal rows, or a million copies of a long text.
 :func:`read_parquet` therefore counts rows and bytes first.
 """
 
@@ -23,15 +23,17 @@ def read_parquet(
 
     Args:
         path: The file.
-        columns: Function that takes the names of all columns and returns those to read;
-            by default all are read.
+        columns: Function that takes the names of all columns and returns those to read,
+            which must be among them; by default, all are read.
 
     Returns:
-        The table, with the chosen columns.
+        The table, with the chosen columns in the order in which the function returns
+        them.
 
     Raises:
-        DataError: The file is missing, damaged, has more rows than
-            :data:`~inweights.support.limits.MAX_ROWS` or would need too much memory.
+        DataError: The file is missing or damaged, the table would need too much memory,
+            or a Parquet file has more than 3,000,000 rows
+            (:data:`~inweights.support.limits.MAX_ROWS`).
     """
     arrow = path.suffix.lower() == ".arrow"
     check_file(path)
@@ -65,7 +67,7 @@ def read_parquet(
 
 
 def _content(name: str, kind: pl.DataType) -> pl.Expr:
-    """Return the number of bytes in a column; deeper nested values count by number of entries."""
+    """Return the number of bytes in a column; of nested lists, only the outer entries count."""
     column = pl.col(name)
     if kind == pl.String:
         return column.str.len_bytes().cast(pl.Float64).sum()

@@ -1,6 +1,6 @@
-"""Split delimited text into rows of cells; the delimiter is detected, comments are left out.
+"""Split delimited text into rows of cells; delimiters are detected and comments left out.
 
-:func:`read_cells` reads files of facts and edges. It returns its assumptions as
+:func:`read_cells` splits files of facts and edges. It returns its assumptions as
 :class:`.Remark` objects.
 """
 
@@ -34,9 +34,10 @@ class Cells(NamedTuple):
     """Rows of a file.
 
     Attributes:
-        rows: Number of the line (from 1) where each row begins, and its cells.
-        delimiter: Character between cells, a key of :data:`DELIMITERS`. A space stands
-            for any white space.
+        rows: Number of the line (from 1) in which each row begins, and the cells of the
+            row.
+        delimiter: Character between cells, a key of :data:`DELIMITERS`. A space means
+            any white space.
         remarks: Remarks on assumptions.
     """
 
@@ -49,7 +50,8 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
     """Split delimited text into rows and cells; blank rows are left out.
 
     Lines that begin with ``#`` are comments if their number of cells differs from that
-    of most rows. The line ``---|---`` below the header of a Markdown table is left out.
+    of most rows. Outer bars of a Markdown table, and the line ``---|---`` below its
+    header, are left out.
 
     Args:
         path: File, for error messages.
@@ -62,7 +64,8 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
         The rows, the delimiter, and remarks on assumptions.
 
     Raises:
-        DataError: A quoted cell does not end; the message states the line.
+        DataError: A quoted cell does not end, or is followed by text; the message
+            states the line.
     """
     delimiter = delimiter_of(text, least)
     remarks: list[Remark] = []
@@ -99,15 +102,15 @@ def usual_width(rows: Sequence[tuple[int, list[str]]]) -> int:
 def delimiter_of(text: str, least: int) -> str:
     r"""Return the delimiter that splits most of the first lines into the same number of cells.
 
-    If none splits them into enough cells, it is the tab, semicolon or comma that occurs
-    most often in the first line.
+    If no delimiter splits them into enough cells, the tab, semicolon or comma that
+    occurs most often in the first line is returned.
 
     Args:
         text: Content of the file.
-        least: Smallest number of cells of a row.
+        least: Smallest number of cells in a row.
 
     Returns:
-        A key of :data:`DELIMITERS`.
+        A tab, semicolon, bar, comma, or (for any white space) a space.
 
     Example:
         >>> delimiter_of("a;b,c;d\ne;f;g", 3), delimiter_of("a b c\nd e f", 3)
@@ -148,7 +151,7 @@ def _sample(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 def _parsed(
     path: Path, text: str, delimiter: str, expected: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of text with quoted cells, each with the line where it begins."""
+    """Yield the rows of text with quoted cells, each with the line in which it begins."""
     # A space before an opening quote is not part of the cell, if all cells begin so.
     spaced = all(
         map(_SPACED.match, islice(filter(str.strip, text.split("\n")), _SAMPLE))
@@ -184,7 +187,7 @@ def _next(reader: Iterator[list[str]], most: int) -> list[str]:
 
 
 def _without_bars(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return the rows of a Markdown table without outer bars and without the line ``---|---``."""
+    """Return the rows of a Markdown table without outer bars and the line ``---|---``."""
     if all(cells[0].strip() == "" == cells[-1].strip() for _, cells in rows):
         rows = [(number, cells[1:-1]) for number, cells in rows]
     return [row for row in rows if not all(map(_RULER.fullmatch, row[1]))]
