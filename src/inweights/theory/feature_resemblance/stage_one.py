@@ -100,17 +100,17 @@ def stage_one(
 ) -> pl.DataFrame:
     """Run stage 1 by the closed-form gradients, and measure what lemmas 2, 6, 8, 11 and 15 bound.
 
-    These are lemmas of Feature Resemblance. Stage 1 trains the attention by gradient
-    descent, with a frozen MLP.
+    The lemmas are those of Feature Resemblance. Stage 1 trains ``W_KQ`` and ``W_V`` by
+    full-batch gradient descent, with a frozen MLP.
 
     Args:
         world: Config of a world whose prompts all have the same length.
-        roles: How often the facts of each role count in stage 1; other roles are not
-            trained.
+        roles: Number of times that the facts of each role count in stage 1, at least 0;
+            other roles are not trained.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; by default the paper's, folded.
-        rate: Learning rate ``η``, of full-batch gradient descent.
-        steps: Number ``T1`` of updates.
+        rate: Learning rate ``η`` of gradient descent.
+        steps: Number ``T1`` of updates, at least 1.
 
     Returns:
         One row with the columns ``attention``, the largest difference between an
@@ -203,8 +203,8 @@ class StageOneResult:
 
         Args:
             world: Config of a world whose prompts all have the same length.
-            roles: How often the facts of each role count in stage 1; other roles are
-                not trained.
+            roles: Number of times that the facts of each role count in stage 1, at
+                least 0; other roles are not trained.
             seed: Root seed of world and initialisation.
             model: Architecture with a folded or linear MLP; ``None`` for the paper's,
                 which is folded.

@@ -34,12 +34,13 @@ def one_layer_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a one-layer transformer with lemmas 3, 4 and 5.
 
-    These are lemmas of Feature Resemblance.
+    The lemmas are those of Feature Resemblance, on the lengths and products of initial
+    vectors.
 
     Args:
         world: Config of a world. Each of its tokens has a vector ``W_V e``, and each of
             its answers has ``m`` vectors ``w``.
-        width: ``d``.
+        width: Width ``d`` of the model, at least the number of tokens.
         hidden: Width ``m`` of the MLP.
         std: Standard deviation ``σ0`` of the initial entries, above 0.
         delta: Probability ``δ`` with which a bound may fail, above 0 and below 1.
@@ -102,7 +103,7 @@ def deep_start(
     1)/d``.
 
     Args:
-        width: ``d``.
+        width: Width ``d`` of all layers.
         layers: Number ``L`` of layers.
         labels: Number ``K`` of labels, at least 2.
         delta: Probability ``δ`` with which a bound may fail, above 0 and below 1.

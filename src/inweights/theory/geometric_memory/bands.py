@@ -57,18 +57,20 @@ class Bands:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, kind: Operator = "walk") -> Bands:
-        """Make the operator of a graph, and bands between its second largest and least eigenvalue.
+        """Make a negative Laplacian of a graph, and bands between its extreme eigenvalues.
 
         Args:
             count: Number of nodes ``N``.
             u: Start nodes of the ``E`` edges, ``[E]``.
             v: End nodes of the edges, ``[E]``. Parallel edges count once.
-            kind: Which negative Laplacian, as in :func:`~.spectral.operator`; the
-                paper's by default.
+            kind: Kind of negative Laplacian: ``walk`` (``P + Pᵀ − 2I`` of the random
+                walk ``P``, the paper's, by default), ``combinatorial`` or
+                ``normalised``; see :func:`~.spectral.operator`.
 
         Returns:
-            The operator with 32 bands. Repeated calls for one graph return the same
-            object.
+            The operator, with 32 bands from its largest eigenvalue (other than the
+            degenerate one of each component) to its smallest. Repeated calls for the
+            same graph return the same object.
 
         Raises:
             DataError: No edge joins two different nodes, or ``kind`` is unknown.
@@ -77,27 +79,30 @@ class Bands:
         return _bands(count, ends.tobytes(), kind)
 
     def degenerate(self, vectors: Float[Floats, "N D"]) -> Float[Floats, "C D"]:
-        """Return the projections of embeddings onto the degenerate vector of each component.
+        """Return the projections of embeddings onto each component's degenerate (top) eigenvector.
 
         Args:
             vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``).
 
         Returns:
-            ``[C, D]``: inner products of each component's vector with the columns.
+            ``[C, D]`` for ``C`` components: inner products of each component's vector
+            with the columns of the embeddings.
         """
         found = np.zeros((self.component.max() + 1, vectors.shape[1]))
         np.add.at(found, self.component, self.top[:, None] * vectors)
         return found
 
     def sizes(self, seed: int, cut: float | None = None) -> Float[Floats, " B"]:
-        """Estimate the number of eigenvalues in every band from the energy of random vectors.
+        """Estimate the number of eigenvalues in every band, from the energy of random vectors.
 
         Args:
             seed: Root seed of the random vectors.
-            cut: A single limit instead of those of the bands; see :meth:`energy`.
+            cut: A single limit instead of those of the bands; by default ``None``, the
+                bands.
 
         Returns:
-            ``[B]`` (with ``cut`` two: above and below it), not rounded; the degenerate
+            Estimates, not rounded, for ``B`` bands from the largest eigenvalues down,
+            ``[B]``; with ``cut``, two numbers, above and below it. The degenerate
             eigenvalues are left out.
 
         Raises:
@@ -118,14 +123,15 @@ class Bands:
         Args:
             vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``); their projection
                 onto the degenerate vectors is left out.
-            cut: A single limit instead of those of the bands, to get the fractions
-                above and below it.
+            cut: A single limit instead of those of the bands; by default ``None``, the
+                bands.
 
         Returns:
-            Fractions that sum to 1, from the largest eigenvalues down, ``[B]``, or two
-            with ``cut`` (NaN if there is no energy); and a bound on the error of a
-            cumulative fraction: half of the weight of the two quadrature nodes next to
-            a limit, for the limit with the largest.
+            Fractions that sum to 1, for ``B`` bands from the largest eigenvalues down,
+            ``[B]``, or with ``cut`` two, above and below it (NaN if there is no
+            energy). The second element is a bound on the error of a cumulative fraction
+            (NaN if there is no energy): half of the weight of the two quadrature nodes
+            next to a limit, for the limit where it is largest.
 
         Example:
             >>> ring = np.arange(6)
@@ -161,7 +167,7 @@ class Bands:
 
 @lru_cache(maxsize=2)
 def _bands(count: int, ends: bytes, kind: Operator) -> Bands:
-    """Return the bands of a graph; cached, as several pictures of a graph need the same bands."""
+    """Return the bands of a graph, cached because several pictures of a graph need them."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
@@ -191,7 +197,7 @@ def _bands(count: int, ends: bytes, kind: Operator) -> Bands:
 
 
 def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
-    """Return the top eigenvector of a component, and its least and second largest eigenvalues."""
+    """Return a component's top eigenvector, and its smallest and second largest eigenvalues."""
     count = matrix.shape[0]
     if count == 1:
         return np.ones(1), (np.inf, -np.inf)
@@ -223,7 +229,7 @@ def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
 
 
 def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
-    """Return the quadrature of every column's spectral measure: ascending nodes, and weights."""
+    """Return the quadrature of each column's spectral measure: ascending nodes, and weights."""
     from scipy.linalg import eigh_tridiagonal
 
     energy = np.square(start).sum(0)

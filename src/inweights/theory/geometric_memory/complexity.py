@@ -17,7 +17,7 @@ from inweights.worlds.arrays import Float, Floats
 
 @dataclass(frozen=True)
 class Complexity:
-    """Cost of associative and of geometric storage, in the same unit.
+    """Costs of associative and of geometric storage, in the same unit.
 
     Attributes:
         associative: Cost of a lookup table of associations.
@@ -36,18 +36,19 @@ class Complexity:
 def bit_complexity(
     a: Float[Floats, "N N"], *, dimensions: int, cells: int, tied: bool = True
 ) -> Complexity:
-    """Return the bits of both storages (Proposition 1): ``M log₂ N`` and ``N · m · log₂ Δ``.
+    """Return the bits of associative and geometric storage: ``M log₂ N`` and ``N · m · log₂ Δ``.
 
-    The proposition is that of Geometric Memory, App. E.
+    This is Proposition 1 of Geometric Memory, App. E. Associative storage is a list of
+    edges, geometric storage one vector per node.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are
             stored.
         dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms
             for a path-star.
-        cells: ``Δ``, the number of values of a coordinate; ``N`` for a cycle, the
-            number of nodes of a path for a path-star.
-        tied: Whether embedding and unembedding are one matrix, as by default; two
+        cells: Number ``Δ`` of values of a coordinate, at least 2; ``N`` for a cycle,
+            the number of nodes of a path for a path-star.
+        tied: Whether embedding and unembedding are the same matrix, as by default; two
             matrices cost twice the bits.
 
     Returns:
@@ -55,8 +56,8 @@ def bit_complexity(
         ``N`` nodes, and of ``N`` vectors.
 
     Raises:
-        DataError: ``a`` is not a square matrix of 0 and 1, or there are fewer than one
-            dimension or two cells.
+        DataError: ``a`` is not a square matrix of 0 and 1, ``dimensions`` is below 1,
+            or ``cells`` is below 2.
 
     Example:
         >>> ring = np.roll(np.eye(16), 1, 1)
@@ -73,16 +74,17 @@ def bit_complexity(
 
 
 def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity:
-    """Return Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` and ``√N``.
+    """Return the Frobenius norms of associative and geometric storage: ``√M`` and ``√N``.
 
-    This is a proposition of Geometric Memory, App. E. The first is reached by ``W = A``
-    between one-hot embeddings. The second is the proposition's estimate for vectors of
-    length 1; it is a lower bound if the logits of non-neighbours are not negative.
+    This is Proposition 2 of Geometric Memory, App. E. Both are for a margin of 1. The
+    first norm is reached by the adjacency, ``W = A``, between one-hot embeddings. The
+    second is the proposition's estimate for vectors of length 1. It is a lower bound if
+    the logits of non-neighbours are not negative.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are
             stored.
-        tied: Whether embedding and unembedding are one matrix, as by default; two
+        tied: Whether embedding and unembedding are the same matrix, as by default; two
             matrices have ``√2`` times the norm.
 
     Returns:
@@ -103,22 +105,22 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
     """Return the number of dimensions in which random directions separate a number of arms.
 
-    From Geometric Memory, E.2: a numeric version of the Johnson-Lindenstrauss lemma.
-    The result is found by bisection in one random draw: the least number of dimensions
-    in which no two directions have a larger ``|cosine|`` than ``closeness``. It is
-    about ``4 ln(arms) / closeness²`` for many arms.
+    This is a numerical version of the Johnson-Lindenstrauss lemma (Geometric Memory,
+    E.2). The result is found by bisection in one random draw: the smallest number of
+    dimensions in which no two directions have a larger ``|cosine|`` than ``closeness``.
+    It is about ``4 ln(arms) / closeness²`` for many arms.
 
     Args:
         arms: Number of directions, at least 2.
-        closeness: Largest allowed ``|cosine|`` of two directions, between 0 and 1.
-        seed: Seed of the random directions.
+        closeness: Largest allowed ``|cosine|`` of two directions, above 0 and below 1.
+        seed: Seed of the random directions, an integer of at least 0.
 
     Returns:
         The number of dimensions, at least 1.
 
     Raises:
-        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and
-            1.
+        DataError: ``arms`` is below 2, or ``closeness`` is not between 0 and 1.
+        ValueError: ``seed`` is negative.
 
     Example:
         >>> 8 < separating_dimensions(64) < 128
@@ -146,7 +148,7 @@ def counted_associations(a: Floats) -> tuple[int, int]:
         a: 0/1 adjacency, ``[N, N]``.
 
     Returns:
-        ``N``, and the number of entries that are 1.
+        The number ``N`` of nodes, and the number of entries that are 1.
 
     Raises:
         DataError: The adjacency is not a square matrix of 0 and 1.

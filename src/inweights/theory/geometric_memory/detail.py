@@ -1,4 +1,4 @@
-"""Choose the level of detail of a large graph: draw some nodes, each for those nearest to it.
+"""Reduce a large graph for a picture: draw some of its nodes, each for the nodes nearest to it.
 
 :func:`~.layout.scene` uses :class:`Detail`. Shapes: ``N`` nodes, ``K`` drawn nodes,
 ``E`` edges.
@@ -33,16 +33,18 @@ class Detail:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, most: int = DRAWN) -> Detail:
-        """Choose nodes far from one another: each is the farthest from those chosen before.
+        """Choose the nodes to draw, each of them the farthest from those chosen before it.
 
         Args:
             count: Number of nodes ``N``.
             u: Start nodes of the edges, ``[E]``; direction does not matter.
             v: End nodes of the edges, ``[E]``.
-            most: Maximum number of drawn nodes.
+            most: Largest number of drawn nodes, at least 1; 250 by default. A graph
+                with up to this number is drawn as a whole.
 
         Returns:
-            The chosen nodes, and the nearest chosen node of each node.
+            The chosen nodes in ascending order, and the nearest chosen node of each
+            node.
 
         Example:
             >>> path = np.arange(8), np.arange(1, 9)
@@ -72,14 +74,16 @@ class Detail:
         return cls(nodes, place[owner])
 
     def adjacency(self, u: Ids, v: Ids) -> Float[Floats, "K K"]:
-        """Return the 0/1 adjacency of the drawn nodes, joined if an edge joins represented nodes.
+        """Return the adjacency of the drawn nodes, which stand for the nodes that they represent.
 
         Args:
             u: Start nodes of the graph's edges, ``[E]``.
             v: End nodes of the graph's edges, ``[E]``.
 
         Returns:
-            ``[K, K]``, row to column. Loops count only if all nodes are drawn.
+            A matrix ``[K, K]`` of 0 and 1 for ``K`` drawn nodes, from row to column. An
+            entry is 1 if an edge leads from a node that the row represents to one that
+            the column represents. Self-edges count only if all nodes are drawn.
 
         Example:
             >>> path = np.arange(8), np.arange(1, 9)
@@ -98,7 +102,7 @@ class Detail:
         """Return the names of the drawn nodes, with the number of other nodes that each represents.
 
         Args:
-            every: Names of all nodes, of length ``N``.
+            every: Names of all ``N`` nodes, in the order of their ids.
 
         Returns:
             Names of the ``K`` drawn nodes, such as ``a + 2`` for a node that represents

@@ -1,7 +1,7 @@
-"""Explain why an untied head folds a geometry: it loses the signs of eigenvalues (ours).
+"""Explain why an untied head folds a geometry: it loses the signs of eigenvalues.
 
-:func:`grown_vectors` returns the predicted embeddings, with which trained ones are
-compared.
+This explanation is our own. :func:`grown_vectors` returns the predicted embeddings,
+with which trained ones are compared.
 
 Let ``E`` be the embeddings of the given nodes and ``U`` those of the predicted nodes.
 Near zero logits, the loss of edges ``u → w`` changes them by ``dE/dt = S U`` and
@@ -27,22 +27,23 @@ from inweights.worlds.arrays import Float, Floats
 def grown_vectors(
     a: Float[Floats, "N N"], *, tied: bool, time: float = 2.0, classes: int = 0
 ) -> Float[Floats, "N N"]:
-    """Return vectors with the expected inner products of node embeddings early in training.
+    """Return vectors with the inner products that node embeddings should have early in training.
 
     Args:
-        a: Adjacency, row to column
+        a: Adjacency ``[N, N]`` of ``N`` nodes, from row to column
             (:func:`~inweights.theory.geometric_memory.graph.adjacency`).
-        tied: Whether given and predicted nodes have the same vectors, with only the
-            identity between them at the start. A linear map with eigenvalues of both
-            signs between them, as in a TinyNN, has the effect of an untied head.
+        tied: Whether the embeddings of given nodes are also those of predicted nodes,
+            with only the identity between them at the start. A linear map with
+            eigenvalues of both signs between them, as in a TinyNN, has the effect of an
+            untied head.
         time: Time of training, in units of the growth time of the fastest direction.
         classes: Number ``V`` of the head's classes; the default 0 means ``N``.
 
     Returns:
-        ``[N, N]``: row ``i`` is the vector of node ``i``, up to a rotation.
+        Array ``[N, N]`` whose row ``i`` is the vector of node ``i``, up to a rotation.
 
     Raises:
-        DataError: ``a`` is not a square matrix with an edge.
+        DataError: ``a`` is not a square matrix with an entry other than 0.
 
     Example:
         >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)  # 0 - 1 - 2 - 3

@@ -17,18 +17,18 @@ from inweights.worlds.world import Ids, World
 
 
 def adjacency(world: World) -> Float[Floats, "N N"]:
-    """Return the 0/1 adjacency of a world's facts between its nodes, row to column.
+    """Return the adjacency matrix of a world whose facts are edges, from row to column.
 
     Every fact with one prompt token and one answer token, both in the group ``node`` of
     the vocabulary (or in any group, if there is no such group), is an edge; the prompt
-    may begin with the token ``<edge>``. Loops are on the diagonal. The matrix is
-    symmetric if both directions are trained.
+    may begin with the token ``<edge>``. Self-edges are on the diagonal. The matrix is
+    symmetric if both directions of every edge are facts.
 
     Args:
         world: A world whose facts are edges.
 
     Returns:
-        ``[N, N]`` (``N`` nodes).
+        Matrix ``[N, N]`` of 0 and 1 (``N`` nodes, in the order of their ids).
 
     Raises:
         DataError: No fact is an edge, ids of the group ``node`` do not start at 0, or
@@ -54,8 +54,9 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
         world: A world whose facts are edges, as for :func:`adjacency`.
 
     Returns:
-        ``N``; start nodes ``[E]``; end nodes ``[E]``. An edge in both directions counts
-        as two.
+        The number ``N`` of nodes, and the ids of the start nodes and of the end nodes
+        of ``E`` edges, ``[E]`` each. An edge in both directions counts as two, and
+        facts that state the same edge are not merged.
 
     Raises:
         DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
@@ -113,7 +114,7 @@ def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
         a: Adjacency of ``N`` nodes, ``[N, N]``; every entry above 0 is an edge.
 
     Returns:
-        ``[N, N]``, symmetric, with zeros on the diagonal.
+        Floats ``[N, N]``, symmetric, with zeros on the diagonal.
 
     Raises:
         DataError: ``a`` is not a square matrix of non-negative numbers.
@@ -132,7 +133,7 @@ def hops_from(
     v: Int[Ids, " E"],
     sources: Int[Ids, " S"] | None = None,
 ) -> Float[Floats, "S N"]:
-    """Return the number of hops from some nodes to all nodes; infinite if there is no path.
+    """Return the number of hops from source nodes to all nodes; infinite if there is no path.
 
     Edges are followed in both directions. This is a breadth-first search from all
     sources at once: each node has one bit for every source that has reached it.
@@ -141,10 +142,10 @@ def hops_from(
         count: Number of nodes ``N``.
         u: Start nodes of the edges, ``[E]``.
         v: End nodes of the edges, ``[E]``.
-        sources: Nodes to start from, ``[S]``; all by default.
+        sources: Nodes to start from, ``[S]``; by default all.
 
     Returns:
-        ``[S, N]``.
+        Array ``[S, N]`` of floats, for ``S`` sources and ``N`` nodes.
 
     Example:
         >>> hops_from(4, np.array([0, 1]), np.array([1, 2]), np.array([2])).tolist()
@@ -158,7 +159,7 @@ def hops_from(
 def whole_hops(
     count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"]
 ) -> Int[NDArray[np.int32], "N S"]:
-    """Return the result of :func:`hops_from` as integers, one column per source.
+    """Return the number of hops from source nodes to all nodes as integers, one column per source.
 
     Args:
         count: Number of nodes ``N``.
@@ -167,7 +168,8 @@ def whole_hops(
         sources: Nodes to start from, ``[S]``.
 
     Returns:
-        ``[N, S]``; -1 if there is no path.
+        Array ``[N, S]`` of the lengths of shortest paths, where edges are followed in
+        both directions; -1 if there is no path.
 
     Example:
         >>> whole_hops(4, np.array([0, 1]), np.array([1, 2]), np.array([2])).T.tolist()
@@ -200,7 +202,7 @@ def whole_hops(
 
 
 def check_adjacency(a: Floats) -> None:
-    """Raise an error unless ``a`` is a square matrix of non-negative numbers.
+    """Raise an error if an array is not a square matrix of non-negative numbers.
 
     Args:
         a: Any array.

@@ -1,8 +1,8 @@
 """Train Node2Vec on large graphs, computing the logits of one block of nodes at a time.
 
 :func:`descend_in_blocks` makes the updates of :func:`~.node2vec.descend` for tied
-models. The walk is sparse, and no array of size ``[N, N]`` is allocated. Shapes: ``R``
-replicas, ``N`` nodes, ``D`` width.
+models. The random walk is sparse, and no dense array ``[N, N]`` is allocated. Shapes:
+``R`` replicas, ``N`` nodes, ``D`` width.
 """
 
 from __future__ import annotations
@@ -46,17 +46,18 @@ def descend_in_blocks(
     eta: Float[Floats, "_ 1 1"],
     steps: int,
 ) -> Float[Floats, "R N D"]:
-    """Return the vectors after some steps of ``V ← V + η C V``.
+    """Return Node2Vec's vectors after a number of updates ``V ← V + η C V``.
 
     Args:
         v: Vectors ``V``, ``[R, N, D]`` (``R`` replicas, ``N`` nodes, width ``D``).
         walk: Random walk ``P``, a SciPy sparse array ``[N, N]``.
-        eta: Learning rate of each replica, ``[R, 1, 1]``, or of all, ``[1, 1, 1]``.
+        eta: Learning rate ``η`` of each replica, ``[R, 1, 1]``, or of all replicas,
+            ``[1, 1, 1]``.
         steps: Number of updates.
 
     Returns:
-        ``[R, N, D]``, from ``C = (P − S) + (P − S)ᵀ`` with ``S`` the row softmax of ``V
-        Vᵀ``. Values that overflow are infinite or NaN.
+        A new array ``[R, N, D]``. ``C`` is ``(P − S) + (P − S)ᵀ``, where ``S`` is the
+        row softmax of ``V Vᵀ``. Values that overflow are infinite or NaN.
 
     Example:
         >>> from scipy import sparse
@@ -80,7 +81,7 @@ def descend_in_blocks(
 
 
 def mean_losses(v: Float[Floats, "R N D"], walk: Any) -> Float[Floats, " R"]:
-    """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
+    """Return Node2Vec's loss, the sum over nodes of the mean over neighbours of ``−log S``.
 
     ``S`` is the row softmax of ``V Vᵀ``.
 
@@ -112,7 +113,7 @@ def mean_losses(v: Float[Floats, "R N D"], walk: Any) -> Float[Floats, " R"]:
 
 
 def _pull(v: Float[Floats, "N D"], has_edges: Any) -> Float[Floats, "N D"]:
-    """Return ``(S + Sᵀ) V``, where ``S`` is the row softmax of ``V Vᵀ`` for nodes with edges."""
+    """Return ``(S + Sᵀ) V``, with ``S`` the row softmax of ``V Vᵀ`` (0 without edges)."""
     found = np.zeros_like(v)
     for rows in _blocks(len(v)):
         part, _ = _exponentials(v, rows)

@@ -21,17 +21,17 @@ _ROUNDS = 300
 
 
 def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
-    """Return the centre of every component: the node with the least distance to its farthest node.
+    """Return the centre of every component: the node whose farthest node is nearest.
 
-    If several nodes qualify, the one with the least sum of distances is chosen, then
-    the first. The centre of the largest component comes first.
+    If there are several, the one with the smallest sum of distances is chosen, then the
+    first one. The centre of the largest component comes first.
 
     Args:
         hops: Numbers of hops between all nodes, ``[N, N]`` (``N`` nodes); infinite
             between components.
 
     Returns:
-        Indices of the centres.
+        Ids of the centres, from the largest component to the smallest.
 
     Example:
         >>> far = np.inf
@@ -60,7 +60,7 @@ def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
             direction does not matter.
 
     Returns:
-        Indices of nodes, ``[N]``.
+        Ids of all nodes in this order, ``[N]``.
 
     Example:
         >>> ring = np.roll(np.eye(4, dtype=bool), 1, 1) | np.roll(np.eye(4, dtype=bool), -1, 1)
@@ -78,7 +78,7 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
 
     The method is stress majorisation (SMACOF with weights ``hops⁻²``: the layout of
     Kamada and Kawai), starting from the two leading directions of classical scaling; it
-    is deterministic. Components are placed apart.
+    is deterministic. Components are placed at a distance from one another.
 
     Args:
         hops: Numbers of hops, ``[N, N]`` (``N`` nodes); infinite between components.
@@ -130,15 +130,17 @@ def scene(world: World) -> pl.DataFrame:
         world: A world whose facts are edges.
 
     Returns:
-        ``nodes`` (names, ``N``), ``links`` (distinct pairs of indices of nodes, ``M``),
-        ``roots`` (see :func:`roots_of`), ``order`` (see :func:`depth_first`), ``ring``
-        (whether the graph is a single cycle), ``x`` and ``y`` (coordinates of
-        :func:`plane`, ``N``), ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P
-        + Pᵀ − 2I``, ``G``); and ``all_nodes`` (the number of nodes) if not all are
-        drawn.
+        One row of lists with the columns ``nodes`` (names of the ``N`` drawn nodes),
+        ``links`` (distinct pairs of their indices, ``M``), ``roots`` (indices of the
+        centres of the components; see :func:`roots_of`), ``order`` (indices in
+        depth-first order; see :func:`depth_first`), ``ring`` (whether the graph is a
+        single cycle), ``x`` and ``y`` (coordinates of :func:`plane`, ``N``),
+        ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P + Pᵀ − 2I``, ``G``);
+        and, only if not all nodes are drawn, ``all_nodes`` (the number of all nodes).
 
     Raises:
-        DataError: The world has no edge, or none between two different nodes.
+        DataError: The world has no edge, or none between two different nodes, or its
+            tokens of the group ``node`` are not the first ones.
 
     Example:
         >>> from inweights.worlds import Graph

@@ -2,14 +2,12 @@
 
 :func:`descend` runs the dynamics and returns a :class:`Trajectory`;
 :func:`probabilities`, :func:`losses` and :func:`coefficients` evaluate one point.
-:mod:`inweights.theory.feature_resemblance.stabilisation` follows the dynamics of
-eigenspaces.
 
 Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V
 Vᵀ)`` by row (the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P −
-S)ᵀ``, ``P = D⁻¹A``. (The paper calls the softmax ``P`` and writes ``D⁻¹A`` for the
-walk.) A node without edges has no summand, hence no row in either. Shapes: ``R``
-replicas, ``N`` nodes, ``D`` width, ``K`` recorded steps.
+S)ᵀ``, ``P = D⁻¹A``. (The paper calls the softmax ``P``.) For a node without edges, the
+rows of ``P`` and ``S`` are 0. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K``
+recorded steps.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ def probabilities(
         u: Vectors ``U`` of the predicted nodes, of the same shape; ``V`` by default.
 
     Returns:
-        ``[..., N, N]``; rows sum to 1.
+        Array ``[..., N, N]`` whose rows sum to 1.
 
     Example:
         >>> probabilities(np.zeros((2, 4, 3))).shape, float(probabilities(np.zeros((4, 3)))[0, 0])
@@ -61,21 +59,21 @@ def losses(
     a: Float[Floats, "N N"],
     u: Float[Floats, "*R N D"] | None = None,
 ) -> Float[Floats, "*R"]:
-    """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
+    """Return Node2Vec's loss, the sum over nodes of the mean over neighbours of ``−log S``.
 
-    ``S`` is the row softmax of ``V Uᵀ``. Divide by the number of nodes for a mean. The
-    lower bound is ``Σ_i ln deg(i)``.
+    ``S`` is the row softmax of ``V Uᵀ``. The lower bound is ``Σ_i ln deg(i)``.
 
     Args:
         v: Vectors ``V`` of ``N`` nodes in width ``D``, ``[..., N, D]``.
-        a: Adjacency, ``[N, N]``.
+        a: Adjacency, ``[N, N]`` of non-negative numbers.
         u: Vectors ``U`` of the predicted nodes of an untied model; ``V`` by default.
 
     Returns:
         One loss per replica, in nats, ``[...]``.
 
     Raises:
-        DataError: Shapes do not fit, or the vectors are not floating-point numbers.
+        DataError: The shapes do not fit, ``a`` has a negative entry, or the vectors are
+            not floating-point numbers.
 
     Example:
         >>> float(losses(np.zeros((2, 1)), np.array([[0.0, 1.0], [1.0, 0.0]])).round(4))
@@ -94,13 +92,15 @@ def coefficients(
 
     Args:
         v: Vectors ``V``, ``[..., N, D]`` (``N`` nodes, width ``D``).
-        a: Adjacency, ``[N, N]``.
+        a: Adjacency, a square array ``[N, N]`` of non-negative numbers.
 
     Returns:
-        ``[..., N, N]``, symmetric; a step of ascent is ``V ← V + η C V``.
+        Symmetric array ``[..., N, N]``; an update of gradient ascent is ``V ← V + η C
+        V``.
 
     Raises:
-        DataError: Shapes do not fit, or the vectors are not floating-point numbers.
+        DataError: The shapes do not fit, ``a`` has a negative entry, or the vectors are
+            not floating-point numbers.
 
     Example:
         >>> c = coefficients(np.zeros((2, 1)), np.array([[0.0, 1.0], [1.0, 0.0]]))
@@ -123,13 +123,13 @@ def _coefficients(v: Floats, walk: Floats, there: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Recorded states of the dynamics, as :func:`descend` returns them.
+    """Recorded states of Node2Vec's dynamics, as :func:`descend` returns them.
 
     Attributes:
         vectors: ``V`` of ``R`` replicas with ``N`` nodes at the end, ``[R, N, D]``.
         targets: ``U`` at the end if the model is untied, otherwise ``None``.
-        steps: Recorded steps, ``[K]``.
-        losses: ``−J`` at these steps, ``[K, R]``.
+        steps: The ``K`` recorded steps, ascending, ``[K]``; the last one is the end.
+        losses: Loss ``−J`` (sum over nodes, in nats) at these steps, ``[K, R]``.
         frames: Copies of ``V`` at these steps, ``[K, R, N, D]``.
     """
 
@@ -149,30 +149,30 @@ def descend(
     record: Iterable[int] = (),
     targets: Float[Floats, "R N D"] | None = None,
 ) -> Trajectory:
-    """Run ``V ← V + η C V`` for any number of replicas at once.
+    """Run gradient descent on Node2Vec's loss, ``V ← V + η C V``, for all replicas at once.
 
-    This is gradient descent on Node2Vec's loss (Geometric Memory, Lemma 1), for ``N``
-    nodes in width ``D``; :func:`coefficients` returns ``C``.
+    This is Lemma 1 of Geometric Memory; :func:`coefficients` returns ``C``.
 
     Args:
-        start: ``V`` of ``R`` replicas at step 0, ``[R, N, D]``, whose dtype is used.
-        a: Adjacency, ``[N, N]``: an array, or a SciPy sparse array of a large graph.
-            For a sparse one, logits are computed for some nodes at a time, so that
-            memory does not grow with the square of the nodes; the model must be tied.
+        start: Vectors ``V`` at step 0, ``[R, N, D]`` (``R`` replicas, ``N`` nodes,
+            width ``D``), in floating point; their dtype is used.
+        a: Adjacency, ``[N, N]``: a NumPy array, or a SciPy sparse array for a large
+            graph and a tied model. A sparse array saves memory, since logits are
+            computed for a batch of nodes at a time.
         rate: Learning rate ``η``: one for all replicas, or one per replica.
         steps: Number of updates, at least 0.
-        record: Steps (0 is the start) at which loss and vectors are recorded; the last
-            step is always recorded.
-        targets: ``U`` at step 0, ``[R, N, D]``, for an untied model: ``V ← V + η (P −
-            S) U`` and ``U ← U + η (P − S)ᵀ V``, both from the values before the step.
-            Tied by default.
+        record: Steps (0 is the start) that are recorded; the last step always is.
+        targets: ``U`` at step 0, ``[R, N, D]``, for an untied model, whose steps are
+            ``V ← V + η (P − S) U`` and ``U ← U + η (P − S)ᵀ V``; by default ``None``,
+            for a tied model.
 
     Returns:
         Final vectors, and losses and vectors at the recorded steps.
 
     Raises:
-        DataError: Shapes do not fit, a step to record does not exist, or the adjacency
-            is sparse and the model untied.
+        DataError: A shape does not fit, ``start`` is not in floating point, the number
+            of rates is neither 1 nor ``R``, a step is out of range, or ``a`` has a
+            negative entry or is sparse for an untied model.
         SolverError: The vectors of some replicas became infinite or NaN.
 
     Example:
@@ -227,7 +227,7 @@ def descend(
 
 
 class _Updates:
-    """The updates of a graph whose matrices of all nodes fit in memory.
+    """Updates for a graph whose matrices ``[N, N]`` fit in memory.
 
     Args:
         a: Adjacency, ``[N, N]``.
@@ -247,7 +247,7 @@ class _Updates:
     def advance(
         self, v: Floats, u: Floats | None, steps: int
     ) -> tuple[Floats, Floats | None]:
-        """Return ``V`` and ``U`` after some steps."""
+        """Return ``V`` and ``U`` after a number of updates."""
         if u is None:
             quick = small_node2vec.advance(v, self._walk, self._there, self._eta, steps)
             if quick is not None:
@@ -256,7 +256,7 @@ class _Updates:
 
 
 class _LargeUpdates(_Updates):
-    """The updates of a large graph, whose adjacency is sparse in CSR format; for a tied model."""
+    """Updates of a tied model for a large graph, whose adjacency is sparse in CSR format."""
 
     def __init__(self, a: Any, eta: Floats) -> None:
         self._eta = eta
@@ -270,14 +270,14 @@ class _LargeUpdates(_Updates):
     def advance(
         self, v: Floats, u: Floats | None, steps: int
     ) -> tuple[Floats, Floats | None]:
-        """Return ``V`` after some steps, and ``None`` for ``U``."""
+        """Return ``V`` after a number of updates, and ``None`` for ``U``."""
         return large_node2vec.descend_in_blocks(v, self._walk, self._eta, steps), u
 
 
 def _advance(
     v: Floats, u: Floats | None, walk: Floats, there: Floats, eta: Floats, steps: int
 ) -> tuple[Floats, Floats | None]:
-    """Make updates directly by the formulas, for any dtype and size of the logits."""
+    """Make updates directly by the formulas, for vectors of any dtype and size."""
     # Seen and said at the next record.
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Run Node2Vec's descent on small graphs, with at most as many coordinates as nodes.
+"""Run Node2Vec's descent on small graphs, with no more coordinates than nodes.
 
 :func:`advance` is the fast path of :func:`~.node2vec.descend`.
 
@@ -30,22 +30,23 @@ def advance(
     eta: Float[Floats, "_ 1 1"],
     steps: int,
 ) -> Float[Floats, "R N D"] | None:
-    """Return the vectors after some steps of ``V ← V + η C V``, or ``None`` if they may overflow.
+    """Return the vectors after updates ``V ← V + η C V``, or ``None`` if they may overflow.
 
     ``C = (P − S) + (P − S)ᵀ``, with ``S`` the row softmax of ``V Vᵀ`` (Geometric
     Memory, App. F).
 
     Args:
         v: Vectors ``V`` in double precision, ``[R, N, D]`` (``R`` replicas, ``N``
-            nodes, width ``D``); other dtypes give ``None``.
+            nodes, width ``D``); for another dtype, the result is ``None``.
         walk: Random walk ``P``, ``[N, N]``.
         has_edges: 1 for nodes that have edges, otherwise 0, ``[N, 1]``.
         eta: Learning rate of each replica, ``[R, 1, 1]``, or of all, ``[1, 1, 1]``.
-        steps: Number of updates, at most :data:`BLOCK`.
+        steps: Number of updates, at most 128 (:data:`BLOCK`), which is not checked.
 
     Returns:
-        ``[R, N, D]``; or ``None``, if the caller has to make the updates in a way that
-        avoids overflow.
+        A new array ``[R, N, D]``; or ``None`` if the squared length of a vector is 300
+        or more at the start, or a result is not finite, so that the caller has to make
+        the updates in a way that avoids overflow.
 
     Example:
         >>> walk = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -74,7 +75,7 @@ def advance(
 
 
 def _single(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
-    """Make the updates of one replica, ``[N, D]``."""
+    """Return the vectors of one replica after the updates, ``[N, D]``."""
     count = len(v)
     shares = np.empty((count, count))
     factor = np.empty((count, count))
@@ -102,7 +103,7 @@ def _single(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
 
 
 def _several(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
-    """Make the updates of several replicas, ``[R, N, D]``."""
+    """Return the vectors of several replicas after the updates, ``[R, N, D]``."""
     shares = np.empty((*v.shape[:2], v.shape[1]))
     factor = np.empty_like(shares)
     spare = np.empty_like(v)

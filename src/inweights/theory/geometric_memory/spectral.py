@@ -1,9 +1,9 @@
 """Compute the spectrum of a graph: walks, Laplacians, eigenspaces.
 
-:func:`operator` makes a negative Laplacian of an adjacency, and :func:`eigenspaces` its
-:class:`Spectrum`. Probes of geometry and this whole package build on them (Geometric
-Memory §4, App. F). The names of ``graph.py``, which reads the graph of a world, can be
-imported from here, too.
+:func:`operator` returns a negative Laplacian of an adjacency, and :func:`eigenspaces`
+returns its :class:`Spectrum`. Probes of geometry and this whole package build on them
+(Geometric Memory §4, App. F). The functions of ``graph.py``, which reads the graph of a
+world, can also be imported from here.
 
 Eigenvectors of a multiple eigenvalue are an arbitrary basis of their space, so that
 nothing here depends on a single eigenvector: vectors are grouped by eigenvalue. A graph
@@ -63,13 +63,14 @@ OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 
 
 def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return the random walk ``P = D⁻¹A``, whose rows sum to 1 (0 for a node without edges).
+    """Return the random walk ``P = D⁻¹A`` on a graph, whose rows sum to 1 (0 without edges).
 
     Args:
         a: Adjacency, ``[N, N]`` (``N`` nodes).
 
     Returns:
-        ``[N, N]``.
+        Transition matrix ``[N, N]``: row ``i`` is the distribution of the node that
+        follows ``i``.
 
     Raises:
         DataError: ``a`` is not a square matrix of non-negative numbers.
@@ -84,21 +85,23 @@ def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
 
 
 def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, "N N"]:
-    """Return a negative Laplacian of a graph, a symmetric matrix with top eigenvalue about 0.
+    """Return a negative Laplacian of a graph: a symmetric matrix whose top eigenvalue is about 0.
 
     Args:
-        a: Adjacency, ``[N, N]`` (``N`` nodes). The last two kinds ignore direction:
-            ``max(A, Aᵀ)``.
-        kind: ``walk`` (default): ``P + Pᵀ − 2I`` (Geometric Memory, App. F; with
-            irregular degrees its top eigenvalue is slightly above 0).
-            ``combinatorial``: ``A − D``. ``normalised``: ``D^-½ A D^-½ − I``. The row
-            and column of a node without edges are 0.
+        a: Adjacency ``A``, ``[N, N]`` (``N`` nodes). ``combinatorial`` and
+            ``normalised`` ignore the direction of edges, and use ``max(A, Aᵀ)``.
+        kind: ``walk`` (default): ``P + Pᵀ − 2I``, where ``P = D⁻¹A`` is the random walk
+            and ``D`` contains the degrees (Geometric Memory, App. F; its top eigenvalue
+            is slightly above 0 if degrees differ). ``combinatorial``: ``A − D``.
+            ``normalised``: ``D^-½ A D^-½ − I``. The row and column of a node without
+            edges are 0.
 
     Returns:
         Dense ``[N, N]``.
 
     Raises:
-        DataError: ``a`` is not an adjacency, or ``kind`` is unknown.
+        DataError: ``a`` is not a square matrix of non-negative numbers, or ``kind`` is
+            unknown.
 
     Example:
         >>> path = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -117,7 +120,8 @@ def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
 
     Args:
         a: Adjacency, a SciPy sparse array ``[N, N]`` (``N`` nodes).
-        kind: ``walk``, ``combinatorial`` or ``normalised``, as in :func:`operator`.
+        kind: ``walk`` (``P + Pᵀ − 2I``, the default), ``combinatorial`` (``A − D``) or
+            ``normalised`` (``D^-½ A D^-½ − I``), as in :func:`operator`.
 
     Returns:
         Sparse array in CSR format, ``[N, N]``.
@@ -153,8 +157,9 @@ class Spectrum:
     """Eigenvalues and eigenvectors of a symmetric operator, grouped by equal eigenvalues.
 
     Attributes:
-        values: Eigenvalues: of the degenerate vectors, then the others in descending
-            order, ``[N]`` (``N`` nodes).
+        values: Eigenvalues of the ``N`` eigenvectors, ``[N]``: first those of the
+            degenerate vectors (the top eigenvector of each component), then the others
+            in descending order.
         vectors: Orthonormal eigenvectors in columns, ``[N, N]``.
         space: Index of the eigenspace of each eigenvector, from 0, ``[N]``; -1 for the
             degenerate vectors.
@@ -166,7 +171,7 @@ class Spectrum:
 
     @property
     def spaces(self) -> int:
-        """Number of eigenspaces ``G``, not counting the null space."""
+        """Number ``G`` of eigenspaces, without the space of the degenerate vectors."""
         return int(self.space.max()) + 1
 
     @property
@@ -175,29 +180,32 @@ class Spectrum:
         return int((self.space < 0).sum())
 
     def eigenvalues(self) -> Float[Floats, " G"]:
-        """Return the eigenvalue of each space, ``[G]``: the Fiedler space first, then downwards."""
+        """Return the eigenvalue of each of the ``G`` eigenspaces, in descending order, ``[G]``."""
         # Tied values differ by rounding: their mean does not depend on the order.
         tied = [self.values[self.space == g] for g in range(self.spaces)]
         return np.array([values.mean() for values in tied])
 
     def sizes(self) -> Int[Ids, " G"]:
-        """Return the dimension of each space, ``[G]``."""
+        """Return the dimension of each eigenspace, in the order of :meth:`eigenvalues`, ``[G]``."""
         return np.bincount(self.space[self.space >= 0])
 
     def energy(self, vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R G"]:
-        """Return the fraction of the embeddings' energy in each eigenspace, without null vectors.
+        """Return the fraction of the embeddings' energy in each eigenspace of the graph.
 
-        ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: Geometric Memory, B.5
-        (3), by whole eigenspace.
+        The fraction is ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not degenerate} ‖Eᵀv_i‖²``,
+        where ``v_i`` are the eigenvectors (Geometric Memory, B.5 (3), by whole
+        eigenspace). The degenerate vectors, one per component, are left out.
 
         Args:
             vectors: Embeddings ``E``, ``[..., N, D]`` (``N`` nodes, width ``D``).
 
         Returns:
-            Fractions ``[..., G]`` that sum to 1; NaN if there is no energy.
+            Fractions ``[..., G]`` that sum to 1, in descending order of eigenvalues;
+            NaN if there is no energy.
 
         Raises:
-            DataError: The embeddings have another number of nodes.
+            DataError: The number of embeddings is not that of nodes, or they have fewer
+                than two axes.
 
         Example:
             >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
@@ -221,11 +229,11 @@ class Spectrum:
 def eigenspaces(
     symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8
 ) -> Spectrum:
-    """Group the eigenvectors of a negative Laplacian by equal eigenvalues.
+    """Return the eigenvectors of a negative Laplacian, grouped by equal eigenvalues.
 
     Each component of the graph (nodes joined by non-zero entries) has its own
-    degenerate vector, the top eigenvector of its block. All of these are separated from
-    the eigenspaces, even if their eigenvalue is not exactly 0 or equals another one.
+    degenerate vector, the top eigenvector of its block. The degenerate vectors form a
+    group of their own, even if their eigenvalue is not exactly 0 or equals another one.
 
     Args:
         symmetric: The negative Laplacian, ``[N, N]``, of ``N`` nodes (:func:`operator`).
@@ -236,8 +244,8 @@ def eigenspaces(
         All eigenvalues and eigenvectors, and the eigenspace of each.
 
     Raises:
-        DataError: The matrix is not symmetric, there are only null vectors, or the
-            spectrum would not fit in memory.
+        DataError: The matrix is not square and symmetric, no edge joins two nodes, or
+            the spectrum would not fit in memory.
 
     Example:
         >>> star = np.zeros((4, 4)); star[0, 1:] = star[1:, 0] = 1

@@ -1,7 +1,7 @@
-"""Draw path-star tasks and measure what their statements reveal (Geometric Memory, App. A).
+"""Compute pictures of path-star tasks, and what their statements reveal (Geometric Memory, App. A).
 
-:func:`star_picture` is the table behind a figure, :func:`star_design` a table of
-fractions; recipes use both. The graph of a world is computed from its statements, so
+:func:`star_picture` returns the table for a figure, and :func:`star_design` a table of
+fractions. Recipes use both. The graph of a world is computed from its statements, so
 that the picture shows what a model is trained on.
 """
 
@@ -27,24 +27,30 @@ def star_picture(
 ) -> pl.DataFrame:
     """Return the graph of a path-star task by arm, with its facts and queries as text.
 
-    The in-weights task has one graph for all examples; in the in-context task each
+    The in-weights task has one graph for all examples. In the in-context task, each
     example has its own graph.
 
     Args:
         world: Config of the task, without branches.
-        examples: Number of facts of the in-context task that are drawn, in addition to
-            one query. Has no effect on the in-weights task.
+        examples: Number of facts of the in-context task that are drawn, from 0 to the
+            number of facts, in addition to one query. Has no effect on the in-weights
+            task.
         seed: Root seed of the world.
 
     Returns:
-        One row per node of each arm, with the root in every arm: ``panel`` (title of
-        the graph), ``note`` (statements as text), ``arm`` and ``depth`` (indices),
-        ``kind`` (``trained path``, ``asked path`` or ``edges alone``), ``node`` (its
-        label; that of the root only once), ``x, y`` (coordinates, with the root in the
-        middle).
+        One row per node of each arm, with the root in every arm, and the columns
+        ``panel`` (title of the graph), ``note`` (some of its statements as text),
+        ``arm`` and ``depth`` (indices from 0; the root has depth 0), ``kind`` (of the
+        arm: ``trained path`` if its path is a fact, ``asked path`` if it is a query,
+        otherwise ``edges alone``), ``node`` (its name; empty for the root in all arms
+        but the first), ``x`` and ``y`` (coordinates, with the root at 0).
 
     Raises:
-        DataError: The task has no facts of the roles ``edge`` and ``path``.
+        DataError: The in-weights task has no facts of the roles ``edge`` and ``path``.
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit into
+            memory.
+        IndexError: ``examples`` is larger than the number of facts of an in-context
+            task.
 
     Example:
         >>> table = star_picture(PathStar(arms=4, nodes=3))
@@ -82,12 +88,12 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
         seed: Root seed of the world.
 
     Returns:
-        One row: ``told`` (fraction of the queried paths that are facts; in the
-        in-context task, with the same graph), ``edges`` (fraction of the edges of
-        queried paths that are stated, by facts or in the prompt), ``first`` (number of
-        children of the root, each of which may be the first node of a path), ``later``
-        (largest number of children of any other node on a path; 1 if each node
-        determines the next).
+        One row with the columns ``told`` (fraction, from 0 to 1, of the queried paths
+        that are facts; in the in-context task, facts with the same graph), ``edges``
+        (fraction of the edges of queried paths that facts or the prompt state),
+        ``first`` (number of children of the root, each of which may be the first node
+        of a path), ``later`` (largest number of children of any other node on a path; 1
+        if each node determines the next).
 
     Example:
         >>> star_design(PathStar(arms=4, nodes=3)).rows()
@@ -119,7 +125,7 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
 
 
 def _key(statements: Statements, i: int, inside: bool) -> tuple[object, ...]:
-    """Return the key by which examples are equal: goal and path, and in context the graph."""
+    """Return a key that equal examples share: the path and, for the in-context task, the graph."""
     prompt = statements.prompt(i).tolist()
     graph = (
         frozenset(zip(prompt[::2], prompt[1::2], strict=False))
@@ -151,7 +157,7 @@ def _children(made: World, prompt: np.ndarray | None = None) -> Children:
 
 
 def _text(made: World, statements: Statements, i: int) -> str:
-    """Return a statement as text, in short lines; a query is marked as such."""
+    """Return a statement as text in short lines; a query begins with ``asked:``."""
     prompt = made.vocabulary.text(statements.prompt(i))
     answer = made.vocabulary.text(statements.answer(i))
     prefix = "asked: " if statements is made.queries else ""
@@ -161,7 +167,7 @@ def _text(made: World, statements: Statements, i: int) -> str:
 def _panel(
     made: World, children: Children, goals: dict[int, str], panel: str, note: str
 ) -> pl.DataFrame:
-    """Return the rows of one graph: arms as straight lines around the root."""
+    """Return the rows of one graph, whose arms are straight lines around the root."""
     (root,) = set(children) - set().union(*children.values())
     rows = []
     for arm, node in enumerate(sorted(children[root])):

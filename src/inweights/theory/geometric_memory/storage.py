@@ -1,11 +1,11 @@
 """Compute the cost of storing a graph, and its associative storage (Geometric Memory E.2, E.3).
 
-:func:`bit_complexity` and :func:`norm_complexity` are Propositions 1 and 2; the
-functions named ``…_storage`` give embeddings whose logits are 1 on edges and 0 between
-other nodes (Propositions 3 to 5), and :func:`fit` measures how closely they do so.
-:mod:`~.storage_tables` makes tables of the results. Shapes: ``N`` nodes, ``M`` stored
-associations (an edge in both directions counts twice), ``E`` undirected edges, ``D``
-width.
+:func:`bit_complexity` and :func:`norm_complexity` are Propositions 1 and 2. The
+functions named ``…_storage`` return embeddings whose logits are 1 on edges and 0
+between other nodes (Propositions 3 to 5), and :func:`fit` measures how large the errors
+are. :mod:`~.storage_tables` makes tables of the results. Shapes: ``N`` nodes, ``M``
+stored associations (an edge in both directions counts twice), ``E`` undirected edges,
+``D`` width.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ __all__ = [
 
 
 def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
-    """Return tied embeddings of a bipartite graph (Geometric Memory, Proposition 3).
+    """Return tied embeddings that store a bipartite graph (Geometric Memory, Proposition 3).
 
-    The nodes of the smaller part have one-hot vectors, those of the other part their
-    rows of the adjacency, so that ``D ≤ N/2``. Between the parts, the logits are the
-    adjacency. *Within* the second part they count common neighbours, which the
-    proposition's "0" omits, as :func:`fit` shows.
+    The vectors of the nodes in the smaller part are one-hot, and those of the other
+    part are rows of the adjacency, so that ``D ≤ N/2``. Between the parts, the logits
+    are the adjacency. *Within* the second part, logits are numbers of common
+    neighbours, for which the proposition states 0; :func:`fit` shows the difference.
 
     Args:
-        a: Symmetric 0/1 adjacency without loops, ``[N, N]`` (``N`` nodes).
+        a: Symmetric 0/1 adjacency without self-edges, ``[N, N]`` (``N`` nodes).
 
     Returns:
         Embeddings ``[N, D]`` (width ``D``), one row per node.
 
     Raises:
-        DataError: The graph is directed, has loops, or has an odd cycle (the message
-            names one of its edges).
+        DataError: ``a`` is not a square matrix of 0 and 1; or the graph is directed,
+            has self-edges, or has an odd cycle (the message names one of its edges).
 
     Example:
         >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
@@ -81,14 +81,15 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
 def untied_storage(
     a: Float[Floats, "N N"],
 ) -> tuple[Float[Floats, "N N"], Float[Floats, "N N"]]:
-    """Return embeddings ``V`` and ``U`` with ``V Uᵀ = A`` (Geometric Memory, Proposition 4).
+    """Return untied embeddings ``V`` and ``U`` with ``V Uᵀ = A`` (Geometric Memory, Proposition 4).
 
     Args:
-        a: 0/1 adjacency of any graph, which may be directed and have loops, ``[N, N]``
-            (``N`` nodes).
+        a: 0/1 adjacency ``A`` of any graph, which may be directed and have self-edges,
+            ``[N, N]`` (``N`` nodes).
 
     Returns:
-        ``V`` (of given nodes) and ``U`` (of predicted nodes), each ``[N, N]``.
+        ``V`` (of given nodes, one-hot) and ``U`` (of predicted nodes, a copy of
+        ``Aᵀ``), each ``[N, N]``.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1.
@@ -105,12 +106,12 @@ def untied_storage(
 def one_step_storage(
     a: Float[Floats, "N N"], width: int, seed: int = 0
 ) -> tuple[Float[Floats, "N D"], Float[Floats, "N D"]]:
-    """Return random ``V``, and ``U`` after one gradient step from 0 (Proposition 4, second part).
+    """Return random embeddings ``V``, and ``U`` after one gradient step from 0 (Proposition 4).
 
-    This is Proposition 4 of Geometric Memory. The loss is the correlation ``−Σ_edges
-    ⟨v_i, u_j⟩``, ``V`` is frozen with entries ``N(0, 1/D)``, and the learning rate is
-    1. This gives ``U = Aᵀ V``, so that ``V Uᵀ = (V Vᵀ) A``: the adjacency, with errors
-    of about ``√(deg/D)``.
+    This is the second part of Proposition 4 of Geometric Memory. The loss is the
+    correlation ``−Σ_edges ⟨v_i, u_j⟩``, ``V`` is frozen with entries from ``N(0,
+    1/D)``, and the learning rate is 1. The result is ``U = Aᵀ V``, so that the logits
+    ``V Uᵀ = (V Vᵀ) A`` are the adjacency with errors of about ``√(deg/D)``.
 
     Args:
         a: 0/1 adjacency, ``[N, N]`` (``N`` nodes).
@@ -118,7 +119,7 @@ def one_step_storage(
         seed: Seed of ``V``.
 
     Returns:
-        ``V`` and ``U``, each ``[N, D]``.
+        ``V`` (of given nodes) and ``U`` (of predicted nodes), each ``[N, D]``.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or ``width`` is below 1.
@@ -136,19 +137,20 @@ def one_step_storage(
 
 
 def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
-    """Return tied embeddings, the rows of the incidence matrix (Geometric Memory, Proposition 5).
+    """Return the rows of a graph's incidence matrix as tied embeddings (Geometric Memory, Prop. 5).
 
     Logits are 1 on edges, 0 between other nodes, and ``deg(i)`` between node ``i`` and
     itself.
 
     Args:
-        a: Symmetric 0/1 adjacency without loops, ``[N, N]`` (``N`` nodes).
+        a: Symmetric 0/1 adjacency without self-edges, ``[N, N]`` (``N`` nodes).
 
     Returns:
-        Embeddings ``[N, E]``.
+        Embeddings ``[N, E]``, one column for each of ``E`` undirected edges.
 
     Raises:
-        DataError: The graph is directed, or has loops.
+        DataError: ``a`` is not a square matrix of 0 and 1, or the graph is directed or
+            has self-edges.
 
     Example:
         >>> v = incidence_storage(np.ones((3, 3)) - np.eye(3))
@@ -165,21 +167,23 @@ def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
 
 
 def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
-    """Return tied embeddings of width below ``N`` with ``V Vᵀ = A + cI``, ``c = −λ_min(A)`` (ours).
+    """Return tied embeddings ``V`` with ``V Vᵀ = A + cI``, whose width is below ``N``.
 
-    Proposition 5 of Geometric Memory needs ``E`` dimensions, and footnote 14 of the
-    paper conjectures that fewer do not suffice. They do: ``A + cI`` is positive
-    semidefinite and therefore a Gram matrix, and its rank is ``N`` minus the
-    multiplicity of ``λ_min``. A node's logit with itself is ``c``.
+    This construction, with ``c = −λ_min(A)``, is our own. Proposition 5 of Geometric
+    Memory needs ``E`` dimensions, and footnote 14 of the paper conjectures that fewer
+    do not suffice. They do: ``A + cI`` is positive semidefinite and therefore a Gram
+    matrix, and its rank is ``N`` minus the multiplicity of ``λ_min``. A node's logit
+    with itself is ``c``.
 
     Args:
-        a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
+        a: Symmetric 0/1 adjacency ``A`` without self-edges, ``[N, N]`` (``N`` nodes).
 
     Returns:
         Embeddings ``[N, D]`` (width ``D``), ``D < N``.
 
     Raises:
-        DataError: The graph is directed, or has loops.
+        DataError: ``a`` is not a square matrix of 0 and 1, or the graph is directed or
+            has self-edges.
 
     Example:
         >>> v = shifted_storage(np.ones((4, 4)) - np.eye(4))
@@ -196,16 +200,16 @@ def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
 
 @dataclass(frozen=True)
 class Fit:
-    """How well logits approximate an adjacency matrix.
+    """Errors of logits as an approximation of an adjacency matrix.
 
     Attributes:
         edges: Largest ``|logit − 1|`` over edges.
         others: Largest ``|logit|`` over pairs of different nodes without an edge; 0 if
             there are none.
-        itself: Largest ``|logit|`` of a node with itself if it has no loop; no
-            construction of a tied model can make it 0.
-        recall: Whether the neighbours of every node have its largest logits, not
-            counting the node itself.
+        itself: Largest ``|logit|`` of a node with itself, over nodes without a
+            self-edge; no construction of a tied model can make it 0.
+        recall: Whether, for every node, the logits of all its neighbours are larger
+            than those of all other nodes except the node itself.
     """
 
     edges: float
@@ -215,7 +219,7 @@ class Fit:
 
     @property
     def exact(self) -> bool:
-        """Whether logits are 1 on edges and 0 between all other different nodes, up to 1e-9."""
+        """Whether all errors on edges and between other different nodes are below 1e-9."""
         return max(self.edges, self.others) < 1e-9
 
 
@@ -224,7 +228,7 @@ def fit(
     v: Float[Floats, "N D"],
     u: Float[Floats, "N D"] | None = None,
 ) -> Fit:
-    """Compare the logits ``V Uᵀ`` (``V Vᵀ`` by default) with an adjacency.
+    """Measure the errors of logits ``V Uᵀ`` as an approximation of an adjacency matrix.
 
     Args:
         a: 0/1 adjacency, ``[N, N]`` (``N`` nodes).
@@ -232,8 +236,10 @@ def fit(
         u: Unembeddings ``U``, ``[N, D]``; by default ``V``, as in a tied model.
 
     Returns:
-        Largest errors on ``edges``, between ``others`` and of a node with ``itself``,
-        and ``recall``, whether neighbours have the largest logits.
+        A :class:`Fit` with the largest absolute errors on ``edges`` (from 1), between
+        ``others``, which are different nodes without an edge (from 0), and of a node
+        with ``itself`` (from 0), and with ``recall``, whether the neighbours of every
+        node have its largest logits apart from the node itself.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or the logits are not ``[N,

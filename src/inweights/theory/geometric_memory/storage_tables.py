@@ -17,24 +17,27 @@ from inweights.worlds.families.graphs.graph import Graph
 
 
 def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.DataFrame:
-    """Return costs of storing a graph associatively and geometrically (Geometric Memory, App. E).
+    """Return the costs of storing a graph, associatively and geometrically (App. E).
 
-    The costs are those of Propositions 1 and 2.
+    The costs are the bits of Proposition 1 of Geometric Memory and the norms of
+    Proposition 2.
 
     Args:
         world: Config of a graph, with the directions that are stored.
-        dimensions: ``m`` of the geometric embedding, at least 1.
-        cells: ``Δ``, the number of values of a coordinate, at least 2.
+        dimensions: Number ``m`` of dimensions of the geometric embedding, at least 1.
+        cells: Number ``Δ`` of values of a coordinate, at least 2.
         seed: Root seed of the labels, which has no effect on the costs.
 
     Returns:
-        One row per unit of cost, tied and untied: ``measure`` (``bits`` or ``norm``),
-        ``tied``, ``nodes`` and ``associations`` (their numbers), ``associative`` and
-        ``geometric`` (costs), ``ratio`` (the first cost divided by the second).
+        Four rows, for bits and norm, tied and untied, with the columns ``measure``
+        (``bits`` or ``norm``), ``tied`` (whether embedding and unembedding are the same
+        matrix), ``nodes`` and ``associations`` (numbers of nodes and of directed
+        edges), ``associative`` and ``geometric`` (costs in this measure), ``ratio``
+        (the first cost divided by the second).
 
     Raises:
-        DataError: ``dimensions`` or ``cells`` is too small, or the adjacency would not
-            fit in memory.
+        DataError: ``dimensions`` is below 1, ``cells`` is below 2, or the adjacency
+            would not fit in memory.
         ConfigError: ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
@@ -64,28 +67,28 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
 
 
 def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
-    """Compare every construction that stores a graph associatively with its adjacency.
+    """Compare the logits of every construction that stores a graph with its adjacency.
 
     The propositions are those of Geometric Memory, App. E.
 
     Args:
-        world: Config of an undirected graph without loops.
+        world: Config of an undirected graph without self-edges.
         seed: Root seed of the labels.
 
     Returns:
-        One row per construction: ``construction`` (``proposition 3`` if the graph has
-        no odd cycle, ``proposition 4``, ``proposition 5`` and ``shifted``, which is
-        ours), ``nodes``, ``edges``, ``width``; ``on_edges`` (largest ``|logit − 1|``),
-        ``off_edges`` (largest ``|logit|`` between other nodes), ``across`` (the larger
-        of the two over nodes an odd number of hops apart, which are in different parts
-        of a bipartite graph), ``itself`` (largest ``|logit|`` of a node with itself),
-        ``recall`` (1 if the neighbours of every node have its largest logits),
-        ``width_over_edges`` and ``width_over_nodes`` (``width`` divided by these
-        numbers).
+        One row per construction, with the columns ``construction`` (``proposition 3``,
+        only if the graph has no odd cycle, ``proposition 4``, ``proposition 5`` and
+        ``shifted``, which is our own), ``nodes``, ``edges`` (undirected), ``width`` (of
+        the embeddings); ``on_edges`` (largest ``|logit − 1|``), ``off_edges`` (largest
+        ``|logit|`` between other nodes), ``across`` (the larger of the two over nodes
+        an odd number of hops apart, which are in different parts of a bipartite graph),
+        ``itself`` (largest ``|logit|`` of a node with itself), ``recall`` (1 if the
+        neighbours of every node have its largest logits), ``width_over_edges`` and
+        ``width_over_nodes`` (``width`` divided by these numbers).
 
     Raises:
-        DataError: The graph is directed or has loops, or the adjacency would not fit in
-            memory.
+        DataError: The graph is directed or has self-edges, or the adjacency would not
+            fit in memory.
         ConfigError: ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
@@ -135,13 +138,14 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 
     Args:
         world: Config of a graph.
-        width: ``D`` of the frozen random vectors, at least 1.
+        width: Width ``D`` of the frozen random vectors, at least 1.
         seed: Root seed of labels and vectors.
 
     Returns:
-        One row: ``width``, ``on_edges`` and ``off_edges`` (largest errors of the
-        logits), ``recall`` (1 if the neighbours of every node have its largest logits)
-        and ``expected``, the scale ``√(deg/D)`` of the error at the mean degree.
+        One row with the columns ``width``, ``on_edges`` (largest ``|logit − 1|`` over
+        edges), ``off_edges`` (largest ``|logit|`` between other different nodes),
+        ``recall`` (1 if the neighbours of every node have its largest logits) and
+        ``expected``, the scale ``√(deg/D)`` of the error at the mean degree.
 
     Raises:
         DataError: ``width`` is below 1, or the adjacency would not fit in memory.
@@ -167,27 +171,27 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 def squeezed_star(
     *, arms: int, nodes: int, closeness: float = 0.5, draws: int = 4
 ) -> pl.DataFrame:
-    """Return the cost of a path-star in fewer dimensions than arms, with random directions.
+    """Return the cost of storing a path-star in fewer dimensions than it has arms.
 
-    From Geometric Memory, E.2.
+    The arms have random directions (Geometric Memory, E.2).
 
     Args:
         arms: Number of arms of the star, at least 2.
         nodes: Number of nodes of a path, the root included, and of cells per
             coordinate; at least 2.
-        closeness: Largest ``|cosine|`` of two arms, between 0 and 1.
+        closeness: Largest allowed ``|cosine|`` of two arms, above 0 and below 1.
         draws: Number of random draws, at least 1, of which the one with the fewest
             dimensions is taken.
 
     Returns:
-        One row: ``nodes``, ``dimensions``, ``over_log`` (dimensions divided by ``ln
-        arms``), ``over_arms`` (dimensions divided by the number of arms), and the bits
-        of storing one direction of the edges: ``associative``, ``geometric``, and
+        One row with the columns ``nodes`` (number of nodes of the star), ``dimensions``
+        (the smallest number found), ``over_log`` (dimensions divided by ``ln arms``),
+        ``over_arms`` (dimensions divided by the number of arms), and the bits of
+        storing one direction of the edges: ``associative``, ``geometric``, and
         ``ratio`` (the first divided by the second).
 
     Raises:
-        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and
-            1.
+        DataError: ``arms`` is below 2, or ``closeness`` is not between 0 and 1.
         ConfigError: ``nodes`` is below 2, or ``draws`` is below 1.
 
     Example:

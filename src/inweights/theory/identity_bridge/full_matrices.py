@@ -1,4 +1,4 @@
-"""Steps of the proofs of Identity Bridge (App. A) on full matrices, without assuming symmetry.
+"""Check steps of the proofs of Identity Bridge (App. A) on full matrices, without symmetry.
 
 Every function returns a table with the columns ``check`` and ``value``, as in
 ``proof.py``.
@@ -22,7 +22,7 @@ from inweights.worlds.families.two_hop import TwoHop
 
 
 def certificate(n: int, identity: bool) -> pl.DataFrame:
-    """Check the proof of the closed form on full matrices, using only NumPy.
+    """Check the proof of the closed form of Identity Bridge's program (2) on full matrices.
 
     Args:
         n: Number of entities of each kind, at least 2; the matrices have ``2n + 2``
@@ -32,15 +32,18 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
     Returns:
         Columns ``check`` and ``value``, with the rows:
 
-        - ``feasible``: least slack of all margins of ``X W``.
-        - ``operator norm``: ``‖Xᵀ U‖_op - 1``.
+        - ``feasible``: smallest slack of all margins of the logits ``X W`` of the
+          facts, where ``X`` counts the tokens of each prompt and ``W`` is the closed
+          form.
+        - ``operator norm``: ``‖Xᵀ U‖_op - 1``, where ``U`` is the dual matrix of the
+          multipliers.
         - ``gap``: relative gap between the norm and the sum of the multipliers.
-        - ``least multiplier``: least of the multipliers that are claimed to be
+        - ``least multiplier``: smallest of the multipliers that are claimed to be
           positive, times ``n``.
         - ``tight``: largest slack of their margins.
         - ``strict``: 1 minus the largest singular value of ``Xᵀ U`` that is not 1.
-        - ``unique``: least singular value of the map from ``P`` to the tight margins of
-          ``X G P``, for symmetric ``P`` on the space where ``G = Xᵀ U`` preserves
+        - ``unique``: smallest singular value of the map from ``P`` to the tight margins
+          of ``X G P``, for symmetric ``P`` on the space where ``G = Xᵀ U`` preserves
           lengths. If it is positive, the optimum is unique.
         - ``assumption 2``: length of the part of ``(1, …, 1)`` in that space, relative
           to its whole length. If it is 0, the logits of every row of every optimum sum
@@ -110,20 +113,23 @@ def averaging(
 ) -> pl.DataFrame:
     """Average random feasible matrices over permutations: Lemma 1, and Lemma 4 with its ``τ``.
 
-    Both are lemmas of Identity Bridge (App. A).
+    Both are lemmas of Identity Bridge (App. A). They state that the average over all
+    permutations of the entities has no larger nuclear norm and no smaller margins.
+    ``τ`` exchanges the two hops.
 
     Args:
         n: Number of entities of each kind, at least 2.
-        seed: Seed of the random matrices.
+        seed: Seed of the random matrices, an integer of at least 0.
         identity: Whether the identity facts are trained (Lemma 1) or not (Lemma 4).
         matrices: Number of random matrices, at least 1.
 
     Returns:
         Columns ``check`` and ``value``, with the rows ``norm`` (largest relative
-        increase of the nuclear norm, which must not be positive) and ``margin`` (least
-        change of the facts' least margin, which must not be negative). Without identity
-        also ``form``: largest distance between the average and its image under ``τ``,
-        which is 0 in the form (34).
+        increase of the nuclear norm, which must not be positive) and ``margin``
+        (smallest change of the smallest margin of the facts, which must not be
+        negative), over all matrices. Without identity facts, there is also ``form``:
+        the largest difference between a parameter of the average and of its image under
+        ``τ``, which is 0 in the form (34).
 
     Raises:
         SolverError: No feasible matrix was found to start from.
@@ -180,7 +186,7 @@ def _exchange(w: Floats) -> Floats:
 def full_program(
     n: int, complexity: int, identity: bool, gap: float = 1e-5, seed: int = 0
 ) -> pl.DataFrame:
-    """Solve the full program (2), which assumes no symmetry, and compare with the closed form.
+    """Solve the full program (2), without assuming symmetry, and compare it with the closed form.
 
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1.
@@ -195,15 +201,18 @@ def full_program(
             complexity 1.
 
     Returns:
-        Columns ``check`` and ``value``, with the rows ``gap``; ``margin`` (median
-        margin of the queries); ``spread`` (largest difference from it); ``expected``
-        (expected accuracy, if outputs within .02 of the best are equally likely). At
-        complexity 1, the second solution, which cannot benefit from symmetry, gives two
-        more rows: ``symmetric`` (relative difference between its norm and that of the
-        closed form) and ``distance`` (relative distance between the matrices).
+        Columns ``check`` and ``value``, with the rows ``gap`` (relative duality gap
+        that was reached); ``margin`` (median margin of the queries); ``spread``
+        (largest difference of a query's margin from the median); and ``expected`` (mean
+        expected accuracy of the queries, from 0 to 1, if outputs with logits within .02
+        of the best are equally likely). At complexity 1, the second solution, which
+        cannot benefit from symmetry, gives two more rows: ``symmetric`` (relative
+        difference between its norm and that of the closed form) and ``distance``
+        (relative distance between the matrices).
 
     Raises:
-        ConfigError: A size or the gap is out of range.
+        ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, or ``gap``
+            is not from 1e-7 to below 1.
         DataError: The program would not fit in memory.
         SolverError: The solver found no feasible matrix.
 

@@ -17,7 +17,7 @@ _FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
 
 
 def squares_of_means(p: Parameters, n: int) -> float:
-    """Return ``M2`` of Identity Bridge's problem (8), the part of the squared norm of the means.
+    """Return ``M2`` of Identity Bridge's problem (8), the squared norm of the means of the blocks.
 
     Args:
         p: The parameters.
@@ -41,10 +41,10 @@ def sum_of_squares(p: Parameters) -> float:
 
 
 def kept_constant(p: Parameters, n: int) -> Floats:
-    """Return ``M2`` and ``h_1``, ``[2]``, which are constant along the direction of (22), (23).
+    """Return ``M2`` and ``h_1``, ``[2]``, which are constant along the direction (22), (23).
 
-    The direction is that of Proposition 3 of Identity Bridge. ``M2`` is
-    :func:`squares_of_means`, and ``h_1`` is ``a1 + c1 + n (a2 + c2)``.
+    The equations define the direction of Proposition 3 of Identity Bridge (App. A.2).
+    ``M2`` is :func:`squares_of_means`, and ``h_1`` is ``a1 + c1 + n (a2 + c2)``.
 
     Args:
         p: The parameters.
@@ -65,8 +65,8 @@ def multipliers_of_11(n: int) -> dict[str, float]:
         n: Number of entities of each kind.
 
     Returns:
-        ``g1`` to ``g9`` (inequalities, at least 0) and ``h1``, ``h2`` (equalities, of
-        any sign).
+        Multipliers by name: ``g1`` to ``g9`` (of inequalities, at least 0) and ``h1``,
+        ``h2`` (of equalities, of any sign).
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -101,7 +101,7 @@ def objective_of_11(p: Parameters, n: int, t: float) -> float:
     Args:
         p: The parameters.
         n: Number of entities of each kind.
-        t: The bound on the determinant of the blocks.
+        t: The variable ``t``, a bound on ``|a1 d1 - b1 c1|``, which is not checked.
 
     Returns:
         ``(n - 1) √M1 + √(2 M2)``, with ``M1 = sum_of_squares(p) + 2 t`` and ``M2 =
@@ -112,7 +112,7 @@ def objective_of_11(p: Parameters, n: int, t: float) -> float:
 
 
 def _forms(p: Parameters, n: int) -> dict[str, tuple[dict[str, float], float]]:
-    """Return gradient and slack of every constraint of (11), by its name in the paper."""
+    """Return the gradient and slack of every constraint of (11), by its name in the paper."""
     u = p.a1 * p.d1 - p.b1 * p.c1
     turn = {"a1": p.d1, "d1": p.a1, "b1": -p.c1, "c1": -p.b1}
     return {
@@ -137,7 +137,7 @@ def _forms(p: Parameters, n: int) -> dict[str, tuple[dict[str, float], float]]:
 
 
 def _gradients(p: Parameters, n: int) -> dict[str, Floats]:
-    """Return gradients of the objective of (11) at ``t = |u|`` and of its constraints, by name."""
+    """Return the gradients of the objective of (11), at ``t = |u|``, and of its constraints."""
     u = p.a1 * p.d1 - p.b1 * p.c1
     first = np.sqrt(sum_of_squares(p) + 2 * abs(u))
     a = p.a1 + n * p.a2
@@ -155,7 +155,7 @@ def _gradients(p: Parameters, n: int) -> dict[str, Floats]:
 
 
 def _in_order(gradient: dict[str, float]) -> Floats:
-    """Return a gradient by parameter as an array in the order of ``_FREE``, 0 if missing."""
+    """Return a gradient by parameter as an array in the order of ``_FREE``; 0 if missing."""
     return np.array([gradient.get(parameter, 0.0) for parameter in _FREE])
 
 
@@ -167,12 +167,14 @@ def stationarity(
     Args:
         p: The parameters, with ``t = |u|``.
         n: Number of entities of each kind.
-        active: Slack below which a constraint counts as active.
+        active: Slack below which an inequality counts as active.
 
     Returns:
-        The KKT residual, relative to the gradient of the objective; the number of
-        active gradients minus their rank; and the slope at which a direction leaves all
-        active constraints.
+        Three numbers: the norm of the KKT residual, divided by that of the gradient of
+        the objective; the number of gradients of active constraints (equalities
+        included) minus their rank, 0 if these are independent; and the largest slope at
+        which a direction with entries from -1 to 1 leaves all active inequalities while
+        the equalities hold.
     """
     from scipy.optimize import linprog, nnls
 

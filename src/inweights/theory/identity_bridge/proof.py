@@ -1,9 +1,9 @@
 """Evaluate the steps of Identity Bridge's proofs (App. A) numerically, for a given ``n``.
 
 Every function returns a table with the columns ``check`` (a name) and ``value``. Its
-docstring explains each value and, where relevant, the requirement of the theorem;
-recipes turn these into claims. Problem (11), and checks at random points, are in
-:mod:`~inweights.theory.identity_bridge.proof_kkt`.
+docstring explains each value and, where relevant, what the theorem requires of it.
+Recipes turn the requirements into claims. Problem (11), and checks at random points,
+are in :mod:`~inweights.theory.identity_bridge.proof_kkt`.
 """
 
 import math
@@ -33,8 +33,8 @@ def with_identity(n: int) -> pl.DataFrame:
     Returns:
         Columns ``check`` and ``value``, with the rows:
 
-        - ``gap``, ``kkt``: accuracy of the optimum (relative gap, and violation of the
-          KKT conditions).
+        - ``gap``, ``kkt``: accuracy of the optimum (relative duality gap, and largest
+          violation of the KKT conditions).
         - ``thm 1``: margin of every composition, computed from rows of the matrix.
         - ``excess n``: its difference from ``1/√(2 + √2)``, times ``n``.
         - ``closed form``: relative difference between the nuclear norm of the closed
@@ -44,7 +44,7 @@ def with_identity(n: int) -> pl.DataFrame:
         - ``lemma 3``: relative difference between the optimum and that of problem (8).
         - ``(12) a1``: ``a1 - 1``.
         - ``(12) g2``: the margin of ``(a_1, r1)`` over its own object, minus 1.
-        - ``(13)``: the logit of the query's own object minus that of its bridge.
+        - ``(13)``: logit of a query's own object minus that of its bridge.
         - ``(19)``: ``f + 1``.
         - ``prop 2``: ``a1 + n a2 - e`` at the optimum of (8), solved separately.
         - ``assumption 4 c1``, ``assumption 4 a2``: ``c1`` and ``|a2|``.
@@ -160,7 +160,7 @@ def _b1_at_a_corner(n: int, tilt: float) -> float:
 
 
 def known_norm(n: int, identity: bool) -> pl.DataFrame:
-    """Return the least norm that program (2) allows at complexity one, proved by multipliers.
+    """Return a lower bound on the nuclear norm in program (2), proved by multipliers.
 
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1.
@@ -184,7 +184,7 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
 
 
 def point_42(n: int) -> pl.DataFrame:
-    """Evaluate the point (42), on which step 3 of the proof of Theorem 2 is based.
+    """Evaluate the point (42), the basis of step 3 of the proof of Identity Bridge's Theorem 2.
 
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1. The point
@@ -195,10 +195,10 @@ def point_42(n: int) -> pl.DataFrame:
         n: Number of entities of each kind, at least 2.
 
     Returns:
-        Columns ``check`` and ``value``, with the rows ``norm`` (its nuclear norm minus
-        ``2 (n-1)``), ``(37)`` (least slack in the paper's constraints) and ``(2)``
-        (least slack in those of program (2); if it is negative, the point is not
-        feasible).
+        Columns ``check`` and ``value``, with the rows ``norm`` (nuclear norm of the
+        point minus ``2 (n-1)``), ``(37)`` (smallest slack of the paper's constraints)
+        and ``(2)`` (smallest slack of the constraints of program (2); if it is
+        negative, the point is not feasible).
 
     Raises:
         ConfigError: ``n`` is below 2.

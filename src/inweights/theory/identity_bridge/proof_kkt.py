@@ -27,7 +27,7 @@ from inweights.theory.programs.two_hop.symmetric import Parameters
 
 
 def at_optimum(n: int) -> pl.DataFrame:
-    """Evaluate the KKT conditions of (11) at its optimum, and the cases Proposition 4 excludes.
+    """Evaluate the KKT conditions of (11) at its optimum, and cases that Proposition 4 excludes.
 
     Problem (11) of Identity Bridge (App. A.2) is program (2), the least nuclear norm
     under margins of 1, with identity facts and the constraints that the paper states,
@@ -41,7 +41,7 @@ def at_optimum(n: int) -> pl.DataFrame:
 
         - ``(28)``: residual of stationarity with multipliers in closed form, relative
           to the gradient.
-        - ``(28) sign``: the least of the multipliers of ``g_1`` to ``g_9``, divided by
+        - ``(28) sign``: smallest of the multipliers of ``g_1`` to ``g_9``, divided by
           ``n - 1``.
         - ``(S1)-(S3)``: largest residual of these three conditions of Proposition 2,
           relative to the gradient.
@@ -107,11 +107,11 @@ def at_optimum(n: int) -> pl.DataFrame:
 def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
     """Compare Lemma 2, (14) and Propositions 1 and 3 with the matrix itself at random points.
 
-    They are those of Identity Bridge, App. A.
+    The lemma, equation (14) and the propositions are those of Identity Bridge, App. A.
 
     Args:
         n: Number of entities of each kind, at least 2.
-        seed: Seed of the random points.
+        seed: Seed of the random points, an integer of at least 0.
         points: Number of points, at least 1.
 
     Returns:
@@ -120,15 +120,16 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
 
         - ``lemma 2``: error of (7), compared with singular values of the matrix.
         - ``(14)``: error of the margins (14), compared with the logits of the matrix.
-        - ``prop 1``: error of (11) at ``t = |u|``, compared with singular values, if
-          rows sum to 0.
-        - ``prop 1 growth``: least slope of (11) in ``t``, divided by ``(n - 1) /
-          2√M1``: 1 if it is exact.
+        - ``prop 1``: error of the objective of (11) at ``t = |u|``, where ``u = a1 d1 -
+          b1 c1``, compared with singular values, if rows sum to 0.
+        - ``prop 1 growth``: smallest slope of the objective of (11) in ``t``, divided
+          by ``(n - 1) / √M1``; 1 if the proposition is exact.
         - ``(23)``: change of ``M2`` and of ``h_1`` along the direction (22), (23) with
           ``Δa2 = +αε/n``.
         - ``(23) printed``: the same with the minus sign of one version of the paper.
         - ``(24)``: error of the change of ``M1``.
-        - ``(25)``: error of the change of the objective with the factor ``1/√M1``.
+        - ``(25)``: error of the change of the objective according to (25) with the
+          factor ``1/√M1``.
         - ``(25) printed``: the same without the factor, as it is printed.
         - ``(25) sign``: largest change divided by the predicted one; positive if the
           direction descends.
@@ -170,7 +171,7 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
     Args:
         p: The point.
         n: Number of entities of each kind.
-        keep: Function that is called with the name of a check and its value.
+        keep: Function that is called with the name of each check and its value.
         step: Size of the finite difference.
     """
     u = abs(p.a1 * p.d1 - p.b1 * p.c1)
@@ -229,13 +230,14 @@ def _feasible(p: Parameters, n: int) -> Parameters:
 
 
 def check_rows(values: dict[str, float]) -> pl.DataFrame:
-    """Return a dictionary as a table.
+    """Return a dictionary of checks as a table.
 
     Args:
-        values: Value by name of the check.
+        values: Value of each check, by its name.
 
     Returns:
-        Columns ``check`` (text) and ``value`` (float), in the order of the dictionary.
+        One row per check, in the order of the dictionary, with the columns ``check``
+        (its name) and ``value`` (a float).
 
     Example:
         >>> check_rows({"gap": 0.5}).rows()

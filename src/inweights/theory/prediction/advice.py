@@ -1,8 +1,7 @@
 """Find identities ``b → b`` whose addition makes failing compositions or chains follow.
 
 :func:`advise_identities` returns an :class:`Advice`; :func:`bridges` finds the entities
-through which a query chains facts. :mod:`~.predict` calls them for each part of a
-world.
+through which a query chains facts.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from inweights.theory.programs.nuclear_norm import Solution
     from inweights.theory.programs.soft_program import SoftSolution
 
-#: Maximum number of solutions for the search for a smaller set of identities.
+#: Maximum number of solutions in the search for a smaller set of identities.
 TRIALS = 8
 
 #: Solves a world; returns solution, table of queries, and the reason if not program (2).
@@ -63,7 +62,7 @@ class Advice:
 
 
 def stated_identities(world: World) -> set[int]:
-    """Return the ids of the tokens that are both prompt and answer of a fact (an identity)."""
+    """Return the ids of the tokens ``b`` with a fact ``b → b`` (an identity)."""
     found = set()
     for fact in world.facts:
         if fact.prompt == fact.answer:
@@ -74,7 +73,7 @@ def stated_identities(world: World) -> set[int]:
 def bridges(
     world: World, rows: Iterable[int] | None = None, late: float | None = None
 ) -> list[tuple[int, int]]:
-    """Find the bridges of every query that chains facts.
+    """Return the bridges of every query that chains facts.
 
     A query chains two facts through the bridge ``b`` if some tokens of its prompt are
     the prompt of a fact with answer ``b``, and ``b`` with the remaining tokens is the
@@ -84,12 +83,12 @@ def bridges(
     Args:
         world: Facts and queries.
         rows: Indices of the queries to search; by default all.
-        late: Time of :func:`time.perf_counter` after which no further query is
-            searched; by default there is no limit.
+        late: Time of :func:`time.perf_counter`, in seconds, after which no further
+            query is searched; no limit by default.
 
     Returns:
-        Pairs of the index of a query and a token ``b``, in the order of the queries; a
-        query may have several bridges, or none.
+        Pairs of the index of a query and the id of a token ``b``, in the order of
+        ``rows``. A query may have several bridges, or none.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -115,12 +114,12 @@ def bridges(
 def _links(
     known: defaultdict[tuple[int, ...], set[int]], tokens: list[int], answers: set[int]
 ) -> set[int]:
-    """Return the bridges of all chains of facts from a bag of tokens to one of some answers.
+    """Return the bridges of all chains of facts that lead from a bag of tokens to an answer.
 
     Args:
         known: Answers of the facts, by the sorted tokens of their prompt.
         tokens: The bag of tokens, sorted.
-        answers: Tokens at which a chain may end.
+        answers: Tokens of the answers at which a chain may end.
     """
     links = set[int]()
     parts: set[tuple[int, ...]] = set()
@@ -154,7 +153,7 @@ def advise_identities(
     late: float | None,
     lost: int = 0,
 ) -> Advice | None:
-    """Find a small set of identities that make failing queries follow.
+    """Find a small set of identities ``b → b`` whose addition makes failing queries follow.
 
     A set of identities is scored by the total number of queries that follow, so that
     queries that no longer follow count against it.
@@ -163,17 +162,18 @@ def advise_identities(
 
     Args:
         world: Facts and queries.
-        queries: The table ``queries`` of their prediction.
+        queries: Their table ``queries`` of a :class:`~.prediction.Prediction`.
         forecast: Function that solves a world, given the world and a description. It
-            returns the solution, the table of its queries, and the reason if it did not
-            solve program (2).
-        late: Time of :func:`time.perf_counter` after which no further attempt is made;
-            ``None`` for no limit.
-        lost: Largest number of facts that may be answered wrongly with the proposed
-            identities.
+            returns the solution, the table of its queries, and the reason if a program
+            other than (2) was solved (empty otherwise).
+        late: Time of :func:`time.perf_counter`, in seconds, after which no further
+            attempt is made; ``None`` for no limit.
+        lost: Largest number of facts that may be answered wrongly with the identities.
 
     Returns:
-        The advice; ``None`` if no identity could help, or no time is left.
+        The advice, without identities if no set that was tried makes another query
+        follow; ``None`` if no bridge of a failing query lacks its identity, or no time
+        is left.
     """
     known = stated_identities(world)
     follows = following(queries)
@@ -228,7 +228,7 @@ def advise_identities(
 
 
 class _Trial(NamedTuple):
-    """A set of identities, the queries that follow with it, and whether all facts are stored."""
+    """A set of identities, the queries that follow with it, and whether all facts can be stored."""
 
     tokens: tuple[int, ...]
     solution: Solution | SoftSolution
@@ -242,7 +242,7 @@ def _that_can_be_stored(
     attempt: Callable[[Sequence[int]], _Trial],
     more: Callable[[], bool],
 ) -> _Trial:
-    """Search for a large set that can be stored, by joining parts that fit and halving others."""
+    """Search for a large set that can be stored: join parts that fit, and halve the others."""
     best: _Trial | None = None
     waiting = deque(_halves(everything))
     trial = None
@@ -257,7 +257,7 @@ def _that_can_be_stored(
 
 
 def _halves(tokens: Sequence[int]) -> list[Sequence[int]]:
-    """Return two halves of the tokens; nothing for a single token."""
+    """Return the two halves of the tokens; an empty list for a single token."""
     middle = len(tokens) // 2
     return [tokens[:middle], tokens[middle:]] if middle else []
 
@@ -296,5 +296,5 @@ def following(table: pl.DataFrame) -> set[int]:
 
 
 def in_time(late: float | None) -> bool:
-    """Return whether :func:`time.perf_counter` is before ``late``; always True for ``None``."""
+    """Return whether :func:`time.perf_counter` is before ``late``; ``None`` means no limit."""
     return late is None or time.perf_counter() < late

@@ -1,4 +1,4 @@
-"""Find advice for facts that are solved in parts: for each part, within the time limit.
+"""Find advice for facts that are solved in parts: for each part, within a time limit.
 
 :func:`advise_parts` calls :mod:`~.advice` and :mod:`~.remedies` for the parts,
 beginning with those that have the most failing queries, and joins the results.
@@ -18,7 +18,7 @@ from inweights.worlds.world import World
 
 Forecasted = tuple[Solved, pl.DataFrame, str]
 
-#: Least number of solutions for which a part gets time: one without further facts, and
+#: Smallest number of solutions for which a part gets time: one without further facts, and
 #: others with them.
 LEAST = 3
 
@@ -29,9 +29,10 @@ def advise_parts(
     forecast: Callable[[World, str, float], Forecasted],
     late: float | None,
 ) -> tuple[Advice | None, tuple[Remedy, ...]]:
-    """Find advice for every part, beginning with the part that has the most failing queries.
+    """Find identities and other remedies for every part of a world, within a time limit.
 
-    Errors of ``forecast`` are not caught.
+    The part that has the most failing queries comes first. Errors of ``forecast`` are
+    passed on.
 
     Args:
         parts: Solutions, one per part.
@@ -39,12 +40,13 @@ def advise_parts(
             index in the whole world.
         forecast: Function that solves a world, given the world, a description and a
             time limit in seconds.
-        late: Time of :func:`time.perf_counter` by which all work must be done; ``None``
-            for no limit.
+        late: Time of :func:`time.perf_counter`, in seconds, by which all work must be
+            done; ``None`` for no limit.
 
     Returns:
-        The advice for all parts together (None if there is none), and the remedies of
-        all parts, those that change the most verdicts first.
+        The advice for all parts together (``None`` if there is none), with indices of
+        queries in the whole world; and the remedies of all parts, those that change the
+        most verdicts first.
     """
     failing = queries.filter(~pl.col("verdict").is_in(["follows", "open"]))
     counts = failing["part"].value_counts(sort=True)
@@ -87,7 +89,7 @@ def advise_parts(
 
 
 def _together(advices: Sequence[Advice]) -> Advice | None:
-    """Join the advice for several parts; the certificate is the weakest of theirs."""
+    """Join the advice for several parts, with the weakest of their certificates."""
     if len(advices) < 2:
         return advices[0] if advices else None
     worst = max(advices, key=lambda advice: (advice.status != "certified", advice.gap))
