@@ -244,7 +244,7 @@ def test_a_file_names_a_function_by_its_address() -> None:
         ),
         ({"optimizer": own.Langevin}, "draws random numbers.*noise"),
         ({"optimizer": own.Elsewhere}, "replaces the memory of parameters"),
-        ({"optimizer": own.halved}, "cannot be made.*named_parameters"),
+        ({"optimizer": own.halved}, "could not be created.*named_parameters"),
         (
             {"optimizer": lambda parameters, lr: None},
             "must return a torch.optim.Optimizer",
