@@ -32,7 +32,7 @@ class LossTable:
     """
 
     def __init__(self, tables: Iterable[pl.DataFrame] = ()) -> None:
-        """Begin with the updates of ``tables``, such as those of a checkpoint; nothing is copied."""
+        """Begin with the updates of ``tables``, such as those of a checkpoint."""
         self.tables = list(tables)
         self._rows: list[dict[str, float]] = []
 
