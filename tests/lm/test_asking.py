@@ -34,7 +34,8 @@ from inweights.lm import (
     summary,
 )
 from inweights.lm.exams.general import _REPEATS
-from inweights.lm.model.score import _cut, _next
+from inweights.lm.model.ending import cut
+from inweights.lm.model.score import _next
 
 
 @pytest.fixture(scope="module")
@@ -151,8 +152,8 @@ def test_prompts_are_continued_as_they_would_be_alone(learnt) -> None:
 
 def test_names_with_full_stops_are_not_cut() -> None:
     names = ("Dr. Lee", "U.S. Steel", "Acme, Inc.")
-    cut = [
-        _cut(text, ".\n", names)
+    shortened = [
+        cut(text, ".\n", names)
         for text in (
             "A. It",
             ". A",
@@ -165,7 +166,7 @@ def test_names_with_full_stops_are_not_cut() -> None:
             "Rome. It",
         )
     ]
-    assert cut == [
+    assert shortened == [
         ("A", True),
         (". A", False),
         (".A. It", False),

@@ -53,14 +53,11 @@ def league(
     Args:
         model: Function that makes the module, as for :func:`~inweights.wrap`, or config
             of a GPT, Emb-MLP, Mamba or wrapped module; by default no model is trained.
-        name: Name of the model in the table; by default the ``label`` of its config, or
-            its kind.
+        name: Name in the table; by default the ``label`` of the config, or its kind.
         scale: ``smoke`` for a quick test, ``cpu`` for the table, or ``paper``.
-        overrides: Changed settings of the recipe, as ``{"rate": 1e-3}`` or
-            ``["rate=1e-3"]``; by default none.
+        overrides: Changed settings, such as ``{"rate": 1e-3}``; by default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
-        into: Folder below which the entry is written, in a folder with the model's
-            name; by default no entry is written.
+        into: Parent of the new entry's folder; by default no entry is written.
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
@@ -72,8 +69,7 @@ def league(
         ``facts``, the single facts of the role with the lowest accuracy. Further
         columns: mean ``accuracy``, number of ``seeds``, number of ``parameters`` of one
         replica, ``operations`` (floating-point operations for one prompt of three
-        tokens), and ``own``, whether the model is the user's. The user's model comes
-        first.
+        tokens), and ``own``: whether the model is the user's, which comes first.
 
     Raises:
         ConfigError: The model cannot take part, its name is already used, or the scale
@@ -103,8 +99,7 @@ def beside(
     """Return the league's rows of a run, followed by the stored rows and those of entries.
 
     Args:
-        outcome: A run of the league's recipe; with ``None``, only stored rows are
-            returned.
+        outcome: A run of the league's recipe, or ``None``.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs, from which the league's own run is read; by default
             ``$INWEIGHTS_RUNS``, or ``runs``.
@@ -153,8 +148,7 @@ def entered(
 
     Args:
         model: A function that makes the module, or a config; see :func:`league`.
-        name: Name of the model in the table; by default the ``label`` of its config, or
-            its kind.
+        name: Name in the table; by default the ``label`` of the config, or its kind.
         scale: ``smoke``, ``cpu`` or ``paper``.
         overrides: Changed settings of the recipe; by default none.
         **execution: Further arguments of :func:`inweights.run`.
@@ -166,8 +160,7 @@ def entered(
         ConfigError: The model cannot take part, its name is already used, or the scale
             or a setting does not fit.
         DataError: The model has no token id for a name of the world.
-        RunError: The training failed, the run's folder is damaged, or a file cannot
-            be written.
+        RunError: The training failed, or a file is damaged or cannot be written.
     """
     config = model if isinstance(model, msgspec.Struct) else wrap(model)
     kind = config.__struct_config__.tag
@@ -207,9 +200,8 @@ def scores_of(outcome: Outcome) -> pl.DataFrame:
 
     Returns:
         One row per ``model``, ``identity``, ``trained``, ``hops`` (see :func:`league`)
-        and ``seed``, sorted by these columns, with ``accuracy`` (from 0 to 1),
-        ``parameters`` (their number in one replica) and ``operations`` (floating-point
-        operations for one prompt of three tokens).
+        and ``seed``, sorted by these columns, with ``accuracy`` (from 0 to 1) and the
+        columns ``parameters`` and ``operations``, which :func:`league` explains.
     """
     cost = (
         outcome.tables["cost"]
@@ -241,13 +233,11 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
     Args:
         outcome: A run of the league's recipe.
-        into: Folder in which these folders are created. It is created if it does not
-            exist.
+        into: Folder that will contain these folders; it is created if missing.
 
     Returns:
-        Paths of the entries' folders, one per model. The name of a folder is the
-        model's name in lower case, with hyphens for spaces. Existing files are
-        replaced.
+        Paths of the folders, one per model: its name in lower case, with hyphens for
+        spaces. Existing files are replaced.
 
     Raises:
         WriteError: A file cannot be written.
@@ -284,8 +274,7 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
             changed, or a setting of the entry does not fit.
         DataError: The folder is not an entry of the league.
         FolderError: The entry's config cannot be read.
-        RunError: The training failed, the run's folder is damaged, or a file cannot be
-            written.
+        RunError: The training failed, or a file is damaged or cannot be written.
     """
     place = Path(entry)
     if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:

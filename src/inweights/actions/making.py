@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from inweights.actions.finished import add_page, find
-from inweights.actions.ledger.results import open_parts, stated
+from inweights.actions.ledger.results import stated
+from inweights.actions.ledger.undecided import open_parts
 from inweights.config import check_size
 from inweights.errors import InweightsError
 from inweights.experiments.claims.verdict import is_open

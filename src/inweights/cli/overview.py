@@ -35,7 +35,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         ),
         "show": Command("results", "show the claims of a finished run, and its page"),
         "verify": Command(
-            "results", "show the verdicts of every recipe, or the claims of one"
+            "verdicts", "show the verdicts of every recipe, or the claims of one"
         ),
         "claims": Command(
             "catalogue", "state claims before they are run; show their history"

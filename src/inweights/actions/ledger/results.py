@@ -7,17 +7,13 @@ if it was stated in the ledger before its run.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.actions.ledger.ledger import Ledger, read_ledger
 from inweights.actions.ledger.lines import (
-    BLOCK,
     LEDGER,
     Line,
     results_root,
@@ -25,15 +21,12 @@ from inweights.actions.ledger.lines import (
 )
 from inweights.actions.ledger.run_scores import ledger_at, scores_of_runs
 from inweights.errors import ConfigError, unknown_name
-from inweights.experiments.claims.verdict import is_open
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunStore
 
 if TYPE_CHECKING:
     from inweights.actions.ledger.board import Board
-    from inweights.experiments.claims.claim_result import ClaimResult
     from inweights.experiments.grammar.recipe import Recipe
-    from inweights.experiments.studies.settle import Kept
     from inweights.support.progress import Progress
 
 
@@ -105,7 +98,7 @@ def state(
         raise ConfigError(
             "--anew states the claims of all recipes; leave out the names of recipes"
         )
-    path, ledger = _open(results)
+    path, ledger = open_ledger(results)
     names = recipes_like(only)
 
     def chosen() -> Iterator[Recipe]:
@@ -140,7 +133,7 @@ def withdraw(
     """
     from inweights.actions.ledger.stating import withdraw as line_of
 
-    path, ledger = _open(results)
+    path, ledger = open_ledger(results)
     line = line_of(claim, scale, why, ledger, _today())
     ledger.add(path, [line])
     return line
@@ -165,7 +158,7 @@ def history(
         DataError: The ledger is damaged.
         OSError: The ledger cannot be read.
     """
-    _, ledger = _open(stored_root() if results is None else results)
+    _, ledger = open_ledger(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
     if claim in known:
@@ -209,7 +202,7 @@ def stated(recipe: Recipe, scale: str) -> Recipe:
     from inweights.actions.ledger.stating import on_its_block
 
     committed = ledger_at("HEAD", path)  # none without git
-    return on_its_block(recipe, scale, committed or _open(path.parent)[1])
+    return on_its_block(recipe, scale, committed or open_ledger(path.parent)[1])
 
 
 def record(
@@ -244,7 +237,7 @@ def record(
     from inweights.actions.ledger.board import verdict_lines
     from inweights.actions.ledger.scores import add_scores
 
-    path, ledger = _open(results)
+    path, ledger = open_ledger(results)
     store = RunStore(runs)
     rows: list[dict[str, Any]] = []
     for name in recipes_like(only):
@@ -255,56 +248,19 @@ def record(
     return added
 
 
-def open_parts(
-    scale: str, *, only: str = "", runs: str | Path | None = None, results: str | Path
-) -> Iterator[tuple[Recipe, Kept]]:
-    """Yield each recipe that has open claims in the results, with a function that judges them.
-
-    The function judges the claims by the scores in the results together with the runs
-    on this disk. A recipe is yielded once for each block of seeds on which such claims
-    are stated.
+def open_ledger(results: str | Path | None) -> tuple[Path, Ledger]:
+    """Return the path of the ledger in a folder of results, and the ledger.
 
     Args:
-        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        only: Part of the names of the recipes; by default all recipes.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
-        results: Folder of the results.
+        results: Folder of the results; ``None`` for :func:`results_root`.
 
-    Yields:
-        The recipe, with the first seed of the block, and a function that takes no
-        argument and returns the list of results of its open claims on this block.
+    Returns:
+        The path, which need not exist, and the ledger, which is empty without a file.
 
     Raises:
-        ConfigError: ``results`` has no ledger, or no recipe's name contains ``only``.
-        DataError: Ledger or scores are damaged, or a file that the settings name cannot
-            be read.
+        DataError: The ledger is damaged.
         OSError: The ledger cannot be read.
     """
-    from inweights.actions.ledger.board import read_board
-
-    path, ledger = _open(results)
-    store = RunStore(runs)
-
-    def judged(recipe: Recipe, names: Container[str]) -> list[ClaimResult]:
-        rows = (
-            scores_of_runs(recipe, scale, store, path, ledger)
-            if store.has(recipe.name)
-            else ()
-        )
-        claims = read_board(path.parent, scale, [recipe.name], rows).claims
-        return [claim for claim in claims if claim.id in names]
-
-    parts = defaultdict[tuple[str, int], list[str]](list)
-    for claim in board(scale, only=only, results=results).claims:
-        if is_open(claim) and (line := ledger.entry(claim.id, scale).stated):
-            parts[claim.id.rpartition("/")[0], line.block].append(claim.id)
-    for (name, block), names in parts.items():
-        recipe = replace(stated(get_recipe(name), scale), first_seed=block * BLOCK)
-        yield recipe, partial(judged, recipe, names)
-
-
-def _open(results: str | Path | None) -> tuple[Path, Ledger]:
-    """Return the path of the ledger in a folder of results, and the ledger."""
     path = (results_root() if results is None else Path(results)) / LEDGER
     return path, read_ledger(path)
 

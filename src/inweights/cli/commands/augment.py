@@ -177,6 +177,9 @@ def augment(
     Args:
         facts: A file or folder of facts, as for 'inweights audit'.
         out: Folder to write.
+        added: Options of the texts that are added, such as --strategy.
+        text: Options of the size and the order, such as --budget and --model.
+        source: Options of how the facts are read and worded.
         json: Print JSON instead of text.
 
     Raises:

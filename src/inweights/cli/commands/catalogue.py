@@ -27,6 +27,7 @@ def list_recipes(part: str = "", /, *, common: base.Common = base.Common()) -> N
     Args:
         part: Only recipes whose name contains this text, such as fig or
             geometric-memory.
+        common: Options --json and --plugin.
 
     Raises:
         ConfigError: No recipe's name contains ``part``, or a plugin cannot be loaded.
@@ -53,6 +54,7 @@ def describe(
         recipe: Its name, or the last part of its name.
         part: Only settings within this one, such as gpt.model.
         full: List every setting with its full description.
+        common: Options --json and --plugin.
 
     Raises:
         ConfigError: No recipe has this name, or several have; or the recipe has no such
@@ -76,6 +78,7 @@ def cite(recipe: str = "", /, *, common: base.Common = base.Common()) -> None:
 
     Args:
         recipe: A recipe, the last part of its name, or a paper; by default all papers.
+        common: Options --json and --plugin.
 
     Raises:
         ConfigError: No paper and no recipe has this name, or several recipes have.
@@ -123,6 +126,7 @@ def history(claim: str, /, *, place: Place = Place()) -> None:
 
     Args:
         claim: Name of the claim; the last part is enough if it is unique.
+        place: Options --scale, --results and --json.
 
     Raises:
         ConfigError: The ledger has no such claim, or several claims have this last
@@ -154,6 +158,8 @@ def state(
         anew: Reason to state again all claims that have not been judged yet, as the
             same versions if score, target and rule are unchanged; for a change of the
             whole library that favours no claim.
+        plugin: Python modules to load first.
+        place: Options --scale, --results and --json.
 
     Raises:
         ConfigError: ``anew`` and ``only`` are both given, a claim of the ledger is no
@@ -181,6 +187,7 @@ def withdraw(claim: str, /, *, why: str, place: Place = Place()) -> None:
     Args:
         claim: Full name of the claim.
         why: Reason, which the results table shows.
+        place: Options --scale, --results and --json.
 
     Raises:
         ConfigError: The ledger has no such claim, or the reason is empty.

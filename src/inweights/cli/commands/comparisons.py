@@ -64,9 +64,13 @@ def compare_training(
 
     Args:
         facts: A file of facts, as for 'inweights audit', or @people, @chemistry.
+        compared: Options of the model and the ways, such as --model and --way.
+        layout: Options of how the file of facts is read, such as --header.
+        choice: Options --seeds and --set.
         choice.seeds: Number of seeds, or the seeds; 3 by default.
         choice.set: Change a setting, as in --set tuning.epochs=20 or --set retrieved=4;
             may be repeated.
+        how: Options of the run: --runs, --jobs and --fresh.
         how.jobs: Number of parallel processes; 1 by default.
         how.fresh: Discard an earlier run of the same settings.
         json: Print JSON instead of text.
@@ -200,10 +204,14 @@ def league(
         model: module:factory or file.py:factory of a torch module, as for iw.wrap; its
             code is run. By default only the stored rows are printed.
         scale: smoke (for a quick test) or cpu (minutes).
+        entry: Options of the entry: --name, --into and --replay.
+        choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set rate=1e-3 or --set
             entrant.options.width=64; may be repeated.
+        how: Options of the run: --runs, --jobs and --fresh.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same model.
+        common: Options --json and --plugin.
 
     Returns:
         The exit code: 1 if ``--replay`` found other scores, otherwise 0.

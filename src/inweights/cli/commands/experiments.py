@@ -65,12 +65,15 @@ def run(
             it is unique.
         scale: smoke (seconds), cpu (minutes on two cores) or paper (the paper's own
             sizes).
+        choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         config: A TOML file with settings.
+        doing: Options of the run, such as --device and --dry-run.
         doing.store: Folder or address (s3://bucket/folder) of the tables of single
             runs; by default in the folder of all runs.
         doing.jobs: Number of parallel processes; 0 means one per core.
         doing.fresh: Discard an earlier run of the same config.
+        verdicts: Options --json, --plugin, --full and --strict.
         verdicts.full: Show intervals, seeds and deciding cases of every claim.
 
     Returns:
@@ -203,13 +206,16 @@ def sweep(
     Args:
         file: A TOML file with [world], [model], [learner] and [over]; docs/sweep.md has
             an example.
+        choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set model.width=128 or --set
             over.world.n=[5,10]; may be repeated.
+        doing: Options of the run, such as --device and --dry-run.
         doing.store: Folder or address of the tables of single runs; by default in the
             folder of all runs.
         doing.jobs: Number of parallel processes; 0 means one per core if there is
             enough work.
         doing.fresh: Discard an earlier run of the same study.
+        common: Options --json and --plugin.
 
     Returns:
         The exit code, 0.

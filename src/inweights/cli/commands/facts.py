@@ -30,11 +30,13 @@ def world(
 
     Args:
         kind: A kind of world, such as two-hop, or a folder with a world.
+        changes: Options --set and --seed.
         changes.set: Change a setting, as in --set n=10; may be repeated.
         changes.seed: Root seed.
         out: Folder to write.
         card: Also write a card for Hugging Face and Croissant metadata into the folder, to
             publish it.
+        common: Options --json and --plugin.
 
     Raises:
         ConfigError: There is no such world, a setting does not fit, or ``--card`` is
@@ -103,12 +105,16 @@ def predict(
     Args:
         world: A kind of world, such as two-hop; a folder with a world; or facts, as for
             'inweights audit'.
+        changes: Options --set and --seed.
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
+        solving: Options of the solver, such as --seconds and --answers.
+        source: Options of how facts are read, such as --header and --query.
         by: theory or training. With training, small models are also trained on these
             facts, for a minute or more, and the share of them that answers each query
             is printed with its interval.
         replicas: Number of replicas of each model, for --by training.
+        shown: Options --all, --page, --json and --plugin.
 
     Raises:
         ConfigError: There is no such world, or an option or a setting does not fit.
@@ -192,6 +198,8 @@ def audit(
         forecast: Predict which compositions follow; in parts if the time is too short
             for all facts at once.
         seconds: Time limit of the prediction in seconds.
+        written: Options of what is written: --page, --fix and --near.
+        source: Options of how the facts are read and worded.
         json: Print JSON instead of text.
 
     Raises:

@@ -82,9 +82,11 @@ def ask(
         world: The world it was trained on: a kind of world, a file of facts, or a
             folder with a world.
         question: Names of tokens separated by spaces, as in "a1 r1 r2".
+        changes: Options --set and --seed.
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
         download: Allow downloads from the hub; otherwise only local files are read.
+        common: Options --json and --plugin.
 
     Raises:
         ConfigError: The world or a setting does not fit, the question is empty or too

@@ -129,6 +129,8 @@ def finetune(
         data: A folder that 'inweights augment' wrote, or a file of rows: prompt and
             completion, text, messages, ShareGPT, Alpaca, or question and answer.
         out: Folder to write; must not exist.
+        tuning: Options of the training, such as --set, --seed and --part.
+        loading: Options of the model: --device, --download and --chat.
         loading.chat: Train with the chat template of an instruct model; then evaluate
             with --chat too.
         json: Print JSON instead of text.
@@ -177,9 +179,12 @@ def evaluate(
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2.
         questions: A folder that 'inweights augment' wrote, or its file of questions.
+        asking: Options of what is evaluated, such as --before and --abstain.
         dtype: Data type of the weights: float32, bfloat16 or float16. By default
             float32, or with --watch that of the training.
+        loading: Options of the model: --device, --download and --chat.
         loading.chat: Use the chat template, for instruct models trained with --chat.
+        otherwise: Options --watch and --endpoint.
         json: Print JSON instead of text.
 
     Raises:

@@ -24,8 +24,10 @@ def plan(
         recipe: Name of the recipe, as in 'inweights list'.
         out: Folder shared by all machines, or an address such as s3://bucket/folder.
         scale: smoke, cpu or paper.
+        choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         store: Folder or address of the results; by default in the plan.
+        common: Options --json and --plugin.
 
     Raises:
         ConfigError: A name, a scale or a setting does not fit, the place already
@@ -93,6 +95,7 @@ def work(
 
     Args:
         plan: Folder or address of the plan.
+        how: Options of the worker, such as --jobs and --lease.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.lease: Seconds after which the task of an unresponsive worker is taken over;
             the same for all workers.

@@ -119,8 +119,7 @@ class Endpoint:
                 the last attempt, or its reply is not a completion.
         """
         headers = {"Content-Type": "application/json"}
-        # A server on this machine usually needs no key, so that a missing key is not an
-        # error.
+        # A missing key is not an error, since many servers need none.
         if secret := os.environ.get(self.key, ""):
             headers["Authorization"] = f"Bearer {secret}"
         request = urllib.request.Request(  # noqa: S310 - the address begins with http

@@ -94,7 +94,7 @@ class LanguageModel:
 
         Raises:
             DataError: The folder exists, or cannot be written. Other errors of the
-                tokenizer's library are passed on.
+                library of the tokenizer are passed on.
         """
         with new_folder(folder) as work:
             self.write(work)
@@ -135,10 +135,8 @@ def load_model(
         download: Whether the model may be downloaded from the Hugging Face hub; by
             default only local files are read.
         device: Torch device of the weights; by default ``cpu``.
-        dtype: Data type of the weights: ``float32`` (by default), ``bfloat16`` or
-            ``float16``.
-        chat: Whether prompts are formatted as a user's turn by the model's chat
-            template; by default not.
+        dtype: Type of the weights: ``float32`` (default), ``bfloat16`` or ``float16``.
+        chat: Whether prompts are a user's turn in the model's chat template.
         seed: Root seed of ``@tiny``, by default 0; it has no effect on other models.
 
     Returns:
@@ -222,10 +220,7 @@ def readable(folder: Path) -> None:
     """Give the files of weights in a folder the folder's permissions to read and write.
 
     Args:
-        folder: Folder with safetensors files, at any depth.
-
-    Raises:
-        OSError: The permissions cannot be changed.
+        folder: Folder with safetensors files, at any depth. An OSError is passed on.
     """
     for weights in folder.rglob("*.safetensors"):
         weights.chmod(folder.stat().st_mode & 0o666)

@@ -8,7 +8,7 @@ candidates. A question therefore costs ``prompt + Σ candidates`` tokens, not
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.lm.model.data import padded
+from inweights.lm.model.ending import Ending, cut
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.unfinished import BegunPart
 
@@ -28,22 +29,6 @@ Tell = Callable[[int, int], None]
 _ROWS = 256
 #: Number of prompts that are continued at the same time.
 _TOGETHER = 32
-
-
-@dataclass(frozen=True)
-class Ending:
-    """Conditions at which the continuation of a prompt ends.
-
-    Attributes:
-        tokens: Largest number of tokens of the continuation.
-        stop: Characters at which the text is cut, except at its start. If empty, the
-            text is not cut.
-        names: Names in which a stop does not end the text, such as ``Dr. Lee``.
-    """
-
-    tokens: int = 12
-    stop: str = ".\n"
-    names: Sequence[str] = ()
 
 
 def log_likelihoods(
@@ -234,7 +219,7 @@ def _continue(
                 continue
             grown[row].append(token)
             text = lm.tokenizer.decode(grown[row])
-            texts[row], over[row] = _cut(text, ending.stop, ending.names)
+            texts[row], over[row] = cut(text, ending.stop, ending.names)
         if all(over):
             break
     return list(map(str.strip, texts))
@@ -253,19 +238,6 @@ def _next(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tens
     # Drawn on the CPU, so that the draws are the same on every device.
     shares = logits.float().softmax(-1).cpu()
     return torch.multinomial(shares, 1, generator=generator).to(logits.device)
-
-
-def _cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
-    """Return the text before its first stop outside of a name, and whether there was one."""
-    said = text.lstrip()
-    if any(name.startswith(said) for name in names):
-        return said, False  # may still become a name
-    begun = max((len(name) for name in names if said.startswith(name)), default=0)
-    ends = [said.index(mark, begun) for mark in stop if mark in said[begun:]]
-    end = min(ends, default=0)
-    if end > 0:
-        return said[:end], True
-    return said, False
 
 
 def _score(

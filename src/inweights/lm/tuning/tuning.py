@@ -90,27 +90,23 @@ def finetune(
 
     If there is a checkpoint file, SIGINT, SIGTERM and SIGHUP end the training after the
     present update, write the file and raise ``KeyboardInterrupt``. A second signal
-    stops the process at once. If ``config.replay`` is above 0 and no example is
-    ``old``, the model first writes the texts that are replayed.
+    stops the process at once. If ``config.replay`` is set and no example is ``old``,
+    the model first writes the texts to replay.
 
     Args:
         lm: The model.
         examples: Examples to train on.
         config: Settings of the fine-tuning; by default ``FineTune()``.
-        seed: Root seed of the order, of the adapters and of texts that the model
-            writes; by default 0.
+        seed: Root seed of order, adapters and the model's own texts; by default 0.
         checkpoint: File from which an interrupted call with the same arguments
             continues, and which is removed at the end. It contains the trained weights
             and the optimizer's state, three times the size of the trained weights. With
             ``None`` (the default), no file is written.
         every_seconds: Seconds between two writes of the file; by default 300.
-        every_steps: If above 0, the file is written at every multiple of this number of
-            updates instead; by default 0.
+        every_steps: If above 0, updates between two writes instead; by default 0.
         keep: Whether the file remains, with the finished training, for a caller who
             removes it after writing the model; by default it is removed.
-        adapter: Folder to which the adapters of ``lora`` are written before they are
-            merged, in the format of ``peft``. By default (``None``) they are not
-            written.
+        adapter: Folder for the adapters of ``lora``; by default none is written.
         observers: Observers that receive the loss and the learning rate of each update
             (:class:`inweights.training.Step`); by default none.
         passed: Called after each epoch with its number over all stages, the total
@@ -122,9 +118,8 @@ def finetune(
         Losses and sizes of the training.
 
     Raises:
-        ConfigError: ``peft`` or ``accelerate`` is not installed, the ``every`` of an
-            observer is not an integer above 0, or ``seed`` is not an integer from 0 to
-            2^63 - 1.
+        ConfigError: A package is not installed, an observer's ``every`` is below 1, or
+            ``seed`` is not an integer from 0 to 2^63 - 1.
         DataError: There are no examples, or one has no tokens to train.
         RunError: The checkpoint belongs to another run, is damaged or cannot be written
             (:class:`~inweights.errors.WriteError`), or the loss is not a finite number.
@@ -193,8 +188,7 @@ def finetune(
                 if begins_an_epoch and _is_known(stage, losses, config):
                     break
                 padding.add(rows)
-                # Updates before the checkpoint are not repeated, but their padding is
-                # counted.
+                # Updates before the checkpoint are not repeated, but counted.
                 if step < first:
                     continue
                 rate = config.rate * config.factor(step, stage.steps)

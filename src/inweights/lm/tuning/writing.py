@@ -11,8 +11,9 @@ from pathlib import Path
 
 from inweights.config import load_toml
 from inweights.lm.model.data import Example
+from inweights.lm.model.ending import Ending
 from inweights.lm.model.load import LanguageModel
-from inweights.lm.model.score import Ending, generate, generate_stored
+from inweights.lm.model.score import generate, generate_stored
 from inweights.lm.model.unfinished import BegunTexts
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import DATA_ORDER, Streams

@@ -95,14 +95,12 @@ class PackedRows:
         """Return a mask of attention to the latest tokens of an example.
 
         Args:
-            size: Number of tokens in the window, including the present one, at least 1.
-                With ``None``, every token attends to all earlier ones.
+            size: Number of tokens in the window; ``None`` if there is no limit.
 
         Returns:
-            A boolean mask ``[1, 1, T, T]`` that is True if the token in the row attends
-            to the token in the column, for ``T`` positions of the longest example
-            without its last token. ``None`` if no example is longer than the window, so
-            that ordinary causal attention is the same.
+            A boolean mask ``[1, 1, T, T]``, True if the token of the row attends to
+            that of the column, for ``T`` positions; ``None`` if no example is longer
+            than the window.
         """
         length = self.table.shape[1]
         if size is None or size >= length:
@@ -185,9 +183,6 @@ class PackedReader:
             net: The model to call, with adapters and accelerate's wrapper, if any.
             rows: The examples, at least one.
             device: Torch device of the model.
-
-        Returns:
-            Logits, token ids and examples of all trained tokens, example by example.
         """
         packed = pack(rows, device)
         read: dict[str, Any] = {"input_ids": packed.ids, "position_ids": packed.places}

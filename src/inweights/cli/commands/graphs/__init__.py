@@ -11,13 +11,15 @@ from msgspec import structs
 from inweights import actions, worlds
 from inweights.cli import console
 from inweights.cli.commands import base, layouts
-from inweights.cli.commands.embedded import Vectors, show
+from inweights.cli.commands.graphs.embedded import Vectors, show
 from inweights.config import as_overrides, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.support.limits import missing_file
 
 if TYPE_CHECKING:
     from inweights.worlds.families.graphs.graph import Graph
+
+__all__ = ["AtlasRun", "Paths", "atlas", "explore"]
 
 
 @base.options
@@ -100,9 +102,15 @@ def atlas(
             formats of networkx, or lines u=v), or built-in graphs such as karate-club,
             europe-borders or periodic-table. Up to 10,000 nodes each; if there are more
             than 250, the page draws 250.
+        choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set steps=1000; may be repeated.
+        how: Options of the run, such as --scale and --device.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same graphs.
+        vectors: Options of existing vectors, such as --embedding and --model.
+        star: Options of a path-star: --paths and --held-out.
+        layout: Options of how tables of edges are read: --header and --columns.
+        common: Options --json and --plugin.
 
     Returns:
         The exit code, 0.

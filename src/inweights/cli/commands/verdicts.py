@@ -1,0 +1,153 @@
+"""Define the command ``verify``, which shows verdicts, adds seeds, and records scores."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from inweights import actions
+from inweights.cli import console
+from inweights.cli.commands import base
+from inweights.errors import ConfigError, check_names
+
+
+@base.options
+class Settling:
+    """Options that define which undecided claims get more seeds, and for how long.
+
+    Attributes:
+        settle: First add seeds to undecided claims until they are decided.
+        minutes: Time limit of --settle.
+        store: Folder or address of the tables of single runs; by default in the folder
+            of all runs.
+        jobs: Number of parallel processes; 0 means one per core.
+        dry_run: Print only the cost of each recipe on this machine, and what is left to
+            run.
+        on: ``ray``, or the address of a Ray cluster; empty for this machine.
+    """
+
+    settle: base.Flag = False
+    minutes: float = 60.0
+    store: base.Place = ""
+    on: base.On = ""
+    jobs: base.Whole = 0
+    dry_run: base.Flag = False
+
+
+@base.options
+class Kept:
+    """Options that define which stored results are used, and how they are shown.
+
+    Attributes:
+        source: Folder of results (ledger and scores) from which verdicts are computed,
+            without any run.
+        into: Folder of results to which the scores of the runs on this disk are added
+            first. With --settle, more seeds are run for its open claims; seeds that it
+            contains are not run again.
+        markdown: Print Markdown, as in docs/board.md.
+    """
+
+    source: Annotated[Path | None, Parameter(name="--from")] = None
+    into: Path | None = None
+    markdown: base.Flag = False
+
+
+@base.app.command
+def verify(
+    only: str = "",
+    /,
+    *,
+    scale: str = "cpu",
+    runs: base.Runs = None,
+    settling: Settling = Settling(),
+    kept: Kept = Kept(),
+    verdicts: base.Verdicts = base.Verdicts(),
+) -> int:
+    """Show the results table: verdicts of every recipe, or the claims of one.
+
+    Args:
+        only: Recipes whose name contains this text, such as identity-bridge.
+        scale: smoke, cpu or paper.
+        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+        settling: Options of adding seeds, such as --settle and --minutes.
+        kept: Options of stored results: --from, --into and --markdown.
+        verdicts: Options --json, --plugin, --full and --strict.
+        verdicts.full: Show every claim with intervals, seeds and deciding cases.
+
+    Returns:
+        1 if ``--strict`` is given and a claim was not reproduced, otherwise 0; always 0
+        with ``--dry-run``.
+
+    Raises:
+        ConfigError: The scale is unknown, no recipe's name contains ``only``,
+            ``--minutes`` is not from 0 to 10,000,000, options exclude each other, or a
+            folder of results has no ledger.
+        DataError: The ledger or the scores are damaged or were changed by another
+            process, tables of a run do not fit a claim's score, or a file that settings
+            name cannot be read.
+        RunError: A training of ``--settle`` failed, a run's folder is damaged, or the
+            folder of runs cannot be read.
+        OSError: The ledger cannot be read; or with ``--into``, a file of the results
+            cannot be written.
+    """
+    from inweights.experiments.grammar.recipe import SCALES
+
+    check_names("scale", [scale], SCALES)
+    if settling.dry_run:
+        # Recipes were timed only at this scale.
+        if scale != "cpu":
+            raise ConfigError(
+                f"verify --dry-run estimates the cost at scale 'cpu' only, got '{scale}'"
+            )
+        console.catalogue.costs(actions.costs(only=only, runs=runs), json=verdicts.json)
+        return 0
+    # Done first, so that the table below counts the new seeds.
+    if settling.settle:
+        _settle(settling, scale, only, runs, kept.into, verdicts.plugin)
+    if kept.into:
+        console.ledger.recorded(
+            actions.record(scale, only=only, runs=runs, results=kept.into)
+        )
+    # Stored results need no runs here: verdicts follow from the ledger and the scores.
+    if place := kept.into or kept.source:
+        board = actions.board(scale, only=only, results=place)
+        claims = board.claims
+        of = board
+    else:
+        claims = actions.verdicts(scale, only=only, runs=runs)
+        of = None
+    if kept.markdown:
+        console.ledger.markdown(claims, scale, of)
+    else:
+        console.claims.board(claims, scale, json=verdicts.json, full=verdicts.full)
+    return console.claims.code_of(claims, verdicts.strict)
+
+
+def _settle(
+    settling: Settling,
+    scale: str,
+    only: str,
+    runs: Path | None,
+    results: Path | None,
+    plugins: tuple[str, ...],
+) -> None:
+    from inweights.experiments.engine.execution import ExecutionOptions
+
+    with console.progress() as progress:
+        execution = ExecutionOptions(
+            jobs=settling.jobs or console.cores("cpu", scale),
+            plugins=plugins,
+            progress=progress,
+            on=settling.on,
+            store=settling.store,
+        )
+        more = actions.settle(
+            scale,
+            only=only,
+            minutes=settling.minutes,
+            runs=runs,
+            results=results,
+            execution=execution,
+        )
+        done = list(more)
+    console.claims.settled(done)
