@@ -171,8 +171,8 @@ def check_file(
         factor: Bytes of memory that reading needs per byte of the file; 10 by default.
 
     Raises:
-        InweightsError: The path does not exist, is not a regular file with a size, or
-            needs more memory than the limit; an error of the class ``error``.
+        InweightsError: The path does not exist, is not an ordinary file (an empty one
+            is), or reading it needs more memory than the limit; of the class ``error``.
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     try:

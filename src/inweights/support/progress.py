@@ -65,8 +65,9 @@ class Activity(str):
     def time_left(self) -> str:
         """The remaining time as text, such as ``about 7 s left``; "" if it is not known yet.
 
-        If the total time differs from the initial estimate by more than a quarter, the
-        text also states the ratio, as in ``about 7 s left, 1.5 times the estimate``.
+        If the ratio of the total time to the initial estimate is not between 0.8 and
+        1.25, the text also states this ratio: ``about 7 s left, 1.5 times the
+        estimate``.
         """
         if self.left is None:
             return ""

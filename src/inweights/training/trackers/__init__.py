@@ -108,6 +108,8 @@ class Tracker(Observer):
     def step(self, seen: Step) -> None:
         """Record the losses of an update: ``loss``, or ``loss/0``, ``loss/1`` and so on by replica.
 
+        Errors of the tracker's package are passed on.
+
         Args:
             seen: Data of the update. Its ``numbers`` are recorded, too. If it contains
                 no losses, nothing is recorded.
@@ -125,7 +127,8 @@ class Tracker(Observer):
 
         In a sweep or recipe, ``per`` determines the tracker's run that gets them: that
         of the table's labels and seed (``run``), of its labels (``trial``), or of the
-        whole work (``sweep``).
+        whole work (``sweep``). Nothing is recorded for a table of more than 200 curves.
+        Errors of the tracker's package are passed on.
 
         Args:
             name: Name of the measure.

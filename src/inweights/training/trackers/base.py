@@ -87,7 +87,7 @@ def flat_settings(config: Mapping[str, Any], before: str = "") -> dict[str, Any]
     """Return settings by their dotted paths, such as ``learner.phases.0.steps``.
 
     The path of an item in a list of mappings contains its index. Other lists are values
-    themselves.
+    themselves. Empty mappings are left out.
 
     Args:
         config: The settings, as plain values.

@@ -29,7 +29,7 @@ class Wandb:
         folder: Folder of local files, which is created if needed.
 
     Raises:
-        ConfigError: The tracker's package is not installed.
+        ConfigError: The tracker's package is not installed; its own errors are passed on.
         OSError: The folder cannot be created.
     """
 
@@ -97,7 +97,7 @@ class Trackio:
         folder: Not used; trackio writes to the folder that ``TRACKIO_DIR`` names.
 
     Raises:
-        ConfigError: The tracker's package is not installed.
+        ConfigError: The tracker's package is not installed; its own errors are passed on.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class MLflow:
             ``MLFLOW_TRACKING_URI`` is set, runs are stored in its file ``mlflow.db``.
 
     Raises:
-        ConfigError: The tracker's package is not installed.
+        ConfigError: The tracker's package is not installed; its own errors are passed on.
         OSError: The folder cannot be created.
     """
 
@@ -228,7 +228,7 @@ class TensorBoard:
         folder: Folder in whose subfolder ``tensorboard`` the run is written.
 
     Raises:
-        ConfigError: The tracker's package is not installed.
+        ConfigError: The tracker's package is not installed; its own errors are passed on.
     """
 
     def __init__(
