@@ -11,7 +11,7 @@ from tests.coins import PAPER, Settings, of_coins
 
 from inweights import actions
 from inweights.actions import finished
-from inweights.actions.ledger import results
+from inweights.actions.ledger import results, undecided
 from inweights.experiments import share
 from inweights.experiments.claims.claim_result import ClaimResult
 
@@ -55,6 +55,7 @@ class Home:
         for module in (finished, results):
             monkeypatch.setattr(module, "get_recipe", lambda _name: self.recipe)
             monkeypatch.setattr(module, "recipes_like", lambda _part: (RECIPE.name,))
+        monkeypatch.setattr(undecided, "get_recipe", lambda _name: self.recipe)
         monkeypatch.setattr(finished, "recipe_names", lambda: (RECIPE.name,))
         monkeypatch.setattr(
             "inweights.experiments.engine.engine.repositories",
