@@ -92,6 +92,14 @@ def test_damaged_files(tmp_path: Path, lines: list[str], message: str) -> None:
         read_analogies(path)
 
 
+def test_a_cell_longer_than_csv_reads(tmp_path: Path) -> None:
+    path = tmp_path / "own.tsv"
+    row = "\t".join(["x" * 140_000, "Cot", "Rest", "UsedFor", "Furniture"])
+    path.write_text("\t".join(COLUMNS) + "\n" + row + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2: field larger than"):
+        read_analogies(path)
+
+
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "own.tsv"
     row = AnalogyRow("Bed", "Cot", "Rest", "UsedFor", "Furniture")

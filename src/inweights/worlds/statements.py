@@ -156,12 +156,12 @@ class Statements:
         return f"Statements({len(self):,}: {', '.join(roles)})"
 
     def prompt(self, index: int) -> Ids:
-        """Return the token ids ``[T]`` of the prompt of the statement with this index from 0."""
+        """Return the token ids of the prompt of the statement with this index (from 0), ``[T]``."""
         start = self.prompt_ends[index - 1] if index else 0
         return self.prompts[start : self.prompt_ends[index]]
 
     def answer(self, index: int) -> Ids:
-        """Return the token ids ``[A]`` of the answer of the statement with this index from 0."""
+        """Return the token ids of the answer of the statement with this index (from 0), ``[A]``."""
         start = self.answer_ends[index - 1] if index else 0
         return self.answers[start : self.answer_ends[index]]
 
@@ -244,7 +244,7 @@ class Statements:
         return np.flatnonzero(self.roles == self.role_names.index(role))
 
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
-        """Return prompts ``[m, T]`` and answers ``[m, A]`` of ``m`` statements, by their indices.
+        """Return prompts ``[m, T]`` and answers ``[m, A]`` of the statements with ``m`` indices.
 
         Raises:
             DataError: The prompts or answers differ in length, or there are no indices.

@@ -44,6 +44,12 @@ class EntityKinds:
     """
 
     def __init__(self, triples: Ids) -> None:
+        """Collect the roles and values of all entities.
+
+        Args:
+            triples: Subject, relation and object of each of ``M`` facts, as indices,
+                ``[M, 3]``.
+        """
         self.roles: defaultdict[int, Counter[Role]] = defaultdict(Counter)
         self.values: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
         for s, r, o in triples.tolist():

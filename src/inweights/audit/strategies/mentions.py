@@ -20,6 +20,11 @@ class Mentions:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
+        """Prepare to find names in texts, as whole words.
+
+        Args:
+            names: The names; results refer to them by index.
+        """
         found: defaultdict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
         for number, name in enumerate(names):
             parts = tuple(_PART.findall(name))

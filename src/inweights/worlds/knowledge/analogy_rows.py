@@ -9,7 +9,7 @@ partner.
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,7 +101,7 @@ def read_analogies(
         ConfigError: The limit is negative.
         DataError: The file is missing, has a different header or no rows, or a line has
             a blank or missing cell, an unknown relation, or a subject that an earlier
-            line has; the message states the line.
+            line has, or a cell is too long; the message states the line.
 
     Example:
         >>> rows = read_analogies()
@@ -114,9 +114,7 @@ def read_analogies(
     text = read_text(source)
     rows: list[AnalogyRow] = []
     seen: dict[str, int] = {}
-    for number, cells in enumerate(
-        csv.reader(text.split("\n"), delimiter="\t"), start=1
-    ):
+    for number, cells in _cells_of(text, source):
         here = f"{source}, line {number}"
         if number == 1:
             if tuple(cells) != COLUMNS:
@@ -137,6 +135,15 @@ def read_analogies(
     if not rows:
         raise DataError(f"{source} has no rows below its header")
     return _spread(rows, limit) if limit else tuple(rows)
+
+
+def _cells_of(text: str, source: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line, from 1, and its cells."""
+    reader = csv.reader(text.split("\n"), delimiter="\t")
+    try:
+        yield from enumerate(reader, start=1)
+    except csv.Error as error:
+        raise DataError(f"{source}, line {reader.line_num}: {error}") from None
 
 
 def _row_of(cells: Sequence[str], here: str) -> AnalogyRow:

@@ -57,7 +57,7 @@ def is_wikidata(path: Path) -> bool:
         path: The file.
 
     Raises:
-        DataError: The path is not a regular file.
+        DataError: The path is missing, or not a regular file.
     """
     try:
         with _open(path) as file:
@@ -77,6 +77,10 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
 
     Args:
         path: The file.
+
+    Yields:
+        The line of the item (1 for all items of a file on one line), and the fact, with
+        the aliases of its object.
 
     Raises:
         DataError: The file cannot be read, is damaged (the message states the line) or

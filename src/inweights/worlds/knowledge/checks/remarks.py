@@ -115,6 +115,9 @@ def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradict
         entities: Names of entities.
         triples: Subject, relation and object of each of ``M`` triples, as indices,
             ``[M, 3]``.
+
+    Yields:
+        One object per subject and relation, ordered by relation, then by subject.
     """
     for relation, rows in enumerate(_by_relation(triples)):
         subjects, starts, counts = np.unique(

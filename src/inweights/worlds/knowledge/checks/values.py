@@ -52,6 +52,10 @@ def value_remarks(
         triples: Subject, relation and object of each of ``M`` triples, as indices,
             ``[M, 3]``.
         lines: Line of each triple, ``[M]``.
+
+    Yields:
+        The remarks on damaged names first, then those on each relation's subjects and
+        objects.
     """
     columns: defaultdict[tuple[int, int], dict[str, list[int]]] = defaultdict(dict)
     first: dict[str, int] = {}

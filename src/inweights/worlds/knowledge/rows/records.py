@@ -113,6 +113,9 @@ class Records:
                 query; or an object of objects, whose keys are subjects and whose inner
                 keys are relations.
 
+        Yields:
+            The facts, each with the number of its record (from 1) as its line.
+
         Raises:
             DataError: The value contains no list of facts, or a record is not a fact.
             ConfigError: Records are lists, and a column that the layout names does not
@@ -128,7 +131,7 @@ class Records:
         yield from self.rows([*enumerate(found, start=1)], "case")
 
     def of_record(self, record: Any, number: int, where: str) -> Iterator[Row]:
-        """Yield the facts of one record, which may be several.
+        """Yield the facts of one record, of which there may be several.
 
         Args:
             record: An object with the keys of a fact, with a list of facts under one of
@@ -136,6 +139,9 @@ class Records:
                 (MQuAKE, CounterFact, TwoHopFact or SOCRATES).
             number: Number of the record, which becomes the line of its facts.
             where: File and number, for error messages.
+
+        Yields:
+            The facts in their order; usually one, several for a chain or a list of facts.
 
         Raises:
             DataError: The record is not an object, lacks a subject, a relation or an

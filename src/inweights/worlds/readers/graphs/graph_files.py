@@ -99,7 +99,8 @@ def is_linked(found: Mapping[str, Any]) -> bool:
     """Return whether a JSON object is a graph: nodes, and links between them.
 
     Args:
-        found: The object.
+        found: The object; ``nodes`` and one of the keys of :func:`links_of` must be
+            lists.
 
     Example:
         >>> is_linked({"nodes": [{"id": 1}], "links": []}), is_linked({"data": []})
