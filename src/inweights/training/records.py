@@ -126,6 +126,8 @@ def measure_due(
 ) -> None:
     """Measure the model with the observers that are due, and notify all observers of the results.
 
+    Errors of measures and observers are passed on.
+
     Args:
         model: Model that is measured, without gradients.
         observers: Observers, which measure after each multiple of their ``every``

@@ -111,7 +111,7 @@ class TrainingSetup:
         return self.checkpoint.read(self.parameters.values.device)
 
     def initial_state(self) -> ReplicaState:
-        """Return the state before the first step: the current parameters (not copied), no losses."""
+        """Return the state before the first step: current parameters (not copied) and no losses."""
         return ReplicaState(
             phase=0,
             step=0,

@@ -137,8 +137,8 @@ class Code(Config):
 def code_of(thing: Any) -> Code:
     """Return a reference to a function, a class or a partial of one.
 
-    In this process, :meth:`Code.load` returns the same object, even for a lambda or a
-    function of a notebook.
+    In this process, :meth:`Code.load` returns the same object (with its options bound),
+    even for a lambda or a function of a notebook.
 
     Args:
         thing: The function, class or ``functools.partial``, whose keyword arguments

@@ -34,8 +34,8 @@ def files_of(options: Any) -> dict[str, str]:
             sets and the values of dictionaries are searched.
 
     Returns:
-        Hashes of 16 hexadecimal digits by the file's name followed by :data:`MARK`, ``
-        (named by an option)``, sorted by name; empty if there are no such files.
+        Hashes of 16 hexadecimal digits, sorted by key. The key is the name of the file
+        followed by :data:`MARK`. Empty if there are no such files.
 
     Raises:
         DataError: A file cannot be read.

@@ -41,9 +41,7 @@ def cache_folder() -> Path:
     """Return the folder of this library's cache, which need not exist.
 
     It is ``$INWEIGHTS_CACHE`` if that is set, and otherwise ``inweights`` in the user's
-    cache.
-
-    The user's cache is ``$XDG_CACHE_HOME``, by default ``~/.cache``.
+    cache (``$XDG_CACHE_HOME``, by default ``~/.cache``).
 
     Raises:
         RuntimeError: No variable is set, and the user's home folder is unknown.
@@ -86,7 +84,7 @@ def remember(kind: str, key: Any, value: Any) -> None:
         value: The result.
 
     Raises:
-        TypeError: msgspec cannot encode the result as JSON.
+        TypeError: msgspec cannot encode the key or the result as JSON.
     """
     day = datetime.now(UTC).date().isoformat()
     stored = _Remembered(library_state(), day, msgspec.Raw(msgspec.json.encode(value)))

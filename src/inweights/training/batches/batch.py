@@ -39,8 +39,8 @@ class Batch:
     def selected(self) -> Int[Tensor, " n"] | None:
         """Indices in ``S`` of the labelled positions, ``[n]``, for the argument ``at`` of a model.
 
-        ``None``, which stands for all positions, if every sequence is a single token
-        and every token is labelled.
+        The value is ``None``, which stands for all positions, if every sequence is a
+        single token and every token is labelled.
         """
         single = all(length == 1 for _, length in self.inputs.shapes)
         return None if single and len(self.at) == self.inputs.size else self.at

@@ -57,7 +57,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
             SolverError: No matrix satisfies all constraints (the message names facts
                 that contradict each other), or none was found.
             DataError: No program can be made from the world, for example because a fact
-                has several answers.
+                has several answers, or the program would not fit in memory.
         """
         from inweights.theory.programs.nuclear_norm import solve
         from inweights.theory.programs.to_model import to_model
