@@ -25,17 +25,18 @@ _CHAINED = ("composition", "chain")
 
 
 def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]]:
-    """Return the part with the most facts, as :func:`parts_of` divides the world.
+    """Return the part with the most facts, if a world is divided into parts of limited size.
 
     Args:
         world: Facts and queries.
         facts: Largest number of facts of a part.
 
     Returns:
-        The world of the part, and a mask of the facts of the whole world that it has.
+        The world of the part, with its facts and the queries about them; and a mask of
+        these facts among those of the whole world.
 
     Raises:
-        ConfigError: ``facts`` is not at least 1.
+        ConfigError: ``facts`` is below 1.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -55,15 +56,17 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
     """Divide the facts into parts of limited size, and yield them, the largest first.
 
     Components of facts that share an entity stay whole if they fit, several of them in
-    one part. A larger component is cut: first its facts nearest to its busiest entity,
-    then the next nearest ones. A cut part lacks some facts about its entities.
+    one part. A larger component is cut into the facts nearest to its most frequent
+    entity, then the next nearest ones, and so on. A cut part lacks some facts about its
+    entities.
 
     Args:
         world: The world with the facts.
         facts: Largest number of facts of a part.
 
     Yields:
-        Indices of the facts of a part, ``[m]``, and whether the part was cut.
+        Ascending indices of the ``m`` facts of a part, ``[m]``, and whether the part
+        was cut from a larger component.
     """
     total = len(world.facts)
     if total <= facts:
@@ -99,9 +102,9 @@ def worlds_of(
 ) -> Iterator[tuple[World, Int[Ids, " q"]]]:
     """Yield the world of each part, and the indices of its queries in the whole world.
 
-    A query belongs to the first part that has all its tokens in its facts; tokens that
-    occur in no fact do not count. A cut part gets no query about a chain of which it
-    lacks a fact.
+    A query belongs to the first part whose facts contain all of its tokens. Tokens that
+    occur in no fact of the world do not count. A cut part gets no query about a chain
+    of which it lacks a fact.
 
     Args:
         world: Facts and queries.
@@ -109,7 +112,8 @@ def worlds_of(
             them.
 
     Yields:
-        The world of a part, and the indices of its ``q`` queries, ``[q]``.
+        The world of a part, and the indices of its ``q`` queries in the whole world,
+        ``[q]``.
     """
     which, tokens = _tokens(world.facts)
     nowhere = np.ones(len(world.vocabulary), dtype=bool)
@@ -140,7 +144,7 @@ def worlds_of(
 
 
 def _without_gaps(part: World) -> Ids:
-    """Return the indices of a cut part's queries, without chains that lack a fact in the part."""
+    """Return the indices of a cut part's queries, without chains of which the part lacks a fact."""
     queries = part.queries
     chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
     whole = ~np.isin(queries.roles, list(chains))
@@ -149,7 +153,7 @@ def _without_gaps(part: World) -> Ids:
 
 
 def _tokens(statements: Statements) -> tuple[Ids, Ids]:
-    """Return the index of the statement of each token, and all tokens of prompts and answers."""
+    """Return all tokens of prompts and answers, preceded by the index of each one's statement."""
     rows = np.arange(len(statements))
     which = [
         np.repeat(rows, np.diff(ends, prepend=0))

@@ -26,7 +26,7 @@ from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
 #: Number of facts that can be solved in one second; the number grows with the cube root
-#: of the time. Then the largest and smallest number of facts of a part.
+#: of the time. The other two are the largest and the smallest number of facts of a part.
 FACTS = 160
 MAX_FACTS = 2_500
 LEAST_FACTS = 40
@@ -44,10 +44,10 @@ PHRASED = 1e-2
 
 
 def check_seconds(seconds: float | None) -> None:
-    """Check that a time limit is a valid number of seconds, or ``None`` for no limit.
+    """Raise an error if a time limit is not a valid number of seconds.
 
     Args:
-        seconds: The time limit.
+        seconds: The time limit in seconds, from 0 to 10**7; ``None`` for no limit.
 
     Raises:
         ConfigError: The value is below 0, above 10**7, or not a number.
@@ -57,16 +57,16 @@ def check_seconds(seconds: float | None) -> None:
 
 
 def load_solvers() -> None:
-    """Import the modules of the solvers, so that importing does not count in a time limit."""
+    """Import the modules of the solvers, so that a time limit does not include importing them."""
     for module in ("scipy.optimize", "scipy.sparse.csgraph", "scipy.sparse.linalg"):
         import_module(module)
 
 
 def facts_within(seconds: float | None) -> int:
-    """Return how many facts a prediction can cover within a time limit, in parts.
+    """Return the number of facts that a prediction can cover within a time limit, in parts.
 
     Args:
-        seconds: The time limit in seconds; ``None`` stands for ten minutes.
+        seconds: The time limit in seconds; ``None`` means ten minutes.
 
     Returns:
         The number of facts in all parts together, at least 40.
@@ -81,16 +81,17 @@ def parts_within(
     """Divide facts into parts that can be solved within a time limit.
 
     The time of a program grows with the cube of its number of facts, so that many small
-    parts cover more facts. But a component that is cut into small parts is predicted
-    badly, so such parts are as large as the time for one part allows.
+    parts cover more facts. However, a component that is cut into small parts is
+    predicted badly. If a component has to be cut, parts are therefore as large as the
+    time for one part allows.
 
     Args:
         world: The world with the facts.
-        seconds: The time limit in seconds; ``None`` stands for ten minutes.
+        seconds: The time limit in seconds; ``None`` means ten minutes.
 
     Returns:
-        For each part, the largest first, the indices of its facts, ``[m]``, and whether
-        a component was cut.
+        For each part, the largest first, the indices of its ``m`` facts, ``[m]``, and
+        whether it was cut from a larger component.
     """
     seconds = SECONDS if seconds is None else seconds
     least = max(LEAST_FACTS, int(FACTS * np.cbrt(MAX_OF_REST * seconds)))
@@ -114,17 +115,17 @@ def solve_piece(
     seconds: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Solved, str]:
-    """Solve program (2), or the soft program if requested or needed.
+    """Solve program (2) of Identity Bridge, or the soft program if it is requested or needed.
 
     Args:
         world: The facts.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        decay: Weight decay of the soft program; None solves program (2) if it has a
-            solution.
+        decay: Weight decay of the soft program, above 0; ``None`` solves program (2) if
+            it has a solution and no identity has a prompt of several tokens.
         gap: Relative gap that the solution has to certify.
         iterations: Maximum number of iterations of a solver.
-        seconds: Time limit in seconds, half of which is for program (2); None for no
-            limit.
+        seconds: Time limit in seconds, half of which is for program (2); ``None`` for
+            no limit.
         progress: Called with the number of iterations and the gap.
 
     Returns:

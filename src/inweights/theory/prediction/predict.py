@@ -3,8 +3,7 @@
 :func:`predict` returns the prediction for a model without attention (Emb-MLP). If all
 facts can be stored it is the optimum of program (2) (Identity Bridge §4.3); otherwise,
 or for training with weight decay, it is the optimum of the soft program. For other
-models it is a baseline: the recipe ``beyond/predicted-composition`` measures how often
-it is right.
+models, it is a baseline (see the recipe ``beyond/predicted-composition``).
 """
 
 import time
@@ -61,10 +60,10 @@ def predict(
     """Predict for every query of a world whether its answer follows from the facts.
 
     Every world whose answers have one token has a prediction. If no matrix satisfies
-    all facts, the soft program is solved, and the prediction lists the facts that it
+    all facts, the soft program is solved, and the prediction lists the facts that this
     drops. If time or memory does not suffice for all facts, they are divided into parts
-    that are solved separately. Thousands of facts are solved as one program if the time
-    suffices (:mod:`~.whole`).
+    that are solved separately. Thousands of facts are solved as one program if there is
+    time (:mod:`~.whole`).
 
     Args:
         world: Facts and queries with answers of one token.
@@ -75,28 +74,27 @@ def predict(
             single tokens. Otherwise it means the soft program with a decay of 3e-4, or
             of 1e-2 if identities have longer prompts.
         gap: Relative gap that every solution has to certify.
-        seconds: Time limit of all solutions together, in seconds, which decides how
-            large their parts are; ``None`` for no limit.
-        began: Value of :func:`time.perf_counter` when the time limit began; by default
-            now.
+        seconds: Time limit of all solutions together, in seconds, up to 10**7, which
+            decides how large parts are; ``None`` for no limit.
+        began: :func:`time.perf_counter` when the time limit began; now by default.
         iterations: Maximum number of iterations of every solution.
-        tie: Margins of at most this absolute value are ties. The gap bounds the norm,
-            not the margins; at a gap of 1e-3 some margins have a far larger error.
-            :meth:`.Prediction.with_intervals` computes an interval for each.
+        tie: Margins of at most this absolute value, from 0 to below 1, are ties. The
+            gap bounds the norm, not the margins; at a gap of 1e-3 some margins have a
+            far larger error. :meth:`.Prediction.with_intervals` computes an interval
+            for each.
         advise: Whether to search, in the remaining time, for statements whose addition
             makes failing queries follow.
         state: File in which the state of a large program is stored while it is solved,
             and from which an interrupted prediction continues. All facts are then
             solved as one program, however long that is expected to take. ``None``
             stores nothing.
-        progress: Called during every solution with a description, the iteration, and
-            the gap.
+        progress: Called during every solution with a description, the iteration and the
+            gap.
 
     Returns:
-        The answer, margin and verdict of every query (``queries``), the facts that were
-        dropped (``let_go``), and the advice (``advice``, ``remedies``). A solution
-        whose gap is not certified within the limits is used, too, with the status ``not
-        certified``.
+        The answer, margin and verdict of every query of a solved part (``queries``),
+        the dropped facts (``let_go``), and the advice (``advice``, ``remedies``). A
+        solution whose gap is not certified within the limits is used, too.
 
     Raises:
         ConfigError: ``answers`` is unknown, another option is out of range, ``state``
@@ -267,7 +265,7 @@ def predicted_queries(
     gap: float = 1e-3,
     decay: float | None = None,
 ) -> pl.DataFrame:
-    """Return the prediction for the queries of a world from its config.
+    """Return the prediction for the queries of a world, given its config.
 
     Args:
         world: Config of the world.
@@ -279,11 +277,12 @@ def predicted_queries(
     Returns:
         The table ``queries`` of the
         :class:`~inweights.theory.prediction.prediction.Prediction`, with a further
-        column ``trivial``: 1 if a bridge of the query has an identity, else 0, which is
-        a baseline for other predictions.
+        column ``trivial``: a baseline, 1 if a bridge of the query has an identity, else
+        0.
 
     Raises:
-        DataError: Answers have several tokens, or facts contradict each other.
+        DataError: As :func:`predict` raises it; for example, facts contradict each
+            other.
         ConfigError: ``answers``, ``gap``, ``decay`` or ``seed`` is out of range.
 
     Example:

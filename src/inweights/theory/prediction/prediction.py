@@ -96,7 +96,7 @@ class Prediction:
 
     @property
     def solution(self) -> Solved:
-        """The optimum of the largest part."""
+        """Solution of the largest part, the first of :attr:`parts`."""
         return self.parts[0]
 
     @property
@@ -186,10 +186,10 @@ class Prediction:
         return calibration().nearest(self.world)
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
-        """Return counts, expected accuracy and margins of the queries, by group.
+        """Return numbers, expected accuracy and margins of the queries, by group.
 
         Args:
-            by: Names of columns of :attr:`queries` by which they are grouped.
+            by: Names of columns of :attr:`queries` by which the queries are grouped.
 
         Returns:
             One row per combination of their values: ``queries`` (their number),
@@ -200,7 +200,7 @@ class Prediction:
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
     def surprising(self) -> pl.DataFrame:
-        """Return the queries sorted by verdict: assertions, failures, ties, then the others.
+        """Return the queries sorted by verdict: assertions, failures, ties, then all others.
 
         Returns:
             The table :attr:`queries` in this order; within a verdict, the largest
@@ -221,14 +221,14 @@ class Prediction:
     ) -> Self:
         """Return the prediction with columns ``lower``, ``upper`` and ``proved``.
 
-        The interval contains the query's margin at every optimum; see
+        An interval contains the query's margin at every optimum; see
         :func:`~inweights.theory.margin_bounds`.
 
         Args:
             accuracy: Half the width of an interval that is narrow enough; ``None``
                 proves the verdict only.
-            queries: Indices of the queries; by default all. The columns are null for
-                others.
+            queries: Indices of the queries; by default all. For others, the columns are
+                null.
             tie: Margins of at most this absolute value are ties.
             seconds: Time limit in seconds, after which remaining intervals are left
                 open; by default there is no limit.
@@ -238,7 +238,8 @@ class Prediction:
         Returns:
             A prediction with the same attributes, whose ``queries`` have the further
             columns ``lower`` and ``upper`` (ends of the interval, infinite if nothing
-            was proved) and ``proved`` (``follows``, ``tied``, ``fails``, or ``open``).
+            was proved) and ``proved`` (``follows``, ``tied``, ``fails``, or ``open`` if
+            the interval does not decide).
 
         Raises:
             ConfigError: The prediction is that of the soft program, or ``accuracy`` is

@@ -33,7 +33,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Remedy:
-    """The fewest facts of a kind that were found to correct failing queries, with verification.
+    """The fewest facts of a kind that were found to correct failing queries, verified by solving.
 
     Attributes:
         kind: ``reversals`` or ``counter-examples``.
@@ -41,7 +41,7 @@ class Remedy:
         statements: Facts to add, as text.
         flipped: Number of queries that are corrected, among those that the new facts do
             not state.
-        of: Number of failing queries that the new facts do not state.
+        of: Number of these failing queries, whether corrected or not.
         broken: Number of queries that follow now, and would no longer follow.
         status: Status of the solution that verified it, ``certified`` or ``not
             certified``.
@@ -63,23 +63,24 @@ def remedies(
     late: float | None,
     lost: int = 0,
 ) -> tuple[Remedy, ...]:
-    """Return facts that correct failing reversals, and the most frequent wrong assertion.
+    """Find facts that correct failing reversals, and the most frequent answer that no fact states.
 
-    Errors of ``forecast`` are not caught.
+    Errors of ``forecast`` are passed on.
 
     Args:
         world: Facts and queries.
-        queries: The table ``queries`` of their prediction.
+        queries: Table of the queries of their prediction, with the columns ``query``
+            (index), ``role``, ``predicted``, ``margin`` and ``verdict``.
         forecast: Function that solves a world, given the world and a description. It
-            returns the solution, the table of its queries, and the reason if it did not
-            solve program (2).
-        late: Time of :func:`time.perf_counter` after which no further attempt is made;
-            ``None`` for no limit.
+            returns the solution, the table of its queries, and the reason if a program
+            other than (2) was solved (otherwise an empty text).
+        late: Time of :func:`time.perf_counter`, in seconds, after which no further
+            attempt is made; ``None`` for no limit.
         lost: Largest number of facts that may be answered wrongly with the proposed
             statements.
 
     Returns:
-        At most one remedy of each kind; empty if none helps.
+        At most one remedy of each kind, reversals first; empty if none helps.
     """
     found: list[Remedy] = []
     for make in (_tell_reversals, _counter_examples):
@@ -95,7 +96,7 @@ def _tell_reversals(
     late: float | None,
     lost: int,
 ) -> Iterator[Remedy]:
-    """Yield the most effective number of reversals to state, with identities on both ends."""
+    """Yield the most effective number of reversals to state, with identities of both ends."""
     failing = queries.filter(
         (pl.col("role") == "reversal") & (pl.col("verdict") != "follows")
     )

@@ -36,9 +36,9 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 
     Args:
         solution: Optimum of program (2) (Identity Bridge §4.3), or of the soft program.
-        tie: Margins of at most this absolute value are ties. If the solution has
-            another matrix near the optimum, queries to which the two give different
-            verdicts are ties, too.
+        tie: Margins of at most this absolute value are ties. If the solution contains a
+            second matrix near the optimum, queries for which the verdicts of the two
+            differ are ties, too.
 
     Returns:
         One row per query, with the columns that
@@ -95,7 +95,7 @@ def _joined(parts: Sequence[tuple[Floats, ...]], column: int) -> Floats:
 def _read(
     logits: Floats, columns: Ids, rivals: Bools, *, scale: float, tie: float
 ) -> tuple[Floats, ...]:
-    """Return best output, margin, number of ties, expected accuracy, and lead, each ``[Q]``."""
+    """Return the best output, margin, number of ties, expected accuracy and lead, each ``[Q]``."""
     logits = logits / scale
     rows = np.arange(len(logits))
     own = logits[rows, columns]
@@ -113,7 +113,7 @@ def unstored(solution: Solved) -> int:
     """Return the number of facts that a solution answers wrongly.
 
     It is 0 for a solution of program (2) (Identity Bridge §4.3), which answers all
-    facts rightly.
+    facts correctly.
 
     Args:
         solution: Optimum of program (2), or of the soft program.
@@ -122,18 +122,18 @@ def unstored(solution: Solved) -> int:
 
 
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
-    """List the facts to which the solution gives a wrong answer.
+    """Return a table of the facts to which a solution gives a wrong answer.
 
-    A fact is not listed if another right answer to its prompt is given.
+    A fact is not listed if the solution gives a different right answer to its prompt.
 
     Args:
         solution: Optimum of program (2) (Identity Bridge §4.3), or of the soft program.
         numbers: Index in the whole world of each fact of the solution, ``[facts]``.
 
     Returns:
-        One row per fact: ``fact`` (its index in the whole world), ``statement`` (the
-        fact as text), ``instead`` (the answer of the solution), ``why`` (always
-        :data:`OUTVOTED`).
+        One row per such fact, with the columns ``fact`` (its index in the whole world),
+        ``statement`` (the fact as text), ``instead`` (name of the output that the
+        solution answers) and ``why`` (always ``answered otherwise by the program``).
     """
     program = solution.program
     world = program.world
@@ -162,11 +162,11 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
 
 
 def left_out(world: World, out: Bool[Bools, " facts"]) -> pl.DataFrame:
-    """List the facts that belong to none of the parts that were solved.
+    """Return a table of the facts that belong to none of the parts that were solved.
 
     Args:
         world: The whole world.
-        out: Mask of these facts, ``[facts]``.
+        out: Mask of these facts among all facts of the world, ``[facts]``.
 
     Returns:
         One row per fact, with the columns of :func:`outvoted`: ``fact`` (its index),

@@ -30,7 +30,7 @@ PHRASED = (0.03, 1.0)
 
 
 def trust(prediction: Prediction) -> str:
-    """Return the expected errors of a prediction, in a few sentences.
+    """Return sentences that state the expected errors of a prediction.
 
     Args:
         prediction: Result of :func:`inweights.predict`.
@@ -98,10 +98,11 @@ def meaning(prediction: Prediction) -> str:
 
 
 def propose_training(prediction: Prediction) -> str:
-    """Return advice to train small models on the facts; empty if the prediction is reliable.
+    """Return a sentence that advises to train small models; empty if the prediction is reliable.
 
-    It is unreliable if a quarter of the queries have the outlook ``open``, or if
-    :attr:`.Nearest.vague` is true.
+    A prediction is unreliable if at least a quarter of the queries have the outlook
+    ``open``, or if the fit of the probabilities is too uncertain for this world
+    (:attr:`.Nearest.vague`).
 
     Args:
         prediction: Result of :func:`inweights.predict`.
@@ -123,7 +124,7 @@ def propose_training(prediction: Prediction) -> str:
 
 
 def has_phrased(facts: Statements) -> bool:
-    """Return whether an identity has more than one token in its prompt, as ``(a, same) → a``.
+    """Return whether an identity has more than one token in its prompt, such as ``(a, same) → a``.
 
     Args:
         facts: Facts of a world; identities are those with the role ``identity``.

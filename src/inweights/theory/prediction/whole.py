@@ -38,7 +38,7 @@ GAP = 1e-2
 
 
 def whole_fits(world: World, seconds: float | None, decay: float | None = None) -> bool:
-    """Return whether one program of all facts is expected to be certified within a time limit.
+    """Return whether one program of all facts can be expected to be solved within a time limit.
 
     Args:
         world: The world with the facts.
@@ -46,8 +46,9 @@ def whole_fits(world: World, seconds: float | None, decay: float | None = None) 
         decay: Weight decay of the soft program; ``None`` for program (2).
 
     Returns:
-        False for up to 1,000 facts, which are solved in another way, for facts with
-        phrased identities, and if the expected time is above the limit.
+        False for up to 1,000 facts, which are solved in a different way; without a
+        decay, for facts with identities whose prompts have several tokens; and if the
+        expected time is above the limit. Otherwise true.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -79,7 +80,8 @@ def solve_whole(
         world: Facts and queries.
         answers: Whether a prompt may have ``several`` right answers, or ``one``; has no
             effect on the soft program.
-        gap: Relative gap to certify; raised to at least 1% for more than 3,000 facts.
+        gap: Relative gap to certify, from 1e-7 to below 1; raised to at least 1% for
+            more than 3,000 facts.
         seconds: Time limit in seconds; ``None`` for no limit.
         decay: Weight decay of the soft program; ``None`` solves program (2).
         state: File in which the state of program (2) is stored, and from which it
@@ -137,14 +139,14 @@ def solve_whole(
 
 
 def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
-    """Solve a world with added facts by :func:`solve_whole`, without its remark.
+    """Solve a world with added facts as one program, and return no remark.
 
-    The search for advice shows a remark as the reason why facts cannot be stored, which
-    one on the gap is not.
+    The search for advice shows a remark as the reason why facts cannot be stored. The
+    remark of :func:`solve_whole` is about the gap, and is left out.
 
     Args:
         world: Facts and queries.
-        options: Arguments of :func:`solve_whole`.
+        options: Keyword arguments of :func:`solve_whole`, which raises the same errors.
 
     Returns:
         The solution and an empty text.
@@ -158,7 +160,7 @@ def _to_continue(state: Path | None) -> str:
 
 
 def _precision(solution: Solved) -> str:
-    """Say how accurate the margins are: by how much two matrices within the gap differ."""
+    """Return a text on how accurate the margins are, from two matrices within the gap."""
     program = solution.program
     facts = len(program.world.facts)
     text = f"All {facts:,} facts are one program, to a gap of {solution.gap:.1g}"

@@ -1,4 +1,4 @@
-"""Results with a certificate, and checks of limits, which all solvers of programs share.
+"""Results with a certificate and checks of limits, which all solvers of programs share.
 
 :class:`Certified` is the result, :func:`check_limits` refuses invalid limits. Shapes:
 ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
@@ -22,7 +22,7 @@ Status = Literal["certified", "not certified"]
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """Result of a solver, with a certificate of how close to the optimum it is.
+    """Result of a solver, with a certificate of its distance from the optimum.
 
     Attributes:
         program: The constraints under which it was solved.
@@ -30,8 +30,8 @@ class Certified:
             certified``. The gap is valid in both cases.
         templates: The logit matrix ``W``, ``[P, K]`` (``P`` input tokens, ``K``
             outputs): one row of logits for each input token.
-        optimum: The objective at ``W``: an upper bound on the least value.
-        bound: Certified lower bound on the least value.
+        optimum: Objective at ``W``, which is an upper bound on the smallest value.
+        bound: Certified lower bound on the smallest value.
         dual: Dual variables that prove the bound, ``[M, K]`` (``M`` distinct prompts).
         gap: Relative duality gap, ``(optimum - bound) / optimum``.
         iterations: Number of iterations.
@@ -69,7 +69,7 @@ class Certified:
             gap: Relative gap that was requested; decides the ``status``.
             iterations: Number of iterations.
             began: Value of :func:`time.perf_counter` when the run began.
-            **more: Further attributes, of a subclass.
+            **more: Further attributes of a subclass, by name.
 
         Returns:
             An instance of the class on which this method is called.
@@ -92,15 +92,15 @@ def check_limits(
     seconds: float | None,
     start: Float[Floats, "P K"] | None,
 ) -> None:
-    """Raise an error if a solver's limits are invalid.
+    """Raise an error if the limits or the start of a solver are invalid.
 
     Args:
         program: Constraints, which determine the shape of ``start``.
         gap: Requested relative duality gap, from 1e-7 to below 1.
         iterations: Maximum number of iterations, at least 1.
-        seconds: Time limit in seconds, at least 0; None for no limit.
+        seconds: Time limit in seconds, at least 0; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from;
-            None for the solver's own start.
+            ``None`` for the solver's own start.
 
     Raises:
         ConfigError: A limit is out of range, or ``start`` does not have the shape of

@@ -1,8 +1,9 @@
-"""Compute how classes that are never right affect a tied softmax at the start of training (ours).
+"""Compute how classes that are never right affect a tied softmax at the start of training.
 
-:func:`idle_drive` compares the prediction with the exact gradient operator; recipes on
-the geometry of graph memories use it. Shapes: ``N`` nodes, ``M`` facts, ``V = N + k``
-classes, ``k`` of them idle (tokens that occur in no fact).
+The analysis is our own. :func:`idle_drive` compares the prediction with the exact
+gradient operator. Recipes on the geometry of graph memories use it. Shapes: ``N``
+nodes, ``M`` facts, ``V = N + k`` classes, ``k`` of them idle (tokens that occur in no
+fact).
 """
 
 import numpy as np
@@ -27,10 +28,10 @@ def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         seed: Root seed of the graph's labels.
 
     Returns:
-        A table of one row: ``mean`` (growth rate along the mean), ``predicted`` (``k /
-        (N + k)``), ``fastest`` (largest growth rate across the mean), ``moved``
-        (largest change of the rates across the mean that idle tokens cause). Rates are
-        per unit of training time.
+        One row with the columns ``mean`` (growth rate along the mean), ``predicted``
+        (``k / (N + k)``), ``fastest`` (largest growth rate across the mean), ``moved``
+        (largest absolute change, due to idle tokens, of an entry of the operator across
+        the mean). Rates are per unit of training time.
 
     Raises:
         DataError: The graph is too large for a dense adjacency matrix, or has no edges

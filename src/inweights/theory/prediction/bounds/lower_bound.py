@@ -1,4 +1,4 @@
-"""Prove how small a single margin can be at any optimum, from a solution with a certified gap.
+"""Prove a lower bound on a single margin at any optimum, from a solution with a certified gap.
 
 A gap certifies the norm of a solution of program (2), but not its margins. Let ``W`` be
 feasible with norm ``ν``; every optimum is then in the set of feasible matrices of norm
@@ -10,9 +10,9 @@ the facts, every matrix of that set satisfies
 
 since ``⟨Xᵀ U(Λ), W⟩ ≥ Σ Λ`` if all margins are at least 1, and ``⟨D, W⟩ ≤ ‖D‖_op
 ‖W‖_*``. An upper bound is minus the lower bound of ``-C``. The multipliers alone
-therefore prove an interval, however they were found: here, by solving program (2) with
-a small extra term ``ε ⟨C, W⟩``. :func:`lower_bound` finds them, :func:`prove` computes
-the bound; :mod:`~.margin_bounds` uses both.
+therefore prove an interval, however they were found. Here they are found by solving
+program (2) with a small extra term ``ε ⟨C, W⟩``. :func:`lower_bound` finds them,
+:func:`prove` computes the bound, and :mod:`~.margin_bounds` uses both.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -48,10 +48,10 @@ MOST = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A lower bound on ``⟨C, W⟩`` over all feasible ``W`` of norm at most ``ν``.
+    """A lower bound on ``⟨C, W⟩`` over all feasible matrices ``W`` of norm at most ``ν``.
 
     Attributes:
-        value: The bound.
+        value: The bound; ``-inf`` if none was found.
         dual: ``U(Λ)``, ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), from which
             :func:`prove` computes the bound.
         iterations: Number of iterations that were made to find it.
@@ -68,22 +68,25 @@ def prove(
     functional: Float[Floats, "P K"],
     dual: Float[Floats, "M K"],
 ) -> float:
-    """Return ``Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``, a lower bound on ``⟨C, W⟩`` for any multipliers.
+    """Return a lower bound on ``⟨C, W⟩`` over all feasible ``W``, proved by given multipliers.
 
     Args:
         program: The constraints.
-        norm: ``ν``, the norm of some feasible matrix.
+        norm: Nuclear norm ``ν`` of some matrix that is feasible in program (2) of
+            Identity Bridge.
         functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         dual: ``U(Λ)``, ``[M, K]`` (``M`` distinct prompts). Each row contains minus the
             multipliers of the wrong answers and the multipliers of the right ones, and
             sums to 0.
 
     Returns:
-        The bound. It holds for every feasible matrix of norm at most ``norm``, however
-        the multipliers were found.
+        ``Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``, where ``X`` counts the tokens of each prompt. The
+        bound holds for every feasible matrix of norm at most ``norm``, however the
+        multipliers were found.
 
     Raises:
-        ConfigError: ``dual`` has a wrong sign, or a row does not sum to 0.
+        ConfigError: An entry of ``dual`` is negative for a right answer or positive for
+            a wrong one, or a row does not sum to 0.
     """
     wrong = np.where(program.right, -dual, dual).max() > 0
     if wrong or np.abs(dual.sum(1)).max() > 1e-9 * max(1.0, float(np.abs(dual).max())):
@@ -104,18 +107,20 @@ def lower_bound(
     late: float | None = None,
     inverse: Float[Floats, "P P"] | None = None,
 ) -> Bound:
-    """Return a lower bound on ``⟨C, W⟩`` over all optima ``W`` of the program of a solution.
+    """Search for a large lower bound on ``⟨C, W⟩`` over all optima ``W`` of a solution's program.
 
     Args:
         solution: A feasible matrix and multipliers. A smaller gap gives a closer bound:
             the bound loses about the square root of twice the absolute gap.
         functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
-        goal: Value of the bound at which the search stops; by default it does not stop
-            early.
+        goal: Value of the bound at which the search stops; infinite by default, so that
+            it does not stop early.
         iterations: Number of iterations for each of three sizes of the extra term.
-        late: Time of :func:`time.perf_counter` after which the best bound so far is
-            returned, ``-inf`` if there is none yet. By default there is no limit.
-        inverse: ``(I + κ Xᵀ X)⁻¹``, ``[P, P]``; computed if left out.
+        late: Time of :func:`time.perf_counter`, in seconds, after which the best bound
+            so far is returned (``-inf`` if there is none). By default ``None``, for no
+            limit.
+        inverse: Result of :func:`~.splitting.coupled_inverse` for the program, ``(I + κ
+            Xᵀ X)⁻¹``, ``[P, P]``; by default it is computed.
 
     Returns:
         The best bound that was found, with its multipliers.

@@ -36,32 +36,35 @@ def margin_bounds(
     """Return intervals that contain the margin of a query at *every* optimum of program (2).
 
     Program (2) is that of Identity Bridge, §4.3. The lower end needs a bound for every
-    rival, the upper end only for the nearest one. If the margin differs between optima,
-    its interval contains all of these margins, even if the gap is small. A query of the
-    role ``unstated`` has no right answer: the margin of the leading output is used.
+    rival (every wrong output), and the upper end only for the nearest rival. If the
+    margin differs between optima, its interval contains all of these margins, even if
+    the gap is small. For a query of the role ``unstated``, which has no right answer,
+    the margin is that of the leading output.
 
     Args:
         solution: A solution; if its gap is too large for the accuracy, it is refined,
             starting from this point.
         queries: Indices of the queries; by default all.
-        accuracy: Half the width of an interval that is narrow enough. ``None``: no
-            interval is narrowed further than is needed to prove that the margin is
+        accuracy: Half the width of an interval that is narrow enough, above 0. With
+            ``None``, intervals are narrowed only until they prove that the margin is
             above ``tie``, or below ``-tie``. This takes a few solutions for a query
             that fails, and one for each rival for a query that follows.
-        tie: Margins of at most this absolute value are ties.
+        tie: Margins of at most this absolute value are ties; 0 by default.
         seconds: Time limit in seconds, after which remaining intervals are left open;
             by default there is no limit.
         progress: Called with the number of finished queries and the number of all
             queries.
 
     Returns:
-        One row per query: ``query`` (its index), ``margin`` (of the solution),
-        ``lower`` and ``upper`` (ends of the interval, infinite if nothing was proved),
-        ``proved``: ``follows``, ``tied``, ``fails``, or ``open`` if the interval does
-        not decide.
+        One row per query, in the order of ``queries``, with the columns ``query`` (its
+        index), ``margin`` (at the solution), ``lower`` and ``upper`` (ends of the
+        interval, infinite if nothing was proved), and ``proved``: ``follows`` if the
+        whole interval is above ``tie``, ``fails`` if it is below ``-tie``, ``tied`` if
+        it is between both, otherwise ``open``.
 
     Raises:
-        ConfigError: The accuracy is not above 0, or there is no such query.
+        ConfigError: ``accuracy`` is not above 0, a query does not exist, or ``seconds``
+            is negative and the solution has to be refined.
         SolverError: No matrix satisfies the facts, or none was found within the limits.
         DataError: No program can be made from the world.
 
@@ -123,7 +126,7 @@ def margin_bounds(
 
 
 def _asked(solution: Solution) -> tuple[Ids, Bools]:
-    """Return the output whose margin is bounded, ``[Q]``, and its rivals, ``[Q, K]``."""
+    """Return each query's output whose margin is bounded, ``[Q]``, and its rivals, ``[Q, K]``."""
     queries = solution.program.world.queries
     logits, columns, rivals = solution.compare(queries)
     names = np.array([*queries.role_names, ""])
@@ -135,7 +138,7 @@ def _asked(solution: Solution) -> tuple[Ids, Bools]:
 
 
 def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
-    """Return the outputs that are right for each query, beginning with the bounded one."""
+    """Return the right outputs of each query, beginning with the one whose margin is bounded."""
     world = solution.program.world
     own = [[column] for column in columns.tolist()]
     first = np.searchsorted(world.outputs, world.queries.answers)
@@ -148,7 +151,7 @@ def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
 
 
 def _leads(solution: Solution, columns: Ids, rivals: Bools) -> Floats:
-    """Return by how much the bounded outputs exceed each of their rivals, ``[Q, K]``."""
+    """Return how far the logits of the bounded outputs exceed those of each rival, ``[Q, K]``."""
     logits = solution.compare(solution.program.world.queries)[0]
     return np.where(
         rivals, np.take_along_axis(logits, columns[:, None], 1) - logits, np.inf
@@ -167,8 +170,9 @@ def _interval(
     """Return both ends of the interval for one query.
 
     Rivals are bounded in the order of their distance, as long as they can matter. The
-    margin is the largest lead of any right answer. The lower end is that of the first,
-    which leads the others here; the upper end has to hold for all of them.
+    margin is the largest lead of any right answer. The lower end is that of the first
+    right answer, which has the largest lead here. The upper end has to hold for all of
+    them.
     """
     margin = float(gaps.min())
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]

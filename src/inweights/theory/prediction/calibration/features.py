@@ -55,16 +55,18 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         queries: Table of a prediction: ``query``, ``role``, ``margin``.
 
     Returns:
-        ``query`` (its index) and the :data:`FEATURES`: ``margin``; ``identity``, the
-        fraction of the query's bridges that have an identity; ``identities``, the same
-        fraction over the bridges of all queries; ``common``, the fraction of the facts
-        of the last relation that have a right answer; ``reached``, the logarithm of one
-        plus the number of facts that end in a bridge of the query; ``rivals``, the
-        logarithm of the number of distinct answers of the last relation;
-        ``complexity``, the logarithm of the number of answers that any chain gives to
-        the subject; ``steps``, the number of facts in the chain.
+        One row per query of the role ``composition`` or ``chain``, in the order of
+        ``queries``, with the columns ``query`` (its index) and the :data:`FEATURES`:
+        ``margin`` (as predicted); ``identity``, the fraction of the query's bridges
+        that have an identity; ``identities``, the same fraction over the bridges of all
+        queries; ``common``, the fraction of the facts of the last relation that have a
+        right answer; ``reached``, the logarithm of one plus the number of facts that
+        end in a bridge of the query; ``rivals``, the logarithm of the number of
+        distinct answers of the last relation; ``complexity``, the logarithm of the
+        number of answers that any chain gives to the subject; ``steps``, the number of
+        facts in the chain.
 
-        Then the features :data:`SEVERAL`, which are 0 for a query with one right
+        Then follow the features :data:`SEVERAL`, which are 0 for a query with one right
         answer: ``right``, the logarithm of the number of right answers; ``density``,
         the logarithm of the factor by which several right answers reduce the number of
         wrong ones; and ``several``, which is 1. The log odds of a guess exceed those
@@ -120,7 +122,7 @@ def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
 
 
 def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
-    """Return features as columns of a linear model.
+    """Return features as the columns of a linear model.
 
     The margin is divided into pieces at :data:`KNOTS` (a linear spline), so that its
     effect may be steep around 0.
@@ -129,7 +131,8 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
         features: Table of :func:`query_features`, with ``Q`` rows.
 
     Returns:
-        Values ``[Q, F]``, and the names of the ``F`` columns.
+        Values ``[Q, F]``, and the names of the ``F`` columns: five pieces of the margin
+        with values from 0 to 1, then the other features.
     """
     margin = features["margin"].to_numpy()
     parts = {}
@@ -143,7 +146,7 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
 
 
 def properties(world: World) -> dict[str, float]:
-    """Return the :data:`PROPERTIES` of a world, and those :data:`OF_ANSWERS`.
+    """Return the properties of a world by which the nearest family of trained worlds is found.
 
     Args:
         world: Facts and queries.
@@ -153,9 +156,9 @@ def properties(world: World) -> dict[str, float]:
         (fraction of the bridges that have one), ``evenness`` (entropy of the answers of
         a relation divided by its maximum, mean over the relations), ``shared``
         (fraction of the answers that several relations have), ``symmetric`` (fraction
-        of the facts that are also stated in reverse), ``several`` (fraction of the
-        prompts of facts that have several answers), ``steps`` (mean number of facts in
-        a query's chain), ``right`` and ``density`` (means of these features over the
+        of the facts whose reverse is also a fact), ``several`` (fraction of the prompts
+        of facts that have several answers), ``steps`` (mean number of facts in a
+        query's chain), ``right`` and ``density`` (means of these features over the
         queries).
     """
     after = _after(world)
@@ -201,7 +204,7 @@ def _evenness(answers: Counter[int]) -> float:
 
 
 def _after(world: World) -> dict[int, list[tuple[int, int]]]:
-    """Return relation and object of each fact, by subject, without identities."""
+    """Return the relation and object of each fact, by subject, without identities."""
     after: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for fact in world.facts:
         thing = fact.answer[0]
@@ -212,7 +215,7 @@ def _after(world: World) -> dict[int, list[tuple[int, int]]]:
 
 
 def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counter[int]]:
-    """Return how often each object occurs, by relation."""
+    """Return the number of times that each object occurs, by relation."""
     answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for links in after.values():
         for relation, thing in links:

@@ -1,8 +1,9 @@
-"""Give the probability that trained networks answer a query, by a fit to such networks.
+"""Compute the probability that trained networks answer a query, from a fit to such networks.
 
-:func:`calibration` returns the fit; predictions print its
-:meth:`~Calibration.probabilities` and :meth:`~Calibration.nearest`.
-``tests/house/calibration.py`` in the repository computes it.
+:func:`calibration` returns the fit. Predictions print its
+:meth:`~Calibration.probabilities` and the family of worlds from
+:meth:`~Calibration.nearest`. ``tests/house/calibration.py`` in the repository computes
+it.
 """
 
 from collections.abc import Mapping
@@ -37,7 +38,8 @@ class Family(msgspec.Struct, frozen=True):
     Attributes:
         properties: Mean of each property over the worlds of the family
             (:func:`~.features.properties`).
-        radius: Distance from this mean within which nine in ten of the worlds lie.
+        radius: Distance from this mean (:func:`distance`) within which nine in ten of
+            the worlds lie.
         error: For each model, the 90th percentile over the worlds (rounded up to the
             next world) of the absolute difference between the mean probability and the
             fraction of right answers, for the fit without this family.
@@ -99,16 +101,17 @@ class Calibration(msgspec.Struct, frozen=True):
     families: dict[str, Family]
 
     def probabilities(self, features: pl.DataFrame, without: str = "") -> pl.DataFrame:
-        """Return the probability that each model answers a query rightly.
+        """Return the probabilities that an Emb-MLP and a GPT answer each query correctly.
 
         Args:
             features: Table of :func:`~.features.query_features`.
-            without: Name of a family, to use the fit that was made without it. By
-                default the fit to all families is used.
+            without: Name of a family, a key of :attr:`families`; the fit that was made
+                without this family is used. By default empty, and the fit to all
+                families is used.
 
         Returns:
-            ``query``, and one column of probabilities per model, named ``Emb-MLP`` and
-            ``GPT``.
+            One row per row of ``features``, with the columns ``query``, and ``Emb-MLP``
+            and ``GPT``, the probabilities from 0 to 1 for each model.
 
         Raises:
             KeyError: There is no family with the name ``without``.
@@ -120,7 +123,7 @@ class Calibration(msgspec.Struct, frozen=True):
         return features.select("query").with_columns(**found)
 
     def nearest(self, world: World) -> Nearest:
-        """Return the family whose mean is nearest to a world.
+        """Return the family of trained worlds whose mean is nearest to a world.
 
         The distance is the root mean square difference of the properties, each in
         standard deviations over all worlds (:func:`distance`), divided by the radius of
@@ -131,7 +134,8 @@ class Calibration(msgspec.Struct, frozen=True):
             world: The world.
 
         Returns:
-            Name, distance and errors of the nearest family.
+            The name of the nearest family, its distance, and its errors (or, if the
+            distance is above 1.5, the largest errors of all families).
         """
         own = properties(world)
         families = {
@@ -156,7 +160,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 @lru_cache
 def calibration(name: str = "fitted") -> Calibration:
-    """Load a stored fit.
+    """Load a stored fit of the probabilities.
 
     Args:
         name: ``fitted``, which predictions use, or the earlier ``pilot``. Both were
@@ -178,11 +182,12 @@ def outlook(probability: float | None) -> str:
     """Return ``likely``, ``unlikely`` or ``open`` for a probability.
 
     Args:
-        probability: Probability of a right answer; None if there is none.
+        probability: Probability of a right answer; ``None`` if it is not known.
 
     Returns:
-        ``likely`` from 2/3 on (:data:`LIKELY`), ``unlikely`` up to 1/3
-        (:data:`UNLIKELY`), otherwise ``open``; empty for None.
+        ``likely`` for probabilities of at least 2/3 (:data:`LIKELY`), ``unlikely`` for
+        those of at most 1/3 (:data:`UNLIKELY`), otherwise ``open``; an empty text for
+        ``None``.
 
     Example:
         >>> outlook(0.9), outlook(0.5), outlook(0.1)
@@ -196,7 +201,7 @@ def outlook(probability: float | None) -> str:
 
 
 def said(features: pl.DataFrame, effects: Effects) -> Floats:
-    """Return the probability for each row of features.
+    """Return the probability of a right answer for each row of features.
 
     Args:
         features: Table of :func:`~.features.query_features`.
@@ -214,14 +219,15 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
 
 
 def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
-    """Raise probabilities that are below the chance of a guess to that chance.
+    """Return probabilities that are at least the chance of a guess.
 
     Args:
         probabilities: One probability per query; null if there is none.
         chances: Chance of a guess for each query; null if there is no right answer.
 
     Returns:
-        The larger of the two for each query; the chance if the probability is null.
+        The larger of the two for each query; the chance if the probability is null, and
+        the probability (or 0 if that is null, too) if the chance is null.
     """
     both = pl.DataFrame(
         {"probability": probabilities, "chance": chances.fill_null(0.0)}
@@ -230,12 +236,13 @@ def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
 
 
 def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float:
-    """Return the root mean square of the differences, in standard deviations over all worlds.
+    """Return the root mean square difference of properties, in standard deviations over all worlds.
 
     Args:
         one: Properties of a world, by name.
-        other: Properties of another world, or means of a family.
-        spread: Standard deviation of each property.
+        other: Properties of another world, or means of a family; a missing one counts
+            as 0.
+        spread: Standard deviation of each property, above 0; its names are compared.
 
     Returns:
         The distance; 0 if all properties are equal.
@@ -245,7 +252,7 @@ def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float
 
 
 def sigmoid(logits: Floats) -> Floats:
-    """Return the probabilities of log odds.
+    """Return the probabilities that belong to log odds.
 
     Args:
         logits: Log odds, in any shape.

@@ -1,7 +1,8 @@
 """Program (2) of Identity Bridge for thousands of facts, solved as one program.
 
-:func:`solve_large` solves it, :func:`expected_seconds` estimates how long that takes.
-:func:`solve_soft_large` and :func:`expected_soft_seconds` do so for the soft program.
+:func:`solve_large` solves it, and :func:`expected_seconds` estimates how long that
+takes. :func:`solve_soft_large` and :func:`expected_soft_seconds` do the same for the
+soft program.
 """
 
 from inweights.theory.programs.large_scale.soft_solver import (

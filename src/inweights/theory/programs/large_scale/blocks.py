@@ -1,9 +1,10 @@
-"""Compute the logits of a large program block by block, and store only a few of them.
+"""Compute the logits of a large program block by block, and store only those that are needed.
 
 An array of all prompts times all outputs would take more memory, and more time, than
 everything else. The projected logits equal a product ``X V`` except where a margin was
-too small in one of the last iterations: 5% of the entries in generated companies. A
-:class:`Block` stores these entries, and the iteration stores ``V``.
+too small in one of the last iterations, which was the case for 5% of the entries in
+generated companies. A :class:`Block` stores these entries, and the iteration stores
+``V``.
 
 Shapes: ``M`` distinct prompts, ``m`` prompts of a block, ``P`` inputs, ``K`` outputs.
 """
@@ -85,7 +86,7 @@ class Block:
         total[self._inputs] += self._turned.astype(rows.dtype, copy=False) @ rows
 
     def worst_right(self, logits: Float[Floats, "m K"]) -> Float[Floats, " m"]:
-        """Return the least logit of each prompt's right answers, ``[m]``.
+        """Return the smallest logit of each prompt's right answers, ``[m]``.
 
         Args:
             logits: Logits of the block's ``m`` prompts, ``[m, K]`` (``K`` outputs).
@@ -105,7 +106,7 @@ class Block:
         return logits
 
     def least_margins(self, templates: Float[Floats, "P K"]) -> Float[Floats, " m"]:
-        """Return the least margin of each prompt, in the precision of the templates.
+        """Return the smallest margin of each prompt, in the precision of the templates.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -122,7 +123,8 @@ class Block:
         """Store the initial multipliers, for logits that equal ``X V``.
 
         Args:
-            prices: Multipliers, divided by the penalty, ``[m, K]`` (``K`` outputs).
+            prices: Multipliers, divided by the penalty of the augmented Lagrangian,
+                ``[m, K]`` (``m`` prompts, ``K`` outputs).
         """
         flat = prices.reshape(-1)
         needed = flat != 0
@@ -139,16 +141,16 @@ class Block:
         scratch: Float[Floats, " n"],
         tiny: float,
     ) -> None:
-        """Project the logits onto margins of at least 1, and update their multipliers.
+        """Project the block's logits onto margins of at least 1, and update their multipliers.
 
         Args:
             v: ``V``, ``[P, K]`` (``P`` input tokens, ``K`` outputs): the logits are ``X
                 V`` plus the stored differences.
-            relaxation: Over-relaxation of the next iteration.
+            relaxation: Factor of over-relaxation of the next iteration.
             total: Matrix ``[P, K]`` to which the projected logits minus the multipliers
                 are added by input.
-            scratch: Array of zeros with at least ``m K`` entries; it is zero again on
-                return.
+            scratch: Array of zeros with at least ``m K`` entries, which is used and
+                contains only zeros again on return.
             tiny: Largest difference from ``X V`` that is dropped, relative to margins
                 of 1.
         """
@@ -201,7 +203,7 @@ class Block:
             low = np.where(wrong, least, low)
 
     def _project(self, logits: Floats, right: Bools, at: Ids, low: Floats) -> Floats:
-        """Return the projection of some logits, which include all that are too large.
+        """Return the projection of logits, which include all those that are too large.
 
         A row's right answers are raised to at least a level, and its wrong ones lowered
         to at most one less. Newton's method finds the level that balances the two
@@ -237,7 +239,7 @@ class Block:
 
 
 def _balance(points: Floats, right: Bools, starts: Ids, level: Floats) -> Floats:
-    """Return the level at which the amounts raised and lowered are equal: one Newton step.
+    """Return the next level of Newton's method for equal amounts raised and lowered.
 
     Args:
         points: Logits of right answers, and logits of wrong answers plus 1.
@@ -261,7 +263,7 @@ def blocks_of(program: Program) -> list[Block]:
     """Return the blocks of a program: consecutive prompts whose logits fit in the cache.
 
     Args:
-        program: The program.
+        program: The program, with ``M`` prompts and ``K`` outputs.
     """
     prompts, outputs = program.right.shape
     size = max(1, BLOCK // outputs)
@@ -272,8 +274,8 @@ def blocks_of(program: Program) -> list[Block]:
 def prices_of(blocks: Sequence[Block]) -> sparse.csr_array:
     """Return the multipliers of ``S = X W``, divided by the penalty, sparse ``[M, K]``.
 
-    The penalty is that of the augmented Lagrangian; there are ``M`` prompts and ``K``
-    outputs.
+    ``S`` are the projected logits. The penalty is that of the augmented Lagrangian;
+    there are ``M`` prompts and ``K`` outputs.
 
     Args:
         blocks: All blocks of a program, in the order of their prompts.
