@@ -26,6 +26,9 @@ from inweights.experiments.grammar.recipe_file import read_recipe
 class PaperEntry(Config):
     """An entry of ``papers.toml``: a paper, or a collection of our own recipes.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         title: Full name of the paper, or ``inweights`` for recipes of our own.
         claims_of: Name by which claims refer to the paper. The default, an empty text,

@@ -26,7 +26,8 @@ from inweights.worlds.families.random_facts import RandomFacts
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``calibrated_predictions.toml``.
+    Values for other scales are in ``calibrated_predictions.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         drawn: Config of a world of random facts; each family of worlds changes some of

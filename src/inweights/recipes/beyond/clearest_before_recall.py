@@ -19,7 +19,8 @@ STORED = "full recall"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``clearest_before_recall.toml``.
+    Values for other scales are in ``clearest_before_recall.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -46,8 +47,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN), ``condition`` (the code's:
-        the settings of the paper's code); the measures ``correlation``
+        ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN), and ``condition`` (the
+        code's: the settings of the paper's code); the measures ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training) and
         ``recall`` (:func:`inweights.probes.graph_recall`; during training). The label
         values listed here are those of the default settings. Both are measured every
@@ -84,8 +85,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
             the columns ``graph, architecture, condition, seed, step``. The labels are
             ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
-            TinySSM: a Mamba; TinyNN), ``condition`` (``the code's``: trained as in the
-            paper's code).
+            TinySSM: a Mamba; TinyNN), and ``condition`` (``the code's``: trained as in
+            the paper's code).
 
     Returns:
         - ``times``: a row per run: the lowest Spearman's ρ of cosine and hops

@@ -17,7 +17,8 @@ COLUMNS = ("success", "similarity", "attribution")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``curriculum_map.toml``.
+    Values for other scales are in ``curriculum_map.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
@@ -69,8 +70,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (one-layer, GPT), ``share`` (weight of the
-        similarity facts in phase 1: 0, 0.03, 0.1, 0.3, 1), ``rehearsed`` (whether phase
-        2 also trains the attribution: True, False); the measures ``accuracy``
+        similarity facts in phase 1: 0, 0.03, 0.1, 0.3, 1), and ``rehearsed`` (whether
+        phase 2 also trains the attribution: True, False); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`); the computation ``foretold``
         (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity that
@@ -128,7 +129,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts``).
             All have the columns ``model, share, seed``. The labels are ``model``
             (one-layer, GPT), ``share`` (weight of the similarity facts in phase 1: 0,
-            0.03, 0.1, 0.3, 1), ``rehearsed`` (whether phase 2 also trains the
+            0.03, 0.1, 0.3, 1), and ``rehearsed`` (whether phase 2 also trains the
             attribution: True, False).
 
     Returns:

@@ -32,7 +32,8 @@ FOLLOWS = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``edits_spread.toml``.
+    Values for other scales are in ``edits_spread.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of chains, of pairs of entities, or of pairs trained in the forward

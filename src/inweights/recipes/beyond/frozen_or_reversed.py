@@ -19,7 +19,8 @@ MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``frozen_or_reversed.toml``.
+    Values for other scales are in ``frozen_or_reversed.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
@@ -52,8 +53,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``course`` (AS: attribution before similarity; SA:
         similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
-        scale: 0.001, 0.003, 0.01), ``value`` (whether the value matrix ``moves``, that
-        is, is trained, or is ``frozen`` in phase 2); the measures ``accuracy``
+        scale: 0.001, 0.003, 0.01), and ``value`` (whether the value matrix ``moves``,
+        that is, is trained, or is ``frozen`` in phase 2); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`). The label values listed here are those
         of the default settings.
@@ -104,8 +105,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``). All have the columns ``course, mlp, sigma, value,
             seed``. The labels are ``course`` (AS: attribution before similarity; SA:
             similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
-            scale: 0.001, 0.003, 0.01), ``value`` (whether the value matrix ``moves``,
-            that is, is trained, or is ``frozen`` in phase 2).
+            scale: 0.001, 0.003, 0.01), and ``value`` (whether the value matrix
+            ``moves``, that is, is trained, or is ``frozen`` in phase 2).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

@@ -83,7 +83,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (keys of :data:`~.disputed_graphs.GRAPHS`),
         ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head`` (tied,
-        untied), ``training`` (usual, low rate, decay;
+        untied), and ``training`` (usual, low rate, decay;
         :func:`~.disputed_models.trained`); the measures ``all``, ``even`` and ``odd``
         (:func:`inweights.probes.hop_correlation` over these pairs), ``recall``
         (:func:`inweights.probes.graph_recall`), ``named``

@@ -32,6 +32,9 @@ def measures() -> tuple[Measure, ...]:
 class Size(iw.Config):
     """Settings of a graph and its training.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         course: Settings of the path-star and its training.
         controls: Number of updates for which the controls are trained on paths, which
@@ -104,7 +107,8 @@ MINI = star(
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``geometry_first.toml``.
+    Values for other scales are in ``geometry_first.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         sizes: The graphs, from small to large, each with its training.
@@ -122,9 +126,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((arms, nodes of a path): (200, 5); (1000, 5);
-        (5000, 5)), ``embeddings`` (``geometry first``: edges, then edges and paths with
-        frozen embeddings; the controls ``permuted``: the same with the edges of the
-        same graph over other nodes, and ``random``: frozen random embeddings); the
+        (5000, 5)) and ``embeddings`` (``geometry first``: edges, then edges and paths
+        with frozen embeddings; the controls ``permuted``: the same with the edges of
+        the same graph over other nodes, and ``random``: frozen random embeddings); the
         measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge", "path")``) and ``navigation``
         (:func:`inweights.probes.navigation`). The label values listed here are those of
@@ -152,7 +156,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
             explained, chance``). All have the columns ``graph, embeddings, seed``. The
             labels are ``graph`` ((arms, nodes of a path): (200, 5); (1000, 5); (5000,
-            5)), ``embeddings`` (``geometry first``: edges, then edges and paths with
+            5)) and ``embeddings`` (``geometry first``: edges, then edges and paths with
             frozen embeddings; the controls ``permuted``: the same with the edges of the
             same graph over other nodes, and ``random``: frozen random embeddings).
 

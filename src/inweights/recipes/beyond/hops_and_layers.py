@@ -20,7 +20,8 @@ LEARNT = 0.5
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``hops_and_layers.toml``.
+    Values for other scales are in ``hops_and_layers.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of entities of each level, at least 2.
@@ -59,7 +60,7 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``hops`` (length of the chains: 2, 3, 4), ``chains``
-        (number of trained chains), ``layers`` (number of layers: 4; 1, 2, 3),
+        (number of trained chains), ``layers`` (number of layers: 4; 1, 2, 3), and
         ``beside`` (what is trained besides facts and these chains: ``alone``, nothing;
         ``shorter mixed in``, two-hop chains; ``shorter first``, two-hop chains in an
         earlier phase; ``identities``); the measure ``accuracy``
@@ -148,7 +149,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             beside, seed, part, role, distribution, statements, accuracy,
             accuracy_among, chance, loss, right_answers``. The labels are ``hops``
             (length of the chains: 2, 3, 4), ``chains`` (number of trained chains),
-            ``layers`` (number of layers: 4; 1, 2, 3), ``beside`` (what is trained
+            ``layers`` (number of layers: 4; 1, 2, 3), and ``beside`` (what is trained
             besides facts and these chains: ``alone``, nothing; ``shorter mixed in``,
             two-hop chains; ``shorter first``, two-hop chains in an earlier phase;
             ``identities``).

@@ -82,7 +82,8 @@ MINI_READ = _star(
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``how_far_geometry_carries.toml``.
+    Values for other scales are in ``how_far_geometry_carries.toml``. A value of the
+    wrong type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         course: Settings of the path-star and its training on edges in a cell of the
@@ -118,8 +119,8 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
         ``decay`` (weight decay while edges are trained: 0.1, 3), ``nodes`` (of a path:
         4 to 9), ``stage`` (``edges``: edges alone, in a cell of the law; ``paths``:
-        also paths after them), ``fitted`` (whether the law is fitted to the cell); the
-        measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+        also paths after them), and ``fitted`` (whether the law is fitted to the cell);
+        the measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge", "path")``) and ``navigation``
         (:func:`inweights.probes.navigation`). The label values listed here are those of
         the default settings.
@@ -172,8 +173,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             stage, fitted, seed``. The labels are ``arms`` (50, 200, 100, 400; 1000),
             ``width`` (32, 64), ``decay`` (weight decay while edges are trained: 0.1,
             3), ``nodes`` (of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a
-            cell of the law; ``paths``: also paths after them), ``fitted`` (whether the
-            law is fitted to the cell).
+            cell of the law; ``paths``: also paths after them), and ``fitted`` (whether
+            the law is fitted to the cell).
 
     Returns:
         - ``judged``: a row per cell to which the law was not fitted, seed, and method

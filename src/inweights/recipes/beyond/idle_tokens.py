@@ -29,7 +29,8 @@ MOST = 64
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``idle_tokens.toml``.
+    Values for other scales are in ``idle_tokens.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -55,8 +56,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyNN, TinyGPT), ``idle`` (number of idle tokens, which are
-        outputs but never right: 0, 1, 4, 16, 64); the measures ``raw``
+        ``architecture`` (TinyNN, TinyGPT), and ``idle`` (number of idle tokens, which
+        are outputs but never right: 0, 1, 4, 16, 64); the measures ``raw``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``), ``centred``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``, ``centred=True``),
         ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``) and
@@ -120,8 +121,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.theory.programs.idle_classes.idle_drive`: ``mean,
             predicted, fastest, moved``). All have the columns ``graph, idle, seed``.
             The labels are ``graph`` (path-star, grid, cycle, irregular),
-            ``architecture`` (TinyNN, TinyGPT), ``idle`` (number of idle tokens, which
-            are outputs but never right: 0, 1, 4, 16, 64).
+            ``architecture`` (TinyNN, TinyGPT), and ``idle`` (number of idle tokens,
+            which are outputs but never right: 0, 1, 4, 16, 64).
 
     Returns:
         - ``order``: a row per run and ``vectors`` (``as they are`` or ``without their

@@ -162,7 +162,7 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (keys of :data:`STANDING`, and the entrant's
-        name), ``identity`` (whether identity facts are trained: False, True),
+        name), ``identity`` (whether identity facts are trained: False, True), and
         ``trained`` (share of the two-hop facts that is trained: 0, 0.25, 0.75); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``cost``
         (:func:`inweights.recipes.beyond.league.cost`; only for the first seed). The

@@ -31,7 +31,8 @@ HALF = "block.1"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``loops_or_identities.toml``.
+    Values for other scales are in ``loops_or_identities.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         world: World of two hops with shared bridges; some hops occur in no two-hop
@@ -73,8 +74,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``model`` (``dense``: four blocks; ``loops``: two blocks,
         passed twice; ``loops, injected``: the embedding is added again), ``identity``
-        (whether identities are trained: True, False), ``compositions`` (``none``, or
-        ``some`` two-hop facts are trained); the measures ``accuracy``
+        (whether identities are trained: True, False), and ``compositions`` (``none``,
+        or ``some`` two-hop facts are trained); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`), ``embedding`` and ``layer``
         (:func:`inweights.probes.realignment` onto these), ``by_loops``
         (:func:`inweights.probes.by_loops`; models with loops), and, during training of

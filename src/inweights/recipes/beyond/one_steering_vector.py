@@ -51,7 +51,8 @@ RANDOM = "random vector"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``one_steering_vector.toml``.
+    Values for other scales are in ``one_steering_vector.toml``. A value of the wrong
+    type raises a ``ConfigError``; ranges are checked when the recipe is run.
 
     Attributes:
         model: Model that is trained: a folder, the name of a Hugging Face model in the

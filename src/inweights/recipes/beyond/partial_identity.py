@@ -17,7 +17,8 @@ HALF = 0.5
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``partial_identity.toml``.
+    Values for other scales are in ``partial_identity.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of chains, at least 2.
@@ -44,8 +45,8 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT), ``fraction`` (of the bridges
-        that have an identity: 0, 0.25, 0.5, 0.75, 1); the measures ``accuracy``
+        Trials with the labels ``model`` (one-layer, GPT) and ``fraction`` (of the
+        bridges that have an identity: 0, 0.25, 0.5, 0.75, 1); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`), ``resemblance``
         (:func:`inweights.probes.resemblance` with ``by_pair=True``) and ``margins``
         (:func:`inweights.probes.margins`); the computation ``foretold``
@@ -94,7 +95,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             right_answers``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``one, two,
             from_facts``). All have the columns ``model, fraction, seed``. The labels
-            are ``model`` (one-layer, GPT), ``fraction`` (of the bridges that have an
+            are ``model`` (one-layer, GPT) and ``fraction`` (of the bridges that have an
             identity: 0, 0.25, 0.5, 0.75, 1).
 
     Returns:

@@ -40,7 +40,8 @@ LABELS = ("model", "remedy", "compositions")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``penalty_or_identities.toml``.
+    Values for other scales are in ``penalty_or_identities.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of subjects, of bridges and of objects (at least 2) of the world in
@@ -94,11 +95,11 @@ def plan(settings: Settings) -> Plan:
         without queries and keys; ``program (2)``: the optimum of Identity Bridge §4.3,
         without training), ``remedy`` (``nothing``; ``weight decay``; ``penalty,
         attention``: on the nuclear norms of queries and keys; ``penalty, all``: of all
-        matrices; ``identities``), ``compositions`` (``none``, or ``some`` two-hop facts
-        are trained); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
-        ``ranks`` (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only of
-        the GPT) and ``direction`` (:func:`inweights.probes.direction`; only of
-        Emb-MLP).
+        matrices; ``identities``), and ``compositions`` (``none``, or ``some`` two-hop
+        facts are trained); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``ranks``
+        (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only of the GPT)
+        and ``direction`` (:func:`inweights.probes.direction`; only of Emb-MLP).
 
     Raises:
         ConfigError: ``n`` is below 2, a number of updates is negative, or a width or
@@ -198,7 +199,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             GPT; ``GPT, uniform``: attention without queries and keys; ``program (2)``:
             the optimum of Identity Bridge §4.3, without training), ``remedy``
             (``nothing``; ``weight decay``; ``penalty, attention``: on the nuclear norms
-            of queries and keys; ``penalty, all``: of all matrices; ``identities``),
+            of queries and keys; ``penalty, all``: of all matrices; ``identities``), and
             ``compositions`` (``none``, or ``some`` two-hop facts are trained).
 
     Returns:

@@ -47,7 +47,8 @@ GRID = "grid"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``positions_decide.toml``.
+    Values for other scales are in ``positions_decide.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         arms: Number of arms of the path-star (at least 2), each with three edges.
@@ -81,7 +82,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``world`` (path-star, grid), ``model`` (GPT, Mamba),
+        Trials with the labels ``world`` (path-star, grid), ``model`` (GPT, Mamba), and
         ``condition`` (the one setting that is varied: of a GPT its positions, ``tokens
         N(0, 1)``, ``untied`` or ``no residual stream``; of Mamba its block; see
         :func:`~inweights.recipes.shared.position_conditions.gpt_of` and ``mamba_of``
@@ -174,9 +175,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_high, p``), ``recall`` (:func:`inweights.probes.graph_recall`:
             ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
             the columns ``world, model, condition, seed``. The labels are ``world``
-            (path-star, grid), ``model`` (GPT, Mamba), ``condition`` (the one setting
-            that is varied: of a GPT its positions, ``tokens N(0, 1)``, ``untied`` or
-            ``no residual stream``; of Mamba its block; see
+            (path-star, grid), ``model`` (GPT, Mamba), and ``condition`` (the one
+            setting that is varied: of a GPT its positions, ``tokens N(0, 1)``,
+            ``untied`` or ``no residual stream``; of Mamba its block; see
             :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
             ``mamba_of`` there).
 

@@ -30,7 +30,8 @@ OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the 
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``predicted_composition.toml``.
+    Values for other scales are in ``predicted_composition.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number ``N`` of subjects of the two-hop worlds of permuted maps, at least 2.
@@ -135,7 +136,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``world`` (name of a family of :meth:`Settings.worlds`),
-        ``identity`` (fraction of bridges with an identity: 0.5, 0, 1), ``model``
+        ``identity`` (fraction of bridges with an identity: 0.5, 0, 1), and ``model``
         (Emb-MLP, GPT); the measures ``trained`` (:func:`inweights.probes.margins`) and
         ``accuracy`` (:func:`inweights.probes.accuracy`); the computations ``predicted``
         (:func:`~inweights.theory.prediction.predict.predicted_queries`), ``softly``

@@ -103,7 +103,7 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (karate-club, florentine-families,
-        davis-southern-women, les-miserables, and names of ``own``), ``architecture``
+        davis-southern-women, les-miserables, and names of ``own``) and ``architecture``
         (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT; TinySSM: a Mamba;
         Node2Vec); the measures ``recall`` (:func:`inweights.probes.graph_recall`),
         ``correlation`` (:func:`inweights.probes.hop_correlation`), ``far`` (the same
@@ -209,7 +209,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             :func:`~inweights.probes.snapshot`) and ``links`` (``from, to``, the names
             of the two ends of an edge; ``to`` is null for a node without edges). The
             labels are ``graph`` (karate-club, florentine-families,
-            davis-southern-women, les-miserables, and names of ``own``),
+            davis-southern-women, les-miserables, and names of ``own``) and
             ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN;
             TinyGPT; TinySSM: a Mamba; Node2Vec).
 

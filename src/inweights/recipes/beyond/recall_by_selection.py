@@ -24,6 +24,9 @@ FULL = 0.99
 class Bijections(Config, tag_field="kind", tag="bijections"):
     """Config of random bijections from known and from new subjects to the same attributes.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         n: Number of known subjects, of new subjects, and of attributes; by default 64.
         relations: Number of relations, each of which is a bijection; by default 4.
@@ -69,7 +72,8 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``recall_by_selection.toml``.
+    Values for other scales are in ``recall_by_selection.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         sizes: Numbers of known subjects, each of which is also the number of
@@ -103,7 +107,7 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``n`` (number of subjects: 8, 32, 128), ``width`` (of the
-        model), ``arm`` (``swept``: known subjects at every width; at one width
+        model), and ``arm`` (``swept``: known subjects at every width; at one width
         ``known``: known subjects; ``new embeddings``: then new subjects, by training
         embeddings alone; ``new embeddings, random block``: the same with a random
         frozen block); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
@@ -238,10 +242,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`:
             ``explained, zero_shot``). All have the columns ``n, width, arm, seed``. The
             labels are ``n`` (number of subjects: 8, 32, 128), ``width`` (of the model),
-            ``arm`` (``swept``: known subjects at every width; at one width ``known``:
-            known subjects; ``new embeddings``: then new subjects, by training
-            embeddings alone; ``new embeddings, random block``: the same with a random
-            frozen block).
+            and ``arm`` (``swept``: known subjects at every width; at one width
+            ``known``: known subjects; ``new embeddings``: then new subjects, by
+            training embeddings alone; ``new embeddings, random block``: the same with a
+            random frozen block).
 
     Returns:
         - ``swept``: a row per run: ``recall`` (accuracy) of known facts at every size

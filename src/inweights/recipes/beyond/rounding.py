@@ -30,6 +30,9 @@ ORDER = -0.1
 class Change(iw.Config):
     """Differences between a condition and plain AdamW in fp32.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         name: Label ``change`` of the condition in the tables.
         precision: Precision of matrix products: ``fp32`` (the default), ``bf16`` or
@@ -59,6 +62,9 @@ CHANGES = (
 class Point(iw.Config):
     """A width of TinyNN, with the rate and updates at which its geometry forms and fades.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         width: Width ``D``, at least 1.
         rate: Learning rate, above 0.
@@ -73,7 +79,8 @@ class Point(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``rounding.toml``.
+    Values for other scales are in ``rounding.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         changes: The conditions, each of which changes something in the training.
@@ -98,9 +105,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``change`` (fp32: plain AdamW; bf16; noise .1; ε 1e-3; β₂
-        .9: as :class:`Change` explains), ``width`` (of TinyNN: 64, 128); the measures
-        ``order`` (:func:`inweights.probes.hop_correlation` with ``draws=1``; during
-        training) and ``margin`` (:func:`inweights.probes.geometric_margin` with
+        .9: as :class:`Change` explains) and ``width`` (of TinyNN: 64, 128); the
+        measures ``order`` (:func:`inweights.probes.hop_correlation` with ``draws=1``;
+        during training) and ``margin`` (:func:`inweights.probes.geometric_margin` with
         ``draws=1``; during training). The label values listed here are those of the
         default settings.
 
@@ -146,7 +153,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             margin, worst, positive, null_positive, null_worst, null_all``). All have
             the columns ``change, width, seed, p, step``. The labels are ``change``
             (fp32: plain AdamW; bf16; noise .1; ε 1e-3; β₂ .9: as :class:`Change`
-            explains), ``width`` (of TinyNN: 64, 128).
+            explains) and ``width`` (of TinyNN: 64, 128).
 
     Returns:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,

@@ -26,7 +26,8 @@ LABELS = ("beside", "told")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``targets_or_identities.toml``.
+    Values for other scales are in ``targets_or_identities.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of pairs, at least 2.
@@ -49,7 +50,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``beside`` (what is trained besides the forward facts:
         ``nothing``; ``targets``: facts whose answers are the entities; ``identities``;
-        ``both``), ``told`` (number of pairs whose reversal is trained: 0, 10),
+        ``both``), ``told`` (number of pairs whose reversal is trained: 0, 10), and
         ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``
         (:func:`inweights.probes.accuracy`). The label values listed here are those of
         the default settings.
@@ -86,7 +87,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``. The labels are ``beside`` (what is trained
             besides the forward facts: ``nothing``; ``targets``: facts whose answers are
             the entities; ``identities``; ``both``), ``told`` (number of pairs whose
-            reversal is trained: 0, 10), ``model`` (Emb-MLP; GPT, small).
+            reversal is trained: 0, 10), and ``model`` (Emb-MLP; GPT, small).
 
     Returns:
         - ``reversals``: a row per run: the accuracy on the reversals that are not

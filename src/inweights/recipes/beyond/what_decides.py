@@ -61,7 +61,8 @@ def design() -> dict[str, list[int]]:
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``what_decides.toml``.
+    Values for other scales are in ``what_decides.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         shrink: Number, at least 1, by which layers, widths and facts are divided, for
@@ -83,9 +84,9 @@ def plan(settings: Settings) -> Plan:
         cell: ``rate`` (times 0.064 / width: 0.5, 2), ``random_offset`` (of positions:
         False, True), ``tied_head`` (False, True), ``small_initialisation`` (False,
         True), ``decay`` (weight decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32, 64),
-        ``steps`` (280, 560), ``facts`` (number ``N`` of subjects: 10, 20); the measure
-        ``accuracy`` (:func:`inweights.probes.accuracy`). Labels are the full values,
-        also if ``shrink`` divides them.
+        ``steps`` (280, 560), and ``facts`` (number ``N`` of subjects: 10, 20); the
+        measure ``accuracy`` (:func:`inweights.probes.accuracy`). Labels are the full
+        values, also if ``shrink`` divides them.
 
     Raises:
         ConfigError: ``shrink`` is below 1, or too large for the model.
@@ -138,7 +139,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             value of each factor in the cell: ``rate`` (times 0.064 / width: 0.5, 2),
             ``random_offset`` (of positions: False, True), ``tied_head`` (False, True),
             ``small_initialisation`` (False, True), ``decay`` (weight decay: 0, 0.1),
-            ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560), ``facts``
+            ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560), and ``facts``
             (number ``N`` of subjects: 10, 20).
 
     Returns:

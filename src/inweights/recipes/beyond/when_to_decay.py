@@ -34,7 +34,8 @@ LABELS = ("head", "width", "decayed", "when")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``when_to_decay.toml``.
+    Values for other scales are in ``when_to_decay.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.
@@ -119,7 +120,7 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``head`` (tied, untied), ``width`` (64; 32, 128),
-        ``decayed`` (``norms and biases spared``, ``everything decays``), ``when``
+        ``decayed`` (``norms and biases spared``, ``everything decays``), and ``when``
         (phases with weight decay: ``never``, ``during`` the first, ``after`` it,
         ``throughout``); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
         The label values listed here are those of the default settings.
@@ -162,7 +163,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             when, seed, part, role, distribution, statements, accuracy, accuracy_among,
             chance, loss, right_answers``. The labels are ``head`` (tied, untied),
             ``width`` (64; 32, 128), ``decayed`` (``norms and biases spared``,
-            ``everything decays``), ``when`` (phases with weight decay: ``never``,
+            ``everything decays``), and ``when`` (phases with weight decay: ``never``,
             ``during`` the first, ``after`` it, ``throughout``).
 
     Returns:

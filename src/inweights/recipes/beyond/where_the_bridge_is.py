@@ -17,7 +17,8 @@ CARRIED = ("bridge", "relation", "answer")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``where_the_bridge_is.toml``.
+    Values for other scales are in ``where_the_bridge_is.toml``. A value of the wrong
+    type raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         world: Config of the world, in which each bridge leads to two objects by two
@@ -52,9 +53,9 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``head`` (untied, tied), ``control`` (``none``: the model
-        itself; ``no-bridge``: trained without identities; ``untrained``); the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`), ``carries``
+        Trials with the labels ``head`` (untied, tied) and ``control`` (``none``: the
+        model itself; ``no-bridge``: trained without identities; ``untrained``); the
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``carries``
         (:func:`inweights.probes.carries`) and ``patching``
         (:func:`inweights.probes.activation_patching`). The label values listed here are
         those of the default settings.
@@ -98,7 +99,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             relation, answer, unchanged, other, clean, chance``), ``patching``
             (:func:`inweights.probes.activation_patching`: ``part, role, length, layer,
             depth, position, effect, accuracy``). All have the columns ``head, control,
-            seed, statements``. The labels are ``head`` (untied, tied), ``control``
+            seed, statements``. The labels are ``head`` (untied, tied) and ``control``
             (``none``: the model itself; ``no-bridge``: trained without identities;
             ``untrained``).
 

@@ -21,7 +21,8 @@ _ASKED = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``two_hop.toml``.
+    Values for other scales are in ``two_hop.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.
@@ -49,8 +50,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt-small; the conditions of
-        :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (whether
-        the identity facts are trained: True, False); the measures ``accuracy``
+        :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
+        (whether the identity facts are trained: True, False); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`), ``curves``
         (:func:`inweights.probes.accuracy`; during training, only for ``model``
         gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
@@ -107,7 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
             value, top, answer``). All have the columns ``model, identity, seed``. The
             labels are ``model`` (emb-mlp, gpt-small; the conditions are explained at
-            :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
+            :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
             (whether the identity facts are trained: True, False).
 
     Returns:

@@ -20,7 +20,8 @@ EARLY = 4
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig1.toml``.
+    Values for other scales are in ``fig1.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         world: Config of the world, which has labels and inputs; several inputs share a

@@ -24,7 +24,8 @@ SUCCEEDS = 0.97
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``late_similarity.toml``.
+    Values for other scales are in ``late_similarity.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
@@ -65,7 +66,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``model`` (``one-layer`` and ``GPT`` as in Table 1;
         ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS, AS-pair,
-        AS-target, joint, SA), ``std`` (initial scale: 0.001, 0.02, 0.0025, 0.0075,
+        AS-target, joint, SA), and ``std`` (initial scale: 0.001, 0.02, 0.0025, 0.0075,
         0.01); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
         ``resemblance`` (:func:`inweights.probes.resemblance`). The label values listed
         here are those of the default settings. ``course`` is the order of training:
@@ -132,8 +133,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``). All have the columns ``model, course, std, seed``. The
             labels are ``model`` (``one-layer`` and ``GPT`` as in Table 1;
             ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS,
-            AS-pair, AS-target, joint, SA), ``std`` (initial scale: 0.001, 0.02, 0.0025,
-            0.0075, 0.01).
+            AS-pair, AS-target, joint, SA), and ``std`` (initial scale: 0.001, 0.02,
+            0.0025, 0.0075, 0.01).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

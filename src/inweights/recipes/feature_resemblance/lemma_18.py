@@ -11,7 +11,8 @@ CASES = {"lengths": "length", "products": "same", "others": "other"}
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``lemma_18.toml``.
+    Values for other scales are in ``lemma_18.toml``. A value of the wrong type raises a
+    ``ConfigError``; ranges are checked when the recipe is run.
 
     Attributes:
         widths: Widths of the network, all of whose layers are square.

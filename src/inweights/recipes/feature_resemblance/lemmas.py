@@ -33,7 +33,8 @@ HOPS = "two hops"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``lemmas.toml``.
+    Values for other scales are in ``lemmas.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of tuples, and of chains, at least 2.
@@ -189,8 +190,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`:
             ``course, slower, steps, least, bound, step_size, phase, guess``). All have
             the columns ``seed``. The labels are ``course`` (the two in which entities
-            stay dissimilar: AS, two-hop without identity), ``width`` (``d``: 512, 1024,
-            2048).
+            stay dissimilar: AS, two-hop without identity) and ``width`` (``d``: 512,
+            1024, 2048).
 
     Returns:
         - ``proven``: a row per course, phase and seed of the descents at the divided

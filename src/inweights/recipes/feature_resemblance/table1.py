@@ -27,7 +27,8 @@ PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``table1.toml``.
+    Values for other scales are in ``table1.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of tuples, and of two-hop chains, at least 2.
@@ -51,7 +52,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT), ``course`` (joint, SA, AS,
+        Trials with the labels ``model`` (one-layer, GPT) and ``course`` (joint, SA, AS,
         two-hop, two-hop without identity); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`); the computation ``foretold``
@@ -94,7 +95,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
             closed_form``), ``losses`` (training losses, as recorded: ``phase, step,
             loss``). All have the columns ``model, course, seed``. The labels are
-            ``model`` (one-layer, GPT), ``course`` (joint, SA, AS, two-hop, two-hop
+            ``model`` (one-layer, GPT) and ``course`` (joint, SA, AS, two-hop, two-hop
             without identity).
 
     Returns:

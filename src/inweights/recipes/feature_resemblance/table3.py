@@ -26,7 +26,8 @@ NEAR = 0.03
 class Grid(iw.Config):
     """Values of settings from appendix A that are missing in our copy of the text.
 
-    Every combination is trained.
+    Every combination is trained. A value of the wrong type raises a ``ConfigError``;
+    ranges are checked when the config is used.
 
     Attributes:
         stds: Initial scales ``σ0`` (standard deviation of all matrices).
@@ -42,7 +43,8 @@ class Grid(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``table3.toml``.
+    Values for other scales are in ``table3.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
@@ -67,7 +69,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (joint, SA, AS), ``setting`` (``as in the
+        Trials with the labels ``course`` (joint, SA, AS) and ``setting`` (``as in the
         table``; of the grid, a text such as ``σ0 0.001, η 0.3, m 5``); the measures
         ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`). The label values listed here are those
@@ -117,8 +119,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``). All have the columns ``course, setting, seed``. The
-            labels are ``course`` (joint, SA, AS), ``setting`` (``as in the table``; of
-            the grid, a text such as ``σ0 0.001, η 0.3, m 5``).
+            labels are ``course`` (joint, SA, AS) and ``setting`` (``as in the table``;
+            of the grid, a text such as ``σ0 0.001, η 0.3, m 5``).
 
     Returns:
         - ``table``: a row per course and seed of the setting ``as in the table``:

@@ -49,7 +49,8 @@ class Grid(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``table3_grid.toml``.
+    Values for other scales are in ``table3_grid.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
@@ -73,7 +74,7 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``course`` (joint, SA, AS, AS-pair), ``std`` (``σ0``:
-        0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5, 10),
+        0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5, 10), and
         ``variant`` (for joint: ``1 copies``, ``10 copies``; for the others: ``first
         phase to a loss of 1``, ``first phase to a loss of 0.015``); the measures
         ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
@@ -149,14 +150,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``). All have the columns ``course, std, kappa, hidden,
             variant, seed``. The labels are ``course`` (joint, SA, AS, AS-pair), ``std``
             (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5,
-            10), ``variant`` (number of copies, or loss at which the first phase ends,
-            in words).
+            10), and ``variant`` (number of copies, or loss at which the first phase
+            ends, in words).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
           (with those of other pairs) and ``success`` (accuracy on the conclusion).
-          Columns: ``course, std, kappa, hidden, variant, seed, cosine, other,
-          success``.
+          Columns: the labels, ``seed, cosine, other, success``.
         - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0``, ``setting``
           states neurons and variant. Columns: ``course, scale, setting, seed, cosine,
           success``.

@@ -60,7 +60,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT), ``rho`` (1, 3, 5); the
+        Trials with the labels ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`); the computation ``foretold``
         (:func:`inweights.probes.resemblance.predicted_similarity`). The label values
@@ -100,7 +100,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
             closed_form``). All have the columns ``model, rho, seed``. The labels are
-            ``model`` (one-layer, GPT), ``rho`` (1, 3, 5).
+            ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5).
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

@@ -14,7 +14,8 @@ from inweights.worlds.families.analogy import Analogy
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``theorems.toml``.
+    Values for other scales are in ``theorems.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of tuples, and of two-hop chains, at least 2.

@@ -84,8 +84,8 @@ class OneLayerTraining(iw.Config):
             phases.
 
         Raises:
-            ConfigError: ``rho`` is below 1, the task is unknown, or the learning rate
-                or a number of updates is out of range.
+            ConfigError: ``rho`` is below 1, the task is unknown, or a number is out of
+                range.
         """
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
@@ -101,8 +101,7 @@ class OneLayerTraining(iw.Config):
 
         Returns:
             A curriculum with the phases ``attention`` and ``mlp`` for the first of
-            ``parts``, followed by a ``second phase`` (of the MLP) for each of the
-            others.
+            ``parts``, then a ``second phase`` (of the MLP) for each of the others.
 
         Raises:
             ConfigError: ``rate`` is not above 0 and finite, or a number of updates is
@@ -165,7 +164,7 @@ class OneLayerTraining(iw.Config):
                 :func:`inweights.probes.resemblance.predicted_similarity`.
 
         Returns:
-            The computation, which has the name ``foretold`` and is run for each seed.
+            The computation, named ``foretold``, which is run for each seed.
         """
         from inweights.probes.resemblance import predicted_similarity
 
@@ -181,6 +180,8 @@ class OneLayerTraining(iw.Config):
 
 class EndToEndTraining(iw.Config):
     """Settings of gradient descent on all parameters of a one-layer transformer (appendix A).
+
+    A value of the wrong type raises a ``ConfigError``; ranges are checked on use.
 
     Attributes:
         model: Config of the transformer.
@@ -212,8 +213,8 @@ class EndToEndTraining(iw.Config):
             of which stops at the training loss ``loss`` or after ``steps`` updates.
 
         Raises:
-            ConfigError: ``rho`` is below 1, the task is unknown, or ``rate``, ``loss``
-                or ``steps`` is out of range.
+            ConfigError: ``rho`` is below 1, the task is unknown, or a number is out of
+                range.
         """
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
@@ -243,7 +244,7 @@ class GPTTraining(iw.Config):
         steps: Largest number of updates of a phase.
 
     Raises:
-        ConfigError: ``losses`` contains an unknown task, or a value has the wrong type.
+        ConfigError: ``losses`` contains an unknown task.
     """
 
     model: iw.GPTConfig = iw.GPTConfig(
@@ -274,8 +275,8 @@ class GPTTraining(iw.Config):
             A curriculum with one phase or two, each of which stops at its loss.
 
         Raises:
-            ConfigError: ``losses`` does not contain the task, ``rho`` is below 1, or
-                ``rate``, ``steps`` or a loss is out of range.
+            ConfigError: ``losses`` does not contain the task, or a number is out of
+                range.
         """
         check_names("course", [course], self.losses)
         return self.phases(phase_roles(course, rho), self.losses[course])
@@ -287,8 +288,8 @@ class GPTTraining(iw.Config):
 
         Args:
             parts: For each phase, the roles that it trains, with their weights.
-            losses: Training loss at which each phase stops, one for each of ``parts``.
-                With fewer losses, the later phases are left out.
+            losses: Training loss at which each phase stops. With fewer losses than
+                ``parts``, the later phases are left out.
 
         Returns:
             The curriculum, with at most ``steps`` updates of AdamW in each phase.

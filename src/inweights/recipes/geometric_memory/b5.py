@@ -23,7 +23,8 @@ TESTS = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for what a scale does not set.
 
-    Values of the scales are in ``b5.toml``.
+    Values of the scales are in ``b5.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -52,12 +53,12 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN), ``condition``
-        (the code's: the settings of the paper's code); the measure ``energy``
-        (:func:`inweights.probes.spectral_energy` with ``draws=200``); the computation
-        ``known`` (:func:`inweights.probes.known_geometries`), for each seed, with the
-        label ``graph`` (also ``path``, a path graph of ``path`` nodes). The label
-        values listed here are those of the default settings.
+        ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN), and
+        ``condition`` (the code's: the settings of the paper's code); the measure
+        ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=200``); the
+        computation ``known`` (:func:`inweights.probes.known_geometries`), for each
+        seed, with the label ``graph`` (also ``path``, a path graph of ``path`` nodes).
+        The label values listed here are those of the default settings.
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, ``most`` is negative,
@@ -95,7 +96,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``embedding, width, neighbours, others, heatmap, picture, probe, beyond``).
             All have the columns ``graph, seed``. The labels are ``graph`` (path-star,
             grid, cycle, irregular), ``architecture`` (Node2Vec; TinyGPT; TinySSM: a
-            Mamba; TinyNN), ``condition`` (``the code's``: trained as in the paper's
+            Mamba; TinyNN), and ``condition`` (``the code's``: trained as in the paper's
             code).
 
     Returns:

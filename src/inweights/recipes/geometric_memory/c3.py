@@ -37,7 +37,8 @@ OWN_RATE = "TinyNN, own rate"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for what a scale does not set.
 
-    Values of the scales are in ``c3.toml``.
+    Values of the scales are in ``c3.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -75,7 +76,7 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN,
         own rate``: only frozen, at the learning rate of B.2), ``condition`` (the
-        code's, ours), ``embeddings`` (``free``: trained; ``frozen``); the measures
+        code's, ours), and ``embeddings`` (``free``: trained; ``frozen``); the measures
         ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
         (:func:`inweights.probes.graph_recall`; during training), which is measured in
         all runs at intervals that depend on the architecture. The label values listed
@@ -152,7 +153,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN, own rate``: only
             frozen, at the learning rate of B.2), ``condition`` (``the code's``: trained
             as in the paper's code; ``ours``: with the simplest world and initialisation
-            that suffice), ``embeddings`` (``free``: trained; ``frozen``).
+            that suffice), and ``embeddings`` (``free``: trained; ``frozen``).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

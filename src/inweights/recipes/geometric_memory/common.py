@@ -57,6 +57,8 @@ _TRAINED: dict[str, dict[str, tuple[float, int, int]]] = load_toml(
 class Node2VecDescent(iw.Config):
     """Settings of a Node2Vec and of its gradient descent, whose gradient has a closed form (B.5).
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked on use.
+
     Attributes:
         model: Config of Node2Vec: its width, whether its head is tied, and its initial
             scale.
@@ -81,6 +83,8 @@ class Node2VecDescent(iw.Config):
 
 class Training(iw.Config):
     """Settings of an architecture's full-batch training on a graph by AdamW without weight decay.
+
+    A value of the wrong type raises a ``ConfigError``; ranges are checked on use.
 
     Attributes:
         architecture: ``TinyGPT``, ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative``
@@ -161,8 +165,7 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
             number is used.
 
     Returns:
-        The settings, with the condition ``ours``. They are independent of later
-        changes.
+        The settings, with the condition ``ours``.
 
     Raises:
         ConfigError: The paper does not train this architecture on this graph.

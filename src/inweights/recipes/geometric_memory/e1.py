@@ -16,6 +16,9 @@ LEARNT = "learnt"
 class Search(iw.Config):
     """Settings of one training with frozen random embeddings.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         rate: Peak learning rate, above 0; by default 0.005.
         std: Initial standard deviation of all weights, including embeddings, above 0;
@@ -34,7 +37,8 @@ class Search(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``e1.toml``.
+    Values for other scales are in ``e1.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         star: Settings of the path-star and of the training on it.

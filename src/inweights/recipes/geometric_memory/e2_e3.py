@@ -25,7 +25,8 @@ COMPLETE = "complete bipartite"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``e2_e3.toml``.
+    Values for other scales are in ``e2_e3.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         nodes: Numbers of nodes of the cycles, each at least 3. The other graphs have

@@ -13,7 +13,8 @@ from inweights.worlds.families.graphs.graph import Graph
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig1.toml``.
+    Values for other scales are in ``fig1.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -49,7 +50,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
-        TinySSM: a Mamba; Node2Vec), ``condition`` (the code's, ours); the measures
+        TinySSM: a Mamba; Node2Vec), and ``condition`` (the code's, ours); the measures
         ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=50``) and ``film``
         (:func:`inweights.probes.snapshot`; during training, only for the first seed),
@@ -87,9 +88,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall, recall_others, step``). All have the columns ``graph, architecture,
             condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
             irregular), ``architecture`` (associative: TinyNN with frozen embeddings;
-            TinyNN; TinyGPT; TinySSM: a Mamba; Node2Vec), ``condition`` (``the code's``:
-            trained as in the paper's code; ``ours``: with the simplest world and
-            initialisation that suffice).
+            TinyNN; TinyGPT; TinySSM: a Mamba; Node2Vec), and ``condition`` (``the
+            code's``: trained as in the paper's code; ``ours``: with the simplest world
+            and initialisation that suffice).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

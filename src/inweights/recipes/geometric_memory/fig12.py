@@ -16,7 +16,8 @@ KEYS = ["graph", "condition", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig12.toml``.
+    Values for other scales are in ``fig12.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: The path-stars, each with its training.
@@ -35,11 +36,11 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)),
-        ``condition`` (``interleaved``: edges and paths together; ``geometry first``:
-        edges, then edges and paths with frozen embeddings); the measure ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training). The label values
-        listed here are those of the default settings.
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5))
+        and ``condition`` (``interleaved``: edges and paths together; ``geometry
+        first``: edges, then edges and paths with frozen embeddings); the measure
+        ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
+        values listed here are those of the default settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for a path-star
@@ -60,7 +61,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph,
             condition, seed, part, place, hardest, accuracy, exact, statements, chance,
             step``. The labels are ``graph`` ((arms, nodes of a path): (200, 4); (200,
-            5)), ``condition`` (``interleaved``: edges and paths together; ``geometry
+            5)) and ``condition`` (``interleaved``: edges and paths together; ``geometry
             first``: edges, then edges and paths with frozen embeddings).
 
     Returns:

@@ -28,6 +28,9 @@ _PHASE = iw.learners.in_context_star().phases[0]
 class InContextTraining(iw.Config):
     """Settings of a world of graphs in context, and of the training on it.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         world: Config of the world; :meth:`trial` sets its ``reverse``.
         model: Config of the GPT.
@@ -143,7 +146,8 @@ _HIDDEN = InContextTraining(
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig13.toml``.
+    Values for other scales are in ``fig13.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: Graphs in context, each with its training, for the conditions that show
@@ -167,7 +171,7 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``graph`` ((arms, nodes of a path): (2, 5); (3, 4); (2,
-        3)), ``arms`` (2, 3), ``condition`` (``next token``: loss on the whole path;
+        3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss on the whole path;
         ``first token alone``: only on the first one after the root; ``reverse path``:
         on the path from the goal; ``teacherless``: the path is hidden from the model);
         the measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
@@ -202,7 +206,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, arms,
             condition, seed, part, place, hardest, accuracy, exact, statements, chance,
             step``. The labels are ``graph`` ((arms, nodes of a path): (2, 5); (3, 4);
-            (2, 3)), ``arms`` (2, 3), ``condition`` (``next token``, ``first token
+            (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``, ``first token
             alone``, ``reverse path``, ``teacherless``).
 
     Returns:

@@ -35,7 +35,8 @@ _SMALL = ways.PathStarTraining(
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig14_15.toml``.
+    Values for other scales are in ``fig14_15.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: The path-stars, each with its training, which is run once with and once
@@ -62,15 +63,16 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)), ``block``
         (``residual``: blocks add to their input; ``no residual``: they replace it),
         ``condition`` (``interleaved``: edges and paths together; ``geometry first``:
-        edges, then edges and paths with frozen embeddings; ``edges alone``), ``taught``
-        (``full path``: loss on the whole path; ``first token``: only on its hardest
-        token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`; during
-        training), ``cosines`` (:func:`inweights.probes.arm_cosines` with ``arms=30``),
-        ``navigation`` (:func:`inweights.probes.navigation`; only for ``taught`` full
-        path), ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
-        "reverse_edge")``) and ``hops`` (:func:`inweights.probes.hop_correlation` with
-        ``draws=20``; only for ``condition`` edges alone, ``graph`` (200, 4)). The label
-        values listed here are those of the default settings.
+        edges, then edges and paths with frozen embeddings; ``edges alone``), and
+        ``taught`` (``full path``: loss on the whole path; ``first token``: only on its
+        hardest token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`;
+        during training), ``cosines`` (:func:`inweights.probes.arm_cosines` with
+        ``arms=30``), ``navigation`` (:func:`inweights.probes.navigation`; only for
+        ``taught`` full path), ``edges`` (:func:`inweights.probes.stepwise` with
+        ``roles=("edge", "reverse_edge")``) and ``hops``
+        (:func:`inweights.probes.hop_correlation` with ``draws=20``; only for
+        ``condition`` edges alone, ``graph`` (200, 4)). The label values listed here are
+        those of the default settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for a path-star
@@ -126,8 +128,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``block`` (``residual``: blocks add to their input; ``no residual``: they
             replace it), ``condition`` (``interleaved``: edges and paths together;
             ``geometry first``: edges, then edges and paths with frozen embeddings;
-            ``edges alone``), ``taught`` (``full path``: loss on the whole path; ``first
-            token``: only on its hardest token).
+            ``edges alone``), and ``taught`` (``full path``: loss on the whole path;
+            ``first token``: only on its hardest token).
 
     Returns:
         - ``curves``: a row per run that is trained on paths, and step: the accuracies

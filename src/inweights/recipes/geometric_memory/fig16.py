@@ -23,6 +23,9 @@ KNOWN = 0.95
 class Tree(iw.Config):
     """Settings of a tree-star and of the training on it.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         star: Settings of the training, the number of children of the root (``arms``)
             and the number of nodes of a path.
@@ -64,7 +67,8 @@ class Tree(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig16.toml``.
+    Values for other scales are in ``fig16.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         trees: The tree-stars, each with its training.
@@ -86,7 +90,7 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` ((children of the root, children of a node,
         nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges and paths
         together; ``geometry first``: edges, then edges and paths with frozen
-        embeddings; ``random``: together, with frozen random embeddings), ``split``
+        embeddings; ``random``: together, with frozen random embeddings), and ``split``
         (what is held out: ``leaf``, single leaves; ``first token``, all leaves below
         some children of the root); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
@@ -124,7 +128,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             statements``. The labels are ``graph`` ((children of the root, children of a
             node, nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges
             and paths together; ``geometry first``: edges, then edges and paths with
-            frozen embeddings; ``random``: together, with frozen random embeddings),
+            frozen embeddings; ``random``: together, with frozen random embeddings), and
             ``split`` (what is held out: ``leaf``, single leaves; ``first token``, all
             leaves below some children of the root).
 

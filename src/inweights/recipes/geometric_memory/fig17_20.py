@@ -18,7 +18,8 @@ CHANCE = "random vectors"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig17_20.toml``.
+    Values for other scales are in ``fig17_20.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -53,8 +54,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN; associative:
-        TinyNN with frozen embeddings), ``condition`` (the code's, ours); the measures
-        ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
+        TinyNN with frozen embeddings), and ``condition`` (the code's, ours); the
+        measures ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``). The label values
         listed here are those of the default settings. The label ``condition`` names the
@@ -97,9 +98,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_low, null_high``). All have the columns ``graph, architecture,
             condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
             irregular), ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN;
-            associative: TinyNN with frozen embeddings), ``condition`` (``the code's``:
-            trained as in the paper's code; ``ours``: with the simplest world and
-            initialisation that suffice).
+            associative: TinyNN with frozen embeddings), and ``condition`` (``the
+            code's``: trained as in the paper's code; ``ours``: with the simplest world
+            and initialisation that suffice).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -18,7 +18,8 @@ GEOMETRY = "free"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig21_22.toml``.
+    Values for other scales are in ``fig21_22.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -53,10 +54,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only of TinyNN,
-        or ``free``: trained), ``condition`` (the code's: the settings of the paper's
-        code); the measures ``recall`` (:func:`inweights.probes.graph_recall`; during
-        training), ``margin`` (:func:`inweights.probes.edge_margin`; during training,
-        only for ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
+        or ``free``: trained), and ``condition`` (the code's: the settings of the
+        paper's code); the measures ``recall`` (:func:`inweights.probes.graph_recall`;
+        during training), ``margin`` (:func:`inweights.probes.edge_margin`; during
+        training, only for ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training,
         only for ``architecture`` TinyGPT). The label values listed here are those of
         the default settings.
@@ -116,7 +117,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_mean, null_low, null_high, p``). All have the columns ``graph,
             architecture, embeddings, condition, seed, step``. The labels are ``graph``
             (path-star, grid, cycle, irregular), ``architecture`` (TinyNN, TinyGPT),
-            ``embeddings`` (``frozen``, only of TinyNN, or ``free``: trained),
+            ``embeddings`` (``frozen``, only of TinyNN, or ``free``: trained), and
             ``condition`` (``the code's``: trained as in the paper's code).
 
     Returns:

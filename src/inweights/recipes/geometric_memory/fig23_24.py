@@ -22,7 +22,8 @@ AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig23_24.toml``.
+    Values for other scales are in ``fig23_24.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -49,7 +50,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen
-        embeddings), ``condition`` (the code's, ours); the measures ``cosines``
+        embeddings), and ``condition`` (the code's, ours); the measures ``cosines``
         (:func:`inweights.probes.cosines`) and ``early``
         (:func:`inweights.probes.cosines`; during training), only for TinyNN in the
         condition ``the code's``. The label values listed here are those of the default
@@ -85,7 +86,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.cosines`: ``step``). All have the columns ``graph,
             architecture, condition, seed, source, target, hops, cosine``. The labels
             are ``graph`` (path-star, grid, cycle, irregular), ``architecture``
-            (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen embeddings),
+            (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen embeddings), and
             ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
             with the simplest world and initialisation that suffice).
 

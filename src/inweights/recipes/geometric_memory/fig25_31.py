@@ -29,6 +29,9 @@ CHANCE = "random vectors"
 class Ablation(iw.Config):
     """Settings of one training of TinyNN on the cycle.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         rate: Learning rate of AdamW; by default 0.01.
         unit_normal: Whether embeddings are initialised from N(0, 1) instead of N(0,
@@ -107,8 +110,8 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``setting`` (names of :data:`ABLATIONS`, whose values
         :class:`Ablation` explains: self-edges, rate .01; GPT start, rate .01; GPT
         start, rate .0001; unit normal, rate .0001; unit normal, rate .1; unit normal,
-        weight decay 10; unit normal, dropout .4; unit normal, rate .001), ``condition``
-        (the code's, bf16; the code's; ours); the measures ``recall``
+        weight decay 10; unit normal, dropout .4; unit normal, rate .001) and
+        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``
         (:func:`inweights.probes.graph_recall`), ``margin``
         (:func:`inweights.probes.edge_margin`), ``own_margin``
         (:func:`inweights.probes.geometric_margin` with ``draws=200``), ``correlation``
@@ -206,9 +209,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             whose values :class:`Ablation` explains: self-edges, rate .01; GPT start,
             rate .01; GPT start, rate .0001; unit normal, rate .0001; unit normal, rate
             .1; unit normal, weight decay 10; unit normal, dropout .4; unit normal, rate
-            .001), ``condition`` (``the code's, bf16``: trained as in the paper's code,
-            in emulated bfloat16; ``the code's``: in fp32; ``ours``: with the simplest
-            world and initialisation that suffice).
+            .001) and ``condition`` (``the code's, bf16``: trained as in the paper's
+            code, in emulated bfloat16; ``the code's``: in fp32; ``ours``: with the
+            simplest world and initialisation that suffice).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -15,7 +15,8 @@ IN_CONTEXT = "in context"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig2_10_11.toml``.
+    Values for other scales are in ``fig2_10_11.toml``. A value of the wrong type raises
+    a ``ConfigError``; ranges are checked when the recipe is run.
 
     Attributes:
         star: Config of the task in weights, in which all examples are about one graph.

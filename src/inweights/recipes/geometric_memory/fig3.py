@@ -36,7 +36,8 @@ KEYS = ["graph", "condition", "taught", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for what a scale does not set.
 
-    Values of the scales are in ``fig3.toml``.
+    Values of the scales are in ``fig3.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: The path-stars, at least one, each with its training. The controls use
@@ -72,10 +73,10 @@ def plan(settings: Settings) -> Plan:
         first``: edges, then edges and paths with frozen embeddings; the controls
         ``random``, frozen random embeddings, and ``permuted``, as ``geometry first``
         but with the edges of the same graph over other nodes; ``forward edges only``,
-        edges away from the root; ``reverse path``, from the leaf), ``taught`` (``full
-        path``: loss on the whole path; ``first token``: only on its hardest token); the
-        measures ``paths`` (:func:`inweights.probes.path_accuracy`; during training) and
-        ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+        edges away from the root; ``reverse path``, from the leaf), and ``taught``
+        (``full path``: loss on the whole path; ``first token``: only on its hardest
+        token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`; during
+        training) and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge")``). The label values listed here are those of the default
         settings.
 
@@ -137,7 +138,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             embeddings; the controls ``random``, frozen random embeddings, and
             ``permuted``, as ``geometry first`` but with the edges of the same graph
             over other nodes; ``forward edges only``, edges away from the root;
-            ``reverse path``, from the leaf), ``taught`` (``full path``: loss on the
+            ``reverse path``, from the leaf), and ``taught`` (``full path``: loss on the
             whole path; ``first token``: only on its hardest token).
 
     Returns:

@@ -25,7 +25,8 @@ TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = (
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig32.toml``.
+    Values for other scales are in ``fig32.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -56,7 +57,7 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
         embeddings), ``edges`` (directions that are trained: both, forward, backward),
-        ``condition`` (the code's, ours); the measures ``recall``
+        and ``condition`` (the code's, ours); the measures ``recall``
         (:func:`inweights.probes.graph_recall`), ``cosines``
         (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
         :func:`inweights.probes.cosines`), ``correlation``
@@ -114,9 +115,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``graph, architecture, edges, condition, seed``. The labels are
             ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
             TinySSM: a Mamba; associative: TinyNN with frozen embeddings), ``edges``
-            (directions that are trained: both, forward, backward), ``condition`` (``the
-            code's``: trained as in the paper's code; ``ours``: with the simplest world
-            and initialisation that suffice).
+            (directions that are trained: both, forward, backward), and ``condition``
+            (``the code's``: trained as in the paper's code; ``ours``: with the simplest
+            world and initialisation that suffice).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

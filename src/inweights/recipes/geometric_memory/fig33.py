@@ -33,7 +33,8 @@ KEYS = ["graph", "edges", "task", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig33.toml``.
+    Values for other scales are in ``fig33.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: The path-stars, each with its training.
@@ -54,9 +55,9 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)), ``edges``
         (directions that are trained: both; forward, away from the root; backward,
-        towards it), ``task`` (``forward path``, from the root to the leaf; ``reverse
-        path``, from the node before the leaf to the root; ``reverse path, leaf first``,
-        only with backward edges); the measure ``paths``
+        towards it), and ``task`` (``forward path``, from the root to the leaf;
+        ``reverse path``, from the node before the leaf to the root; ``reverse path,
+        leaf first``, only with backward edges); the measure ``paths``
         (:func:`inweights.probes.path_accuracy`; during training). The label values
         listed here are those of the default settings.
 
@@ -88,7 +89,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             task, seed, part, place, hardest, accuracy, exact, statements, chance,
             step``. The labels are ``graph`` ((arms, nodes of a path): (200, 4)),
             ``edges`` (directions that are trained: both; forward, away from the root;
-            backward, towards it), ``task`` (``forward path``, from the root to the
+            backward, towards it), and ``task`` (``forward path``, from the root to the
             leaf; ``reverse path``, from the node before the leaf to the root; ``reverse
             path, leaf first``, only with backward edges).
 

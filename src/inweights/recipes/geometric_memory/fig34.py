@@ -19,7 +19,8 @@ KEYS = ["graph", "task", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig34.toml``.
+    Values for other scales are in ``fig34.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: The path-stars, each with its training.
@@ -38,9 +39,9 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)),
-        ``task`` (``forward path``: written from the root to the leaf; ``reverse path``:
-        from the leaf to the root; the leaf is the prompt of both); the measure
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5))
+        and ``task`` (``forward path``: written from the root to the leaf; ``reverse
+        path``: from the leaf to the root; the leaf is the prompt of both); the measure
         ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
         values listed here are those of the default settings.
 
@@ -64,9 +65,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, task,
             seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
-            labels are ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)), ``task``
-            (``forward path``: written from the root to the leaf; ``reverse path``: from
-            the leaf to the root; the leaf is the prompt of both).
+            labels are ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)) and
+            ``task`` (``forward path``: written from the root to the leaf; ``reverse
+            path``: from the leaf to the root; the leaf is the prompt of both).
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,

@@ -20,7 +20,8 @@ MANY = "5"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig35.toml``.
+    Values for other scales are in ``fig35.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: The path-stars, each with its training.
@@ -51,8 +52,8 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (600, 5)), ``pauses``
-        (number of pause tokens, as text: 0, 1, 2, 5); the measure ``paths``
+        Trials with the labels ``graph`` ((arms, nodes of a path): (600, 5)) and
+        ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5); the measure ``paths``
         (:func:`inweights.probes.path_accuracy`; during training). The label values
         listed here are those of the default settings.
 
@@ -77,8 +78,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables that :func:`plan` makes, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, pauses,
             seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
-            labels are ``graph`` ((arms, nodes of a path): (600, 5)), ``pauses`` (number
-            of pause tokens, as text: 0, 1, 2, 5).
+            labels are ``graph`` ((arms, nodes of a path): (600, 5)) and ``pauses``
+            (number of pause tokens, as text: 0, 1, 2, 5).
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,

@@ -18,7 +18,8 @@ CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig36.toml``.
+    Values for other scales are in ``fig36.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: The path-stars, each with its training.
@@ -41,7 +42,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)),
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)) and
         ``condition`` (``two phases``: edges, then paths alone; ``edges first``: edges,
         then edges and paths; ``geometry first``: edges, then edges and paths with
         frozen embeddings); the measures ``paths``
@@ -73,10 +74,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance``), ``edges``
             (:func:`inweights.probes.stepwise`: ``role, recall``). All have the columns
             ``graph, condition, seed, part, place, accuracy, exact, statements, step``.
-            The labels are ``graph`` ((arms, nodes of a path): (200, 4)), ``condition``
-            (``two phases``: edges, then paths alone; ``edges first``: edges, then edges
-            and paths; ``geometry first``: edges, then edges and paths with frozen
-            embeddings).
+            The labels are ``graph`` ((arms, nodes of a path): (200, 4)) and
+            ``condition`` (``two phases``: edges, then paths alone; ``edges first``:
+            edges, then edges and paths; ``geometry first``: edges, then edges and paths
+            with frozen embeddings).
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (exact match and hardest token

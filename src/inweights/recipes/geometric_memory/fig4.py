@@ -18,7 +18,8 @@ KEYS = ["graph", "condition", "seed"]
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig4.toml``.
+    Values for other scales are in ``fig4.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         stars: The path-stars, each with its training.
@@ -37,8 +38,8 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)),
-        ``condition`` (``interleaved``: edges and paths together; ``edges alone``;
+        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5))
+        and ``condition`` (``interleaved``: edges and paths together; ``edges alone``;
         ``random``: together, with frozen random embeddings); the measures ``cosines``
         (:func:`inweights.probes.arm_cosines` with ``arms=30``), ``navigation``
         (:func:`inweights.probes.navigation`) and ``paths``
@@ -76,7 +77,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
             exact, statements, chance``). All have the columns ``graph, condition,
             seed``. The labels are ``graph`` ((arms, nodes of a path): (200, 4); (200,
-            5)), ``condition`` (``interleaved``: edges and paths together; ``edges
+            5)) and ``condition`` (``interleaved``: edges and paths together; ``edges
             alone``; ``random``: together, with frozen random embeddings).
 
     Returns:

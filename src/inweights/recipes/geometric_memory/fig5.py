@@ -23,7 +23,8 @@ MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig5.toml``.
+    Values for other scales are in ``fig5.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -56,7 +57,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
-        embeddings), ``condition`` (the code's, ours); the measures ``cosines``
+        embeddings), and ``condition`` (the code's, ours); the measures ``cosines``
         (:func:`inweights.probes.cosines`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=50``; during training)
         and ``recall`` (:func:`inweights.probes.graph_recall`; during training). The
@@ -99,9 +100,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, ceiling, loss, floor, step``). All have the columns ``graph,
             architecture, condition, seed``. The labels are ``graph`` (path-star, grid,
             cycle, irregular), ``architecture`` (TinyGPT; TinySSM: a Mamba; associative:
-            TinyNN with frozen embeddings), ``condition`` (``the code's``: trained as in
-            the paper's code; ``ours``: with the simplest world and initialisation that
-            suffice).
+            TinyNN with frozen embeddings), and ``condition`` (``the code's``: trained
+            as in the paper's code; ``ours``: with the simplest world and initialisation
+            that suffice).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -22,7 +22,8 @@ SLOW = "late, β₂ = .9995"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig6.toml``.
+    Values for other scales are in ``fig6.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -73,13 +74,13 @@ def plan(settings: Settings) -> Plan:
         ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
         Node2Vec), ``horizon`` (``early``: few updates, measured after each; ``late``:
         many; ``late, β₂ = .9995``: the same with this decay rate of AdamW's second
-        moment, on the cycle), ``condition`` (the code's, bf16; the code's; ours); the
-        measures ``recall`` (:func:`inweights.probes.graph_recall`; during training),
-        ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``; during
-        training), ``margin`` (:func:`inweights.probes.edge_margin`; during training)
-        and ``correlation`` (:func:`inweights.probes.hop_correlation` with ``draws=1``;
-        during training, only for ``architecture`` TinyGPT, ``horizon`` late); the
-        computation ``one_step``
+        moment, on the cycle), and ``condition`` (the code's, bf16; the code's; ours);
+        the measures ``recall`` (:func:`inweights.probes.graph_recall`; during
+        training), ``energy`` (:func:`inweights.probes.spectral_energy` with
+        ``draws=1``; during training), ``margin`` (:func:`inweights.probes.edge_margin`;
+        during training) and ``correlation`` (:func:`inweights.probes.hop_correlation`
+        with ``draws=1``; during training, only for ``architecture`` TinyGPT,
+        ``horizon`` late); the computation ``one_step``
         (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`), with the
         label ``graph``. The label values listed here are those of the default settings.
         The label ``condition`` names the training: ``the code's`` (with the settings of
@@ -178,8 +179,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             irregular), ``architecture`` (associative: TinyNN with frozen embeddings;
             TinyNN; TinyGPT; Node2Vec), ``horizon`` (``early``: few updates, measured
             after each; ``late``: many; ``late, β₂ = .9995``: the same with this decay
-            rate of AdamW's second moment, on the cycle), ``condition`` (``the code's,
-            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
+            rate of AdamW's second moment, on the cycle), and ``condition`` (``the
+            code's, bf16``: trained as in the paper's code, in emulated bfloat16; ``the
             code's``: in fp32; ``ours``: with the simplest world and initialisation that
             suffice).
 

@@ -33,7 +33,8 @@ PLAIN_GPT = f"{gm.GPT}, ours"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig7.toml``.
+    Values for other scales are in ``fig7.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and

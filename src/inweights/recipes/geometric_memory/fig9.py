@@ -23,7 +23,8 @@ CHANCE = "random vectors"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig9.toml``.
+    Values for other scales are in ``fig9.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -59,9 +60,9 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``model``
         (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
         normal: from N(0, 1); TinyNN), ``self_edges`` (whether every node is also its
-        own neighbour: True, False), ``condition`` (the code's, bf16; the code's; ours);
-        the measures ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
-        (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
+        own neighbour: True, False), and ``condition`` (the code's, bf16; the code's;
+        ours); the measures ``recall`` (:func:`inweights.probes.graph_recall`),
+        ``margin`` (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
         ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
         only for ``model`` TinyNN), ``zigzag``
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
@@ -134,8 +135,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed``. The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``model`` (Node2Vec: tied; untied Node2Vec: from the small scale ``std``;
             untied, unit normal: from N(0, 1); TinyNN), ``self_edges`` (whether every
-            node is also its own neighbour: True, False), ``condition`` (``the code's,
-            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
+            node is also its own neighbour: True, False), and ``condition`` (``the
+            code's, bf16``: trained as in the paper's code, in emulated bfloat16; ``the
             code's``: in fp32; ``ours``: with the simplest world and initialisation that
             suffice).
 

@@ -85,6 +85,8 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
 class PathStarTraining(iw.Config):
     """Settings of a path-star (several paths from one root, its arms) and of a training on it.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked on use.
+
     Attributes:
         arms: Number of arms, at least 2.
         nodes: Number of nodes of a path, with root and leaf; at least 3.

@@ -20,7 +20,8 @@ MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``table1.toml``.
+    Values for other scales are in ``table1.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
@@ -52,7 +53,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (associative: TinyNN with frozen embeddings; TinyGPT;
-        Node2Vec), ``condition`` (the code's, ours); the measures ``cosines``
+        Node2Vec), and ``condition`` (the code's, ours); the measures ``cosines``
         (:func:`inweights.probes.cosines`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``recall``
         (:func:`inweights.probes.graph_recall`). The label values listed here are those
@@ -94,9 +95,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, ceiling, loss, floor``). All have the columns ``graph,
             architecture, condition, seed``. The labels are ``graph`` (path-star, grid,
             cycle, irregular), ``architecture`` (associative: TinyNN with frozen
-            embeddings; TinyGPT; Node2Vec), ``condition`` (``the code's``: trained as in
-            the paper's code; ``ours``: with the simplest world and initialisation that
-            suffice).
+            embeddings; TinyGPT; Node2Vec), and ``condition`` (``the code's``: trained
+            as in the paper's code; ``ours``: with the simplest world and initialisation
+            that suffice).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

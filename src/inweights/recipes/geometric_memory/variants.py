@@ -34,6 +34,9 @@ _BLOCKS: dict[str, dict[str, Any]] = {
 class Variant(iw.Config):
     """Changes of TinyGPT and TinySSM that apply in every condition of a recipe.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         positions: Positions of TinyGPT: ``small`` (learned, initialised from N(0,
             .02²)), ``unit`` (learned, from N(0, 1)), ``sinusoidal`` or ``none``. The

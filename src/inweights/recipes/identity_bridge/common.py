@@ -15,6 +15,9 @@ FIXED = "gpt-fixed"
 class EmbMLPTraining(iw.Config):
     """Settings of an Emb-MLP that is trained by full-batch gradient descent.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         width: Width of the embedding, from 1 to 65,536.
         rate: Learning rate, above 0. With ``per_fact``, the learning rate divided by
@@ -78,6 +81,9 @@ class EmbMLPTraining(iw.Config):
 
 class GPTTraining(iw.Config):
     """Settings of a GPT and its training, for the conditions of Identity Bridge, Figure 2.
+
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
 
     Attributes:
         model: Config of the GPT.

@@ -15,7 +15,8 @@ LABELS = ("model", "relations", "told", "identity")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig1b.toml``.
+    Values for other scales are in ``fig1b.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number ``N`` of subjects, of bridges and of objects, at least 2.
@@ -49,7 +50,7 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``model`` (emb-mlp, gpt; the conditions of
         :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations`` (number
         of second relations: 1, 2), ``told`` (fraction of the two-hop facts that are
-        trained: 0.5), ``identity`` (whether the identity facts are trained: True,
+        trained: 0.5), and ``identity`` (whether the identity facts are trained: True,
         False); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
         values listed here are those of the default settings.
 
@@ -91,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (emb-mlp, gpt; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
             (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
-            that are trained: 0.5), ``identity`` (whether the identity facts are
+            that are trained: 0.5), and ``identity`` (whether the identity facts are
             trained: True, False).
 
     Returns:

@@ -20,7 +20,8 @@ LABELS = ("model", "identity", "complexity")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig2.toml``.
+    Values for other scales are in ``fig2.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.
@@ -64,8 +65,8 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
         gpt-tied-decay, gpt-fixed; the conditions of
         :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (whether
-        the identity facts are trained: True, False), ``complexity`` (``C``: 1, 2, 3,
-        5); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
+        the identity facts are trained: True, False), and ``complexity`` (``C``: 1, 2,
+        3, 5); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
         values listed here are those of the default settings.
 
     Raises:
@@ -102,7 +103,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (emb-mlp, gpt, gpt-small, gpt-tied, gpt-tied-decay, gpt-fixed; the
             conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
-            (whether the identity facts are trained: True, False), ``complexity``
+            (whether the identity facts are trained: True, False), and ``complexity``
             (``C``: 1, 2, 3, 5).
 
     Returns:

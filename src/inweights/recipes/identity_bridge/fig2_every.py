@@ -21,7 +21,8 @@ UNTIED = ("gpt", "gpt-small")
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig2_every.toml``.
+    Values for other scales are in ``fig2_every.toml``. A value of the wrong type raises
+    a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.
@@ -58,7 +59,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied; the
         conditions of :func:`~inweights.recipes.identity_bridge.common.trial`; and
-        gpt-tied-small, with a tied head and small initialisation), ``complexity``
+        gpt-tied-small, with a tied head and small initialisation) and ``complexity``
         (``C``: 1 to 8); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
         The label values listed here are those of the default settings.
 
@@ -103,7 +104,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``. The labels are ``model`` (emb-mlp, gpt,
             gpt-small, gpt-tied; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`; and gpt-tied-small,
-            with a tied head and small initialisation), ``complexity`` (``C``: 1 to 8).
+            with a tied head and small initialisation) and ``complexity`` (``C``: 1 to
+            8).
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with

@@ -20,7 +20,8 @@ UNIFORM = "uniform"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig2_tied.toml``.
+    Values for other scales are in ``fig2_tied.toml``. A value of the wrong type raises
+    a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.
@@ -52,7 +53,7 @@ def plan(settings: Settings) -> Plan:
         matrices that write into the residual stream are initialised: ``GPT-2's``,
         smaller by depth; ``uniform``, with the same standard deviation as all other
         matrices), ``identity`` (whether the identity facts are trained: True, False),
-        ``complexity`` (``C``: 1, 3); the measure ``accuracy``
+        and ``complexity`` (``C``: 1, 3); the measure ``accuracy``
         (:func:`inweights.probes.accuracy`). The label values listed here are those of
         the default settings.
 
@@ -102,7 +103,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             matrices that write into the residual stream are initialised: ``GPT-2's``,
             smaller by depth; ``uniform``, with the same standard deviation as all other
             matrices), ``identity`` (whether the identity facts are trained: True,
-            False), ``complexity`` (``C``: 1, 3).
+            False), and ``complexity`` (``C``: 1, 3).
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with

@@ -29,6 +29,9 @@ _PANELS = (
 class Size(iw.Config):
     """One size of the world, and the training that suits this size.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.
         training: Settings of the Emb-MLP and its training.
@@ -41,7 +44,8 @@ class Size(iw.Config):
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig3.toml``.
+    Values for other scales are in ``fig3.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         shown: The ``N`` whose templates are drawn and judged; it must be the ``n`` of
@@ -65,7 +69,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``n`` (``N``: 10, 20, 50), ``identity`` (whether the
+        Trials with the labels ``n`` (``N``: 10, 20, 50) and ``identity`` (whether the
         identity facts are trained: True, False); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`), ``tokens``
         (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n`` 10),
@@ -106,7 +110,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``row, row_group, column, column_group, value, top, answer``), ``two_hop``
             (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
             value, top, answer``). All have the columns ``n, identity, seed``. The
-            labels are ``n`` (``N``: 10, 20, 50), ``identity`` (whether the identity
+            labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (whether the identity
             facts are trained: True, False).
 
     Returns:

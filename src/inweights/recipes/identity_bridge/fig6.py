@@ -16,7 +16,8 @@ from inweights.recipes.shared.derived import (
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig6.toml``.
+    Values for other scales are in ``fig6.toml``. A value of the wrong type raises a
+    ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.

@@ -34,7 +34,8 @@ MIXES = {
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``fig8.toml``.
+    Values for other scales are in ``fig8.toml``. A value of the wrong type raises a
+    ``ConfigError``; ranges are checked when the recipe is run.
 
     Attributes:
         models: Models that are fine-tuned: folders, names of Hugging Face models in the

@@ -69,7 +69,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``identity`` (whether the identity facts are trained:
-        True, False), ``training`` (standard, small initialisation, large
+        True, False) and ``training`` (standard, small initialisation, large
         initialisation, weight decay: the initial scale and decay of :data:`TRAININGS`);
         the measures ``directions`` (:func:`inweights.probes.direction`; during
         training), ``ends`` (:func:`inweights.probes.direction`) and ``accuracy``
@@ -128,8 +128,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             with the columns ``check`` and ``value``, ``seed`` and their labels:
             ``with`` and ``without`` (``n``) and ``full`` (``n, identity, complexity``)
             are used. The labels are ``identity`` (whether the identity facts are
-            trained: True, False), ``training`` (standard, small initialisation, large
-            initialisation, weight decay: the initial scale and decay of
+            trained: True, False) and ``training`` (standard, small initialisation,
+            large initialisation, weight decay: the initial scale and decay of
             :data:`TRAININGS`).
 
     Returns:

@@ -17,7 +17,8 @@ MERGED = "one matrix"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``factorised.toml``.
+    Values for other scales are in ``factorised.toml``. A value of the wrong type raises
+    a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         groups: Number of groups, at least 2.
@@ -52,8 +53,8 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         Trials with the labels ``members`` (of a group: 8, 16), ``told`` (number of
-        members whose second value is trained: 1, 3), ``model`` (``two matrices``, ``one
-        matrix``); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
+        members whose second value is trained: 1, 3), and ``model`` (``two matrices``,
+        ``one matrix``); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
         ``ends`` (:func:`inweights.probes.direction`), ``nuclear``
         (:func:`inweights.probes.nuclear_norm`) and ``frobenius``
         (:func:`inweights.probes.nuclear_norm` with ``order="fro"``). The label values
@@ -110,7 +111,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``frobenius`` (:func:`inweights.probes.nuclear_norm`: ``least_margin,
             norm``). All have the columns ``members, told, model, seed``. The labels are
             ``members`` (of a group: 8, 16), ``told`` (number of members whose second
-            value is trained: 1, 3), ``model`` (``two matrices``, ``one matrix``).
+            value is trained: 1, 3), and ``model`` (``two matrices``, ``one matrix``).
 
     Returns:
         - ``questions``: a row per run, role and distribution of the queries. Columns:

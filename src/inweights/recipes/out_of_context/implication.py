@@ -12,7 +12,8 @@ from inweights.worlds.families.implication import Implication
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``implication.toml``.
+    Values for other scales are in ``implication.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         groups: Number of groups, at least 2.
@@ -40,8 +41,8 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         Trials with the labels ``told`` (number of members whose second value is
         trained: 1, 3), ``denied`` (number of further members for whom the value of
-        another group is trained: 0, 1, 3, 4), ``model`` (Emb-MLP; Emb-MLP, decay; GPT,
-        small: the conditions of :meth:`~.kinds.Training.learners`); the measures
+        another group is trained: 0, 1, 3, 4), and ``model`` (Emb-MLP; Emb-MLP, decay;
+        GPT, small: the conditions of :meth:`~.kinds.Training.learners`); the measures
         ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
         (:func:`inweights.probes.accuracy`); and the computation ``predicted``
         (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers

@@ -19,6 +19,9 @@ GPT = "GPT, small"
 class Training(iw.Config):
     """Settings of two models, Emb-MLP and GPT, and of their training.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    config is used.
+
     Attributes:
         width: Width of the Emb-MLP, at least 1.
         rate: Learning rate of the Emb-MLP, above 0.

@@ -14,7 +14,8 @@ PHRASED = "both, phrased"
 class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``told_reversals.toml``.
+    Values for other scales are in ``told_reversals.toml``. A value of the wrong type
+    raises a ``ConfigError``; :func:`plan` checks ranges.
 
     Attributes:
         n: Number of pairs, at least 2.
@@ -49,7 +50,7 @@ def plan(settings: Settings) -> experiments.Plan:
         Trials with the labels ``identities`` (the ends of pairs that have identity
         facts: ``none``, ``first``, ``both``; ``both, phrased``: of both ends, as ``(a,
         same) → a``), ``told`` (number of pairs whose reversal is trained: 0, 2, 5, 10),
-        ``phrased`` (True, False: whether the identities are ``(a, same) → a``),
+        ``phrased`` (True, False: whether the identities are ``(a, same) → a``), and
         ``model`` (Emb-MLP; Emb-MLP, decay; GPT, small: the conditions of
         :meth:`~.kinds.Training.learners`); the measures ``trained``
         (:func:`inweights.probes.margins`) and ``accuracy``

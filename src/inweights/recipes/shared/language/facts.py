@@ -77,7 +77,9 @@ class Facts(iw.Config):
     """Config of chains of two facts, trained on a mix of statements.
 
     The questions are compositions, both of their hops, and prompts that skip the first
-    hop. A pair consists of the prompts of a composition and of its second hop.
+    hop. A pair consists of the prompts of a composition and of its second hop. A value
+    of the wrong type raises a ``ConfigError``; ranges are checked when the config is
+    used.
 
     Attributes:
         world: Config of invented facts. With ``None``, the default, the facts are real

@@ -175,6 +175,9 @@ def names(rng: np.random.Generator) -> Iterator[str]:
 class InventedSettings(iw.Config):
     """Settings of a recipe that fine-tunes a language model on invented people and towns.
 
+    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
+    recipe is run.
+
     Attributes:
         model: Model that is evaluated and fine-tuned: a folder, the name of a Hugging
             Face model on this disk, ``@smollm2`` (the model that the extra ``lm-demo``
