@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Sequence, Sized
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -47,9 +47,9 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
         >>> list(as_seeds(3)), as_seeds([7, 9])
         ([0, 1, 2], [7, 9])
     """
-    seeds = as_list(seeds)
-    chosen = range(seeds) if isinstance(seeds, int) else seeds
-    if not isinstance(chosen, Sized) or len(chosen) == 0:
+    given: Any = as_list(seeds)
+    chosen: Sequence[int] = range(given) if isinstance(given, int) else given
+    if not isinstance(given, int | Sized) or len(chosen) == 0:
         raise ConfigError(
             f"seeds must be a number of at least 1, such as 3, or a list, such as [7, 9], "
             f"got {seeds}"

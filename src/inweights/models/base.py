@@ -270,7 +270,7 @@ class Model(ReadableStates):
         has_config = getattr(self, "config", None) is not None
         if not has_config or not first <= {(self.replicas,)}:
             raise ConfigError(
-                f"cannot select replicas of {type(self).__name__}: it needs a config, and a "
+                f"cannot select replicas of {type(self).__name__}: it must have a config, and a "
                 "replica axis in all parameters and buffers"
             )
         for replica in replicas:

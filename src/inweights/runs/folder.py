@@ -174,7 +174,7 @@ class RunFolder(StoredRun):
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
                 f"{self.work} was removed or changed during the run, and nothing was published; "
-                "start it again"
+                "start the run again"
             )
 
     def discard(self) -> None:

@@ -79,7 +79,7 @@ def tokens_differ(config: TrainedConfig, tokens: int) -> str:
         tokens: Number of tokens of the world.
     """
     return (
-        f"'{config.label}' reads {config.vocabulary:,} tokens and the world has {tokens:,}; say "
-        "which of them are the world's: iw.wrap(module, vocabulary=world.vocabulary) for the first "
-        "ids in the world's order, or tokens={name: id} for others"
+        f"'{config.label}' reads {config.vocabulary:,} tokens and the world has {tokens:,}; "
+        "state which tokens are the world's: iw.wrap(module, vocabulary=world.vocabulary) if they "
+        "are the first ones in the world's order, otherwise tokens={name: id}"
     )

@@ -77,8 +77,8 @@ def read_state(path: str) -> tuple[dict[str, Tensor], int]:
     file = Path(path)
     if file.suffix in _PICKLES:
         raise DataError(
-            f"{path} is a pickle, which can run code and is not read; write the weights as "
-            "safetensors.torch.save_model(module, 'weights.safetensors') where the module is loaded"
+            f"{path} is a pickle, which can run code and is not read; save the weights with "
+            "safetensors.torch.save_model(module, 'weights.safetensors')"
         )
     try:
         with safe_open(file, framework="pt") as content:

@@ -197,7 +197,7 @@ def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
         return
     if last in root._buffers:
         raise ConfigError(
-            f"the name '{last}' is reserved by the library; choose another"
+            f"the name '{last}' is reserved by the library; choose a different one"
         )
     root._buffers[last] = value
     if not stored:
