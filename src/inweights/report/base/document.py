@@ -1,9 +1,10 @@
 """Build a page as one HTML file that opens offline, with a strict content security policy.
 
-:func:`document` joins head, styles, body and scripts. Inline scripts and style elements
-are allowed one by one, by the hash of their text: those of the library's own assets,
-and plotly's. If a name from a data file were not escaped, a script in it would still
-not run. Style attributes of single elements are allowed, since SVG needs many of them.
+:func:`document` joins head, styles, body and scripts. Only certain inline scripts and
+style elements are allowed, by the hash of their text: those of the library's own
+assets, and of plotly. If a name from a data file were not escaped, a script in it would
+still not run. Style attributes of single elements are allowed, since SVG uses many of
+them.
 """
 
 import base64
@@ -14,7 +15,7 @@ from importlib import resources
 
 from inweights.report.base.html import escape, tag
 
-#: The style element of every SVG of matplotlib.
+#: The style element in every SVG file of matplotlib.
 _STYLES = ("*{stroke-linejoin: round; stroke-linecap: butt}",)
 
 
@@ -29,14 +30,18 @@ def document(
     """Return a complete HTML page that opens offline.
 
     Args:
-        title: Title of the page, as plain text.
-        body: Content of the page, as HTML.
+        title: Title of the page, as plain text, which is escaped here.
+        body: Content of the page, as HTML, which is not escaped.
         styles: File names of style sheets of ``report/assets``, such as ``page.css``.
-        scripts: Texts of scripts, which are placed at the end of the body.
-        class_: Class of the body element; ``None`` for none.
+        scripts: Texts of scripts, which are placed at the end of the body; by default
+            none.
+        class_: Class of the body element; ``None`` for no class.
 
     Returns:
-        The page, from ``<!doctype html>`` on.
+        The text of the page, which begins with ``<!doctype html>``.
+
+    Raises:
+        OSError: There is no style sheet of one of these names.
     """
     head = tag(
         "head",
@@ -58,7 +63,10 @@ def asset(name: str) -> str:
     """Return the text of a file of ``report/assets``.
 
     Args:
-        name: Name of the file.
+        name: Name of the file, such as ``page.css``.
+
+    Raises:
+        OSError: There is no file of this name.
     """
     return (
         resources.files("inweights.report")
@@ -72,7 +80,7 @@ def _policy(scripts: Sequence[str]) -> str:
     own = sorted(file.name for file in assets)
     code = [asset(name) for name in own if name.endswith(".js")]
     looks = [*_STYLES, *(asset(name) for name in own if name.endswith(".css"))]
-    # Plotly makes style elements of its own, others in each version.
+    # Plotly creates its own style elements, which differ from version to version.
     styles = _hashes(looks) if set(scripts) <= set(code) else "'unsafe-inline'"
     return (
         f"default-src 'none'; script-src {_hashes([*code, *scripts])}; "

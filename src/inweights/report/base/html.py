@@ -1,4 +1,4 @@
-"""Write small pieces of HTML: texts are escaped by :func:`escape`, elements made by :func:`tag`.
+"""Make small pieces of HTML: :func:`escape` escapes text, and :func:`tag` makes elements.
 
 All pages are built from these functions and from
 :mod:`inweights.report.base.html_tables`; :func:`write_page` writes the file.
@@ -16,10 +16,11 @@ from inweights.errors import DataError
 from inweights.report.base.tidy import plain
 from inweights.support.publish import publish_file
 
-#: What every page of the library has in its head, and bytes in which it is looked for.
+#: Element in the head of every page of the library, and number of bytes in which it is
+#: searched for.
 _GENERATOR = b'<meta name="generator" content="inweights">'
 _HEAD = 65_536
-#: Marks, embeddings, overrides and isolates.
+#: Replacements of bidirectional controls: marks, embeddings, overrides and isolates.
 _BIDIRECTIONAL = {
     code: f"[U+{code:04X}]"
     for code in (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -28,13 +29,13 @@ _VOID = {"input", "meta", "img", "br"}
 
 
 def escape(text: Any) -> str:
-    """Return a text in which nothing is read as markup, for use in elements and attributes.
+    """Escape a value for use as text in HTML elements and attributes.
 
-    Unicode's bidirectional controls, which would reorder the text after them, are
+    Bidirectional controls of Unicode, which would reorder the text that follows, are
     replaced by their names.
 
     Args:
-        text: Any value, which is converted to text.
+        text: Any value, which is converted to a string.
 
     Example:
         >>> escape('<b> & "c"'), escape("a\u202eb")
@@ -44,13 +45,14 @@ def escape(text: Any) -> str:
 
 
 def in_order(text: str) -> str:
-    """Return a text in which Unicode's bidirectional controls are replaced by their names.
+    """Replace bidirectional controls of Unicode, which reorder the text that follows.
 
     Args:
         text: The text.
 
     Returns:
-        The text with ``[U+202E]`` for the character U+202E, for example.
+        The text with the names of the controls in brackets, such as ``[U+202E]`` in
+        place of the character U+202E.
     """
     return text.translate(_BIDIRECTIONAL)
 
@@ -58,14 +60,16 @@ def in_order(text: str) -> str:
 def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
     """Return an HTML element with attributes and content.
 
-    Values of attributes are escaped. The content is not, since it is HTML already.
+    Values of attributes are escaped. The content is not escaped, since it is already
+    HTML.
 
     Args:
         name: Name of the element, such as ``p``.
-        inner: HTML within the element.
+        inner: Pieces of HTML within the element, which are joined. They are ignored for
+            ``input``, ``meta``, ``img`` and ``br``.
         **attributes: Values of attributes. ``True`` writes only the name of the
-            attribute; ``False`` and ``None`` omit it. A trailing ``_`` of a name is
-            dropped, and other underscores become ``-``.
+            attribute; ``False`` and ``None`` omit it. Underscores at the end of a name
+            are removed, and other underscores become ``-``.
 
     Example:
         >>> tag("p", escape("a < b"), class_="note", hidden=False)
@@ -83,7 +87,7 @@ def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence as HTML, in which words between backticks are set as code.
+    """Return a sentence as HTML, in which words between backticks are ``<code>`` elements.
 
     Args:
         text: The sentence, as plain text, which is escaped.
@@ -104,7 +108,7 @@ def disclosure(
         summary: The line that is always shown, as HTML.
         inner: The content that is shown when the block is open, as pieces of HTML.
         open_: Whether the block is open at first; by default it is closed.
-        class_: Class of the element; ``None`` for none.
+        class_: Class of the element; ``None`` for no class.
     """
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
 
@@ -119,7 +123,7 @@ def figure_card(
         key: Identifier; the id of the element is ``figure-<key>``.
         title: Title, as plain text.
         picture: The picture, as HTML.
-        caption: Caption, as plain text; words between backticks are set as code.
+        caption: Caption, as plain text, in which words between backticks are code.
         more: HTML below the caption; by default nothing.
     """
     return tag(
@@ -133,10 +137,10 @@ def figure_card(
 
 
 def meta(entries: Iterable[tuple[str, str]]) -> str:
-    """Return the names and values that are listed below a title, as HTML.
+    """Return names and values as a definition list in HTML, as shown below the title of a page.
 
     Args:
-        entries: Pairs of a name (HTML) and a value (plain text).
+        entries: Pairs of a name (HTML) and a value (plain text, which is escaped).
     """
     cells = (
         tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in entries
@@ -145,10 +149,10 @@ def meta(entries: Iterable[tuple[str, str]]) -> str:
 
 
 def nav(links: Iterable[tuple[str, str]]) -> str:
-    """Return links to the sections of a page, as HTML.
+    """Return links to the sections of a page as a ``<nav>`` element.
 
     Args:
-        links: Pairs of the id and the text of a section.
+        links: Pairs of the id of a section and the text of its link. Both are HTML.
     """
     ways = (tag("a", text, href=f"#{key}") for key, text in links)
     return tag("nav", *ways, aria_label="Sections")
@@ -158,16 +162,16 @@ def script_json(value: Any) -> str:
     """Return plain values as JSON that is safe inside a ``<script>`` element.
 
     Args:
-        value: Mappings, lists, texts, finite numbers, truth values and ``None``, nested
-            in any way.
+        value: Strings, finite numbers, Booleans and ``None``, and any nesting of
+            mappings and lists of these.
 
     Raises:
         ValueError: A number is infinite or NaN.
-        TypeError: A value is of another type.
+        TypeError: A value has a different type.
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return (
-        # A "<" could end the element, and the separators are ends of lines in older
+        # A "<" could end the element, and the separators end lines in older versions of
         # JavaScript.
         in_order(text)
         .replace("<", "\\u003c")
@@ -187,7 +191,7 @@ def data_uri(content: bytes, kind: str) -> str:
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
-    """Return nested settings as nested HTML lists, in which our own choices are marked.
+    """Return nested settings as nested lists in HTML, in which our own choices are marked.
 
     Args:
         values: Nested mappings and lists of plain values.
@@ -196,8 +200,8 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
         path: Dotted name of ``values`` itself; empty at the top level.
 
     Returns:
-        A ``<ul>`` element with one entry per key (or item of a list of mappings); for a
-        value that is not nested, a ``<code>`` element.
+        A ``<ul>`` element with one entry for each key, or for each item of a list of
+        mappings. For a value that is not nested or is empty, a ``<code>`` element.
     """
     mapping = isinstance(values, Mapping)
     if mapping:
@@ -238,17 +242,18 @@ def _setting(value: Any) -> str:
 
 
 def write_page(text: str, file: Path) -> None:
-    """Write a page atomically, and replace only files that are pages of the library.
+    """Write a page atomically, replacing an existing file only if it is a page of the library.
 
-    Such a page names ``inweights`` as its generator. An empty file is replaced, too.
+    A page of the library names ``inweights`` as its generator. An empty file is
+    replaced, too.
 
     Args:
         text: The page, as HTML.
         file: Path of the file.
 
     Raises:
-        DataError: The file exists and is not a page of the library, or it cannot be
-            written.
+        DataError: The file exists and is not a page of the library, the path is not a
+            file, or the file cannot be written.
     """
     if file.exists() and not file.is_file():
         raise DataError(
@@ -267,10 +272,10 @@ def write_page(text: str, file: Path) -> None:
 
 
 def _is_page(file: Path) -> bool:
-    """Return whether a file is a page of the library or does not exist, so that no data is lost."""
+    """Return whether a file is a page of the library, is empty or cannot be read."""
     try:
         with file.open("rb") as opened:
             begin = opened.read(_HEAD)
-    except OSError:  # nothing is there, or what comes next says why not
+    except OSError:  # there is no file, or writing it fails with a message
         return True
     return not begin or _GENERATOR in begin

@@ -1,7 +1,7 @@
-"""Show tables in HTML: the first rows, and small tables completely as a CSV download.
+"""Show the first rows of tables in HTML, with a CSV download of small tables.
 
-:func:`preview` is for tables of a run, and :func:`sortable` for pages about facts, with
-headers that sort the rows. Texts are escaped as in :mod:`inweights.report.base.html`.
+Pages of runs use :func:`preview`. Pages about facts use :func:`sortable`, whose headers
+sort the rows. Text is escaped as in :mod:`inweights.report.base.html`.
 """
 
 import math
@@ -15,13 +15,14 @@ from inweights.report.base.html import data_uri, escape, tag
 from inweights.report.base.tidy import plain
 from inweights.support.progress import plural
 
-#: Rows that are shown of a table.
+#: Number of rows of a table that are shown.
 PREVIEW_ROWS = 50
-#: Rows of a table that can be sorted.
+#: Number of rows that are shown of a table that can be sorted.
 SORTABLE_ROWS = 200
-#: A table whose CSV is larger than so many bytes is not put into the page.
+#: Largest size of a CSV file that is included in a page, in bytes.
 CSV_BYTES = 200_000
-#: A list of more values in one cell is counted, not shown.
+#: Largest length of a list in a cell that is shown; of longer lists, only the length is
+#: shown.
 LIST_SHOWN = 8
 
 
@@ -29,14 +30,14 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
     """Return the first rows of a table as HTML, with a CSV download if the table is small.
 
     Args:
-        name: Name of the table, and of the file to download.
+        name: Name of the table, and of the downloaded file without ``.csv``.
         table: The table.
-        rows: Largest number of rows that are shown; by default :data:`PREVIEW_ROWS`.
+        rows: Largest number of rows that are shown; by default 50.
 
     Returns:
-        A note with the number of rows, the link to the CSV (if it has at most 200,000
-        bytes), and the table. Lists of more than eight values are shown as their
-        length.
+        A note with the number of rows, a link that downloads the whole table as CSV (if
+        that has at most 200,000 bytes), and the table. For lists of more than eight
+        values, only the length is shown.
     """
     head = list(map(escape, table.columns))
     grid = _grid(table.head(rows), head, _plain_cell, "data")
@@ -51,11 +52,12 @@ def sortable(title: str, table: pl.DataFrame) -> str:
 
     Args:
         title: Title of the table, from which the name of the downloaded file is made.
-        table: The table; at most :data:`SORTABLE_ROWS` rows are shown.
+        table: The table, of which at most 200 rows are shown. Text, numbers and
+            Booleans are shown; other values as ``str`` returns them.
 
     Returns:
-        A link to the CSV (if it has at most 200,000 bytes), and the table; before them
-        a note if rows are left out.
+        A link that downloads the whole table as CSV (if that has at most 200,000
+        bytes), and the table, preceded by a note if rows are left out.
     """
     names = (escape(column.replace("_", " ")) for column in table.columns)
     head = [tag("button", name, type="button") for name in names]
@@ -90,7 +92,7 @@ def _framed(name: str, grid: str, note: str, link: str) -> str:
 
 def _csv_link(name: str, table: pl.DataFrame) -> str:
     """Return a link that downloads the whole table as CSV; empty if the table is large."""
-    # Estimated before it is written, as long lists take much time and memory.
+    # The size is estimated first, since writing long lists takes much time and memory.
     lists = (column.list.len().sum() for column in table if column.dtype == pl.List)
     if 2 * sum(lists) > CSV_BYTES:  # a value takes at least two characters
         return ""

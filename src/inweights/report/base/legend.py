@@ -1,7 +1,7 @@
 """Make the legend above a figure and the labels in it.
 
 :func:`handles` makes the entries, and :func:`add_legend` places them in as many columns
-as fit. All drawings with series use both.
+as fit. Drawings with series use both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ def text_of(name: str, labels: Mapping[str, str] | None) -> str:
 
     Args:
         name: The value, as text.
-        labels: Labels by value; ``None`` for none.
+        labels: Labels by value; ``None`` if there are none.
     """
     return (labels or {}).get(name, name)
 
@@ -35,13 +35,14 @@ def handles(
 
     Args:
         names: Names of the series, in the order of their styles.
-        labels: Labels by name; by default each name is its own label.
+        labels: Labels by name; a name without a label is its own label.
         reference: Label of the reference line; empty if there is no line.
         controls: Names of the controls, drawn as grey bands.
 
     Returns:
-        One line of matplotlib per entry, in this order: ``names``, ``controls``,
-        ``reference``.
+        One ``Line2D`` of matplotlib per entry: ``names``, ``controls``, and
+        ``reference`` if it is not empty, in this order. The label of a control is
+        ``control: NAME``.
     """
     shown = [
         Line2D(
@@ -85,7 +86,7 @@ def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
 
     Args:
         figure: The figure.
-        shown: Entries, from :func:`handles`.
+        shown: Entries of the legend, as :func:`handles` returns them.
     """
     texts = [str(handle.get_label()) for handle in shown]
     most = max(2, int(figure.get_figwidth() / 1.35))
@@ -98,7 +99,7 @@ def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
 def columns_that_fit(
     texts: Sequence[str], figure: Figure | SubFigure, beside: float, *, most: int = 99
 ) -> int:
-    """Return the largest number of columns for which a legend is not wider than its figure.
+    """Return the largest number of columns with which a legend is not wider than its figure.
 
     Args:
         texts: Labels of the entries.

@@ -1,7 +1,7 @@
 """Read a matrix from a table with one row per cell, with groups and a colour scale.
 
-:func:`matrix_of` makes a :class:`Matrix` from a tidy table; :mod:`~.paint` draws it in
-heat maps and in the player.
+:func:`matrix_of` makes a :class:`Matrix` from a tidy table, and :mod:`~.paint` draws
+it.
 """
 
 import math
@@ -21,12 +21,12 @@ class Matrix:
     """A matrix with the labels and groups of its rows and columns.
 
     Attributes:
-        values: The numbers, ``[rows, columns]``; NaN for missing ones.
+        values: The numbers, ``[rows, columns]``, float64; NaN for missing numbers.
         rows: Labels of the rows.
         columns: Labels of the columns.
-        boxes: Cells ``(row, column)`` that are drawn with a box, by index.
+        boxes: Indices ``(row, column)`` of cells that are drawn with a box.
         row_groups: Groups of consecutive rows as ``(name, first, last)``, with the
-            indices of their first and last row.
+            indices of their first and last row; empty if there are no groups.
         column_groups: Groups of consecutive columns, in the same form.
     """
 
@@ -48,26 +48,29 @@ def matrix_of(
     row_group: str | None = None,
     column_group: str | None = None,
 ) -> Matrix:
-    """Read a matrix from a table with one row per cell; labels keep their order of appearance.
+    """Read a matrix from a table with one row per cell.
 
-    Several rows for the same cell, such as those of different seeds, are averaged,
-    without missing numbers.
+    Rows and columns are in the order in which their labels appear in the table. Several
+    rows for the same cell, such as those of different seeds, are averaged; missing and
+    non-finite numbers are ignored.
 
     Args:
         table: Table with one row per cell and seed, and the columns that the other
             arguments name.
-        row: Column with the label of the row.
-        column: Column with the label of the matrix column.
-        value: Column with the number.
-        box: Boolean column that marks cells to draw with a box; ``None`` for none.
-        row_group: Column with the group of the row; ``None`` for no groups.
-        column_group: Column with the group of the matrix column; ``None`` for no
+        row: Name of the column with the label of the matrix row.
+        column: Name of the column with the label of the matrix column.
+        value: Name of the column with the number in the cell.
+        box: Name of the Boolean column that marks cells that are drawn with a box;
+            ``None`` for no boxes.
+        row_group: Name of the column with the group of the matrix row; ``None`` for no
             groups.
+        column_group: Name of the column with the group of the matrix column; ``None``
+            for no groups.
 
     Returns:
-        The matrix. A cell without a finite number is NaN. A cell has a box if one of
-        its rows is marked. The groups of rows and columns are those of their first row
-        in the table.
+        The matrix. A cell without a finite number is NaN. A cell has a box if at least
+        one of its table rows is marked. The group of a matrix row or column is stated
+        by its first row in the table.
 
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, 2.0]})
@@ -119,16 +122,16 @@ def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
 
     Args:
         matrices: The matrices.
-        limit: Largest absolute value on the scale; ``None`` for the largest that
-            occurs.
+        limit: Largest absolute value on the scale; ``None`` for the largest absolute
+            value in the matrices.
 
     Returns:
-        A colour scale of matplotlib from ``-limit`` to ``limit``; from -1 to 1 if all
-        values are zero or missing.
+        A ``Normalize`` of matplotlib from ``-limit`` to ``limit``. It is from -1 to 1
+        if ``limit`` is 0, or ``None`` and all values are zero or missing.
     """
     sizes = [
         np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()
     ]
     top = limit if limit is not None else max(map(float, sizes), default=1.0)
-    # A scale has some width also where all values are zero.
+    # The scale must not be empty if all values are zero.
     return Normalize(-(top or 1.0), top or 1.0)

@@ -1,7 +1,7 @@
-"""Draw a matrix into a panel: cells, boxes, legible labels, names of groups.
+"""Draw a matrix into a panel: cells, boxes, legible labels and names of groups.
 
-:func:`plan_labels` computes the space that labels need, and :func:`paint` draws.
-:func:`text_width` and :func:`wrap` measure and break text for all drawings.
+:func:`plan_labels` computes the space that labels need, and :func:`paint` draws the
+matrix. :func:`text_width` and :func:`wrap` measure and break text for all drawings.
 """
 
 import textwrap
@@ -19,11 +19,11 @@ from matplotlib.textpath import TextPath
 from inweights.report.base import style
 from inweights.report.base.matrix import Matrix
 
-#: Inches that a row needs so that its label can be read.
+#: Smallest size of a cell, in inches, at which its label is legible.
 LEGIBLE = 0.105
 _TICK = 6.5  # points
 _GAP = 5.0  # points between cells, labels and groups
-#: How the name of a group is written.
+#: Style of the name of a group.
 _NAMED: dict[str, Any] = {
     "textcoords": "offset points",
     "fontsize": style.SMALL,
@@ -37,10 +37,12 @@ class Labels:
     """Layout of the labels of a matrix; lengths are in points.
 
     Attributes:
-        rows_wide: Width for the names of rows; 0 if they are not shown.
-        columns_deep: Height for the names of columns; 0 if they are not shown.
-        rows_turned: Whether the names of the groups of rows are rotated to run upwards.
-        columns_turned: Whether the names of columns are rotated to run upwards.
+        rows_wide: Width of the names of rows; 0 if they are not shown.
+        columns_deep: Height of the names of columns; 0 if they are not shown.
+        rows_turned: Whether the names of the groups of rows are rotated by 90 degrees
+            and read upwards.
+        columns_turned: Whether the names of columns are rotated by 90 degrees and read
+            upwards.
         columns_slant: Whether the names of the groups of columns are slanted.
         left: Total width to the left of the cells.
         below: Total height below the cells.
@@ -60,9 +62,9 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Return the width of a line of text in points.
 
     Args:
-        text: The text.
+        text: The text, in the font DejaVu Sans. White space alone has the width 0.
         size: Font size in points.
-        bold: Whether it is set in bold.
+        bold: Whether the text is bold; by default it is not.
     """
     if not text.strip():
         return 0.0
@@ -72,11 +74,11 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def wrap(text: str, inches: float, size: float) -> str:
-    r"""Break a bold text into as many lines as are needed for a given width.
+    r"""Break a bold text into lines that fit into a given width.
 
     Args:
         text: The text.
-        inches: Width that is available, in inches.
+        inches: Available width in inches.
         size: Font size in points.
 
     Returns:
@@ -92,8 +94,8 @@ def wrap(text: str, inches: float, size: float) -> str:
     wide = text_width(text, size, bold=True) / 72
     if wide <= inches:
         return text
-    # Letters differ in width: the guess by mean width is the upper end, and lines get
-    # shorter until all fit.
+    # Letters differ in width. The number of letters per line begins at an estimate from
+    # their mean width and decreases until all lines fit.
     for letters in range(max(8, int(len(text) * inches / wide)), 7, -1):
         lines = textwrap.wrap(text, letters, break_long_words=False)
         if all(text_width(line, size, bold=True) / 72 <= inches for line in lines):
@@ -113,8 +115,8 @@ def plan_labels(
             are.
 
     Returns:
-        The layout. Names of rows or columns are left out if cells are smaller than
-        0.105 inches.
+        The layout. Names of rows are left out if cells are less than 0.105 inches high,
+        and names of columns if cells are less than 0.105 inches wide.
     """
     wide = cell[0] * 72
     high = cell[1] * 72
@@ -171,7 +173,7 @@ def paint(
     """Draw a matrix into a panel.
 
     Args:
-        axes: The panel.
+        axes: Axes of the panel.
         matrix: The matrix.
         scale: Colour scale, from :func:`~inweights.report.base.matrix.scale_of`.
         cell: Width and height of a cell in inches, which determine the layout of the
@@ -225,10 +227,10 @@ def _spoken(name: str) -> str:
 
 
 def _spread(places: list[float], least: float) -> list[float]:
-    """Return ascending positions moved apart until neighbours are about ``least`` apart."""
+    """Move ascending positions until neighbours are at least about ``least`` from each other."""
     spread = list(places)
-    # Neighbours push each other by half of what they lack; twenty rounds a place spread
-    # even many names evenly enough.
+    # Each of two neighbours moves by half of the missing distance. Twenty rounds for
+    # each position are enough even for many names.
     for _ in range(20 * len(places)):
         for one in range(len(places) - 1):
             lack = max(0.0, least - (spread[one + 1] - spread[one]))
@@ -239,7 +241,7 @@ def _spread(places: list[float], least: float) -> list[float]:
 
 def _row_groups(axes: Axes, matrix: Matrix, labels: Labels, high: float) -> None:
     middles = [high * (first + last) / 2 for _, first, last in matrix.row_groups]
-    # A group may be lower than its name.
+    # The height of a group may be smaller than that of its name.
     line = 0.0 if labels.rows_turned else 1.15 * style.SMALL
     for (name, first, last), at, put in zip(
         matrix.row_groups, middles, _spread(middles, line), strict=True

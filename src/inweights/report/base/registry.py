@@ -1,7 +1,7 @@
-"""Register drawings: from the name in a recipe to a function from tables to a figure.
+"""Register drawings, which are functions or classes that draw tables, by name.
 
-:func:`drawing` registers a function. :func:`find` and :func:`arguments` look it up and
-check the tables and options of a figure. Users register their own drawings in the same
+:func:`drawing` registers a drawing. :func:`find` looks it up, and :func:`arguments`
+checks the tables and options of a figure. Users register their own drawings in the same
 way.
 """
 
@@ -18,30 +18,32 @@ Drawing = Callable[..., Any]
 Player = Callable[..., str]
 D = TypeVar("D", bound=Callable[..., Any])
 
-#: Drawing by kind: a function that returns the picture, or a class with the options as
-#: fields and ``draw()``.
+#: Drawings by name: a function that returns the figure, or a class with the tables and
+#: options as fields and a method ``draw()``.
 DRAWINGS: dict[str, Drawing] = {}
-#: Maker of the interactive twin by kind; a kind may have none.
+#: Functions that make the interactive form of a drawing, by the name of the drawing.
+#: Not every drawing has one.
 PLAYERS: dict[str, Player] = {}
 
 
 def drawing(kind: str) -> Callable[[D], D]:
-    """Return a decorator that registers a function or class as the drawing of a kind.
+    """Return a decorator that registers a function or class as a drawing.
 
     The function takes the tables of the figure's ``sources`` in their order, then
-    keyword options that are plain values, and returns a matplotlib ``Figure``. It is
-    called within the library's style. A dataclass is possible too: its fields are the
-    tables, then keyword-only options, and its method ``draw()`` returns the figure.
+    keyword-only options that are plain values, and returns a matplotlib ``Figure``. It
+    is called within the library's style. A dataclass can be registered, too. Its fields
+    are the tables, then keyword-only options, and its method ``draw()`` returns the
+    figure.
 
     Args:
         kind: Name of the drawing, as used in ``Figure.kind``.
 
     Returns:
-        The decorator, which returns the function unchanged.
+        The decorator, which returns the function or class unchanged.
 
     Raises:
-        ConfigError: Another function is already registered under this name (raised when
-            the decorator is applied).
+        ConfigError: A different function is already registered under this name. The
+            error is raised when the decorator is applied.
 
     Example:
         >>> from matplotlib.figure import Figure as Picture
@@ -58,8 +60,8 @@ def drawing(kind: str) -> Callable[[D], D]:
 def player(kind: str) -> Callable[[D], D]:
     """Return a decorator that registers a function as the interactive form of a drawing.
 
-    The function takes the same arguments as the drawing and the keyword argument
-    ``name``, the id of the figure on its page, and returns HTML.
+    The function takes the same arguments as the drawing, and the keyword argument
+    ``name``, the id of the figure on its page. It returns HTML.
 
     Args:
         kind: Name of the drawing.
@@ -68,8 +70,8 @@ def player(kind: str) -> Callable[[D], D]:
         The decorator, which returns the function unchanged.
 
     Raises:
-        ConfigError: Another function is already registered under this name (raised when
-            the decorator is applied).
+        ConfigError: A different function is already registered under this name. The
+            error is raised when the decorator is applied.
     """
     return _adder(PLAYERS, kind)
 
@@ -92,7 +94,7 @@ def _adder(known: dict[str, Any], kind: str) -> Callable[[D], D]:
 
 
 def find(figure: Figure) -> Drawing:
-    """Return the drawing function of a figure.
+    """Return the registered function or class that draws a figure.
 
     Args:
         figure: The figure, whose ``kind`` is the name of the drawing.
@@ -109,21 +111,21 @@ def find(figure: Figure) -> Drawing:
 def arguments(
     figure: Figure, function: Callable[..., Any], tables: Mapping[str, pl.DataFrame]
 ) -> list[pl.DataFrame]:
-    """Check the tables and options of a figure, and return the tables in order.
+    """Check the tables and options of a figure, and return its tables in order.
 
     Args:
-        figure: The figure: its kind, the names of its tables (``sources``) and its
-            options.
-        function: The drawing function.
+        figure: The figure, with the names of its tables (``sources``) and its options.
+        function: The drawing: a function, or a class with fields.
         tables: All tables, by name.
 
     Returns:
-        The tables that the function takes, in the order of the figure's ``sources``.
+        The tables of the figure, in the order of its ``sources``, not copied.
 
     Raises:
         DataError: A table that the figure names does not exist.
-        ConfigError: The function takes another number of tables, requires an option
-            that is not given, or has no such option.
+        ConfigError: The drawing takes a different number of tables, requires an option
+            that is not given, or does not have an option of the figure. Values of
+            options are not checked.
     """
     for source in figure.sources:
         if source not in tables:

@@ -1,7 +1,7 @@
 """Save a matplotlib figure as SVG and PNG, with the same bytes for the same figure.
 
 A :class:`Still` is a figure with a fixed layout, from which each file format is made
-when it is needed; :func:`inline` puts it into a page.
+when it is needed. :func:`inline` includes figures in a page.
 """
 
 import io
@@ -25,9 +25,9 @@ _ID = re.compile(r'(\bid="|href="#|url\(#)')
 _HEAD = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
 _META = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _SIZE = re.compile(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"')
-#: What no XML may hold.
+#: Characters that XML must not contain.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-#: An SVG of more characters is put into a page as PNG.
+#: Largest number of characters of an SVG in a page; larger figures are included as PNG.
 _LIMIT = 900_000
 _PHONE_LIMIT = 250_000
 
@@ -37,13 +37,14 @@ def svg(figure: Figure, salt: str = "inweights") -> str:
 
     Args:
         figure: The figure.
-        salt: Text from which the identifiers in the file are made.
+        salt: Text from which the identifiers in the file are computed; the same text
+            results in the same file.
     """
     stream = io.StringIO()
     with style.context(salt), _canvas(figure, FigureCanvasSVG, figure.dpi) as canvas:
-        # Without date and creator the same figure has the same bytes.
+        # Without date and creator, the same figure always has the same bytes.
         canvas.print_svg(stream, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
-    # Names of nodes may hold such characters; no program would open the file.
+    # Names of nodes may contain such characters, and no program would open the file.
     return in_order(_UNPRINTABLE.sub("\ufffd", stream.getvalue()))
 
 
@@ -52,8 +53,8 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
 
     Args:
         figure: The figure.
-        scale: Resolution in units of 100 dots per inch; by default 2, thus 200 dots per
-            inch.
+        scale: Resolution in units of 100 dots per inch; by default 2, which means 200
+            dots per inch.
     """
     stream = io.BytesIO()
     with style.context(), _canvas(figure, FigureCanvasAgg, 100 * scale) as canvas:
@@ -63,7 +64,7 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
 
 @contextmanager
 def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas]:
-    """Return a canvas from which the figure is written; ``savefig`` would draw it twice."""
+    """Return a context manager for a canvas that writes the figure; ``savefig`` draws it twice."""
     before = figure.canvas, figure.dpi
     try:
         figure.dpi = dpi
@@ -74,10 +75,11 @@ def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas
 
 
 def show_inline(figure: Figure) -> Figure:
-    """Return a figure, changed so that a notebook shows it as the result of a cell.
+    """Change a figure so that a notebook shows it as the result of a cell, and return it.
 
     Args:
-        figure: The figure, which gets a PNG representation at 200 dots per inch.
+        figure: The figure, to which a PNG representation with 200 dots per inch is
+            added.
 
     Returns:
         The same figure.
@@ -95,38 +97,38 @@ class Still:
     """A figure with a fixed layout, for files and pages.
 
     Args:
-        picture: The figure, whose layout engine is removed; also an attribute.
-        name: Identifier of the figure on its page, which keeps the ids within SVGs
-            apart; also an attribute.
+        picture: The figure, whose layout engine is removed. It is also an attribute.
+        name: Identifier of the figure on its page, which makes the ids within its SVG
+            unique. It is also an attribute.
     """
 
     def __init__(self, picture: Figure, name: str) -> None:
-        # Laid out by now: SVG and PNG must not differ in it.
-        """Fix the layout of ``picture``, whose id on its page is ``name``."""
+        """Fix the layout of ``picture``; ``name`` is the identifier of the figure on its page."""
+        # SVG and PNG must have the same layout.
         picture.set_layout_engine("none")
         self.picture = picture
         self.name = name
 
     @cached_property
     def svg(self) -> str:
-        """The figure as the text of an SVG file."""
+        """Text of the figure as an SVG file without date or creator."""
         return svg(self.picture, self.name)
 
     @cached_property
     def png(self) -> bytes:
-        """The figure as a PNG file with 200 dots per inch."""
+        """Bytes of the figure as a PNG file with 200 dots per inch."""
         return png(self.picture)
 
     def inline(
         self, label: str, *, limit: int = _LIMIT, class_: str | None = None
     ) -> str:
-        """Return the figure as an HTML element: ``<svg>``, or ``<img>`` if the SVG is large.
+        """Return the figure as an HTML element: ``<svg>``, or ``<img>`` with a PNG if it is large.
 
         Args:
             label: Description for screen readers.
             limit: Length of the SVG, in characters, above which a PNG is used; by
                 default 900,000.
-            class_: Class of the element; ``None`` for none.
+            class_: Class of the element; ``None`` for no class.
         """
         width = self.picture.get_figwidth() * 96
         size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 1.04:.0f}px"
@@ -140,9 +142,9 @@ class Still:
                 style=size,
             )
         text = _META.sub("", _HEAD.sub("", self.svg))
-        # Several figures stand in one page, where an id may occur once.
+        # A page has several figures, and an id must be unique.
         text = _ID.sub(lambda found: f"{found[1]}{self.name}-", text)
-        # Width and height: the style sheet decides about both.
+        # Width and height are removed, since the style sheet determines them.
         for _ in range(2):
             text = _SIZE.sub(r"\1", text, count=1)
         kind = f' class="{class_}"' if class_ else ""
@@ -151,12 +153,13 @@ class Still:
 
 
 def inline(label: str, wide: Still, phone: Still | None = None) -> str:
-    """Return a figure in two widths as HTML; the style sheet shows the one that fits the window.
+    """Return a figure in two widths as HTML; the style sheet shows the width that fits the window.
 
     Args:
         label: Description for screen readers.
         wide: The figure for wide windows.
-        phone: The figure for narrow windows; ``None`` shows the wide one everywhere.
+        phone: The figure for narrow windows. With ``None``, the wide figure is shown in
+            all windows.
     """
     if phone is None:
         return wide.inline(label)

@@ -1,8 +1,9 @@
-"""Define the style of all figures: colours, markers, dashes, sizes; safe for colour blindness.
+"""Define the style of all figures: colours, markers, dashes and sizes.
 
-:func:`context` applies the style while a figure is drawn or saved, :func:`marks`
-chooses colour, marker and dash of each series, and :func:`full_width` and
-:func:`on_a_phone` determine the width of a figure.
+Readers with colour blindness can distinguish the colours. :func:`context` applies the
+style while a figure is drawn or saved, :func:`marks` chooses colour, marker and dash of
+each series, and :func:`full_width` and :func:`on_a_phone` determine the width of a
+figure.
 """
 
 import math
@@ -20,8 +21,8 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-#: Width in inches of a figure across the page, and across a phone: there a card has 328
-#: of 390 pixels, so that the smallest type, 6.5 points, comes out larger than 9 pixels.
+#: Width of a figure in inches on a page, and on a phone, where a figure takes 328 of
+#: 390 pixels, so that the smallest text, of 6.5 points, is larger than 9 pixels.
 FULL_WIDTH = 7.6
 PHONE_WIDTH = 3.2
 _width: ContextVar[float] = ContextVar("width", default=FULL_WIDTH)
@@ -34,7 +35,7 @@ GREY = "#7b8494"
 PALE = "#d5dae2"
 BOX = "#c8102e"
 
-#: Okabe and Ito's colours, the yellow darkened so that it reads on white.
+#: Colours of Okabe and Ito, with a darker yellow that is legible on white.
 BLUE = "#0072b2"
 VERMILION = "#d55e00"
 GREEN = "#009e73"
@@ -60,7 +61,8 @@ class Mark:
     dash: Any
 
 
-#: How the marker of a mean is set off from what it covers.
+#: Style of the marker of a mean, with a white edge that separates it from what it
+#: covers.
 MARKER: dict[str, Any] = {
     "markersize": 4.6,
     "markeredgecolor": "white",
@@ -78,7 +80,7 @@ CYCLE: tuple[Mark, ...] = (
     Mark(BLACK, "*", (0, (2.2, 1))),
 )
 
-#: Series that keep their look in every figure.
+#: Series that have the same appearance in every figure.
 NAMED: dict[str, Mark] = {
     "emb-mlp": CYCLE[0],
     "gpt": CYCLE[1],
@@ -90,14 +92,15 @@ NAMED: dict[str, Mark] = {
     "no-identity": CYCLE[1],
 }
 
-#: Blue below zero, white at zero, red-brown above: told apart by the colour-blind.
+#: Blue below zero, white at zero, red-brown above zero, which colour-blind readers can
+#: distinguish.
 DIVERGING = LinearSegmentedColormap.from_list(
     "inweights",
     ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"],
 )
 
-#: Matplotlib's own settings, so that a user's do not show; but the backend stays
-#: theirs.
+#: Default settings of matplotlib, which replace the user's settings, except for the
+#: backend.
 _PLAIN = {
     key: value
     for key, value in mpl.rcParamsDefault.items()
@@ -114,7 +117,7 @@ def context(salt: str = "inweights") -> Iterator[None]:
     """Return a context manager that applies the library's style to figures.
 
     Args:
-        salt: Text from which the identifiers of SVG files are made.
+        salt: Text from which the identifiers of SVG files are computed.
     """
     settings: dict[Any, Any] = {**_PLAIN, **_RC, "svg.hashsalt": salt}
     with mpl.rc_context(settings), plain_text():
@@ -123,10 +126,10 @@ def context(salt: str = "inweights") -> Iterator[None]:
 
 @contextmanager
 def plain_text() -> Iterator[None]:
-    """Return a context manager within which matplotlib draws texts literally, without formulas.
+    """Return a context manager within which matplotlib draws text literally, without formulas.
 
-    This is for names that come from data. Warnings about characters that the font
-    lacks, and about panels that are too small for a layout, are silenced.
+    It is used for names from data. Warnings about characters that the font lacks, and
+    about panels that are too small for a layout, are suppressed.
     """
     with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -159,15 +162,15 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
     """Return the numbers of rows and columns of a grid of panels, with rows of similar length.
 
     Args:
-        count: Number of panels.
-        most: Largest number of columns; fewer are used if panels would be narrower than
-            1.5 inches.
+        count: Number of panels, at least 1.
+        most: Largest number of columns. Fewer columns are used if panels would be
+            narrower than 1.5 inches.
 
     Example:
         >>> grid_shape(5, most=4)
         (2, 3)
     """
-    # Below 1.5 inches a panel has no room for the labels of its axis.
+    # A panel narrower than 1.5 inches has no room for the labels of its axis.
     room = max(1, min(most, int(full_width() / 1.5)))
     down = math.ceil(count / room)
     return down, math.ceil(count / down)
@@ -190,16 +193,18 @@ def blank(width: float, height: float) -> Figure:
 
 
 def marks(names: Sequence[str]) -> dict[str, Mark]:
-    """Choose the appearance of each series; names in :data:`NAMED` have the same in every figure.
+    """Choose the appearance of each series.
 
-    The others get the next free colours of :data:`CYCLE` in their order. If there are
-    more names than colours, colours are repeated with another marker and dash.
+    Names in :data:`NAMED`, such as ``gpt``, have the same appearance in every figure.
+    Other names get the next free colours of :data:`CYCLE`, in order. If there are more
+    names than colours, colours are repeated with different markers and dashes.
 
     Args:
         names: Names of the series, in order.
 
     Returns:
-        Colour, marker and dash by name.
+        A :class:`Mark` with colour, marker and dash for each name, by name, in the
+        given order.
 
     Example:
         >>> looks = marks(["gpt", "my-model"])
@@ -216,8 +221,8 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
         if name in NAMED and NAMED[name].color not in used:
             looks[name] = NAMED[name]
         else:
-            # In each further round another marker and dash goes with a colour, so that
-            # no two looks are the same.
+            # When colours are repeated, they get different markers and dashes, so that
+            # all series look different.
             again = spare // len(free)
             color, marker, dash = (
                 free[(spare + k * again) % len(free)] for k in (0, 3, 5)
@@ -229,10 +234,10 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
 
 
 def shade(place: int) -> float:
-    """Return the opacity of the grey band of a control.
+    """Return the opacity of the grey band of a control, between 0 and 1.
 
     Args:
-        place: Index of the control, from 0.
+        place: Index of the control, from 0. Every fourth control has the same opacity.
     """
     return 0.22 + 0.16 * (place % 4)
 
@@ -241,12 +246,14 @@ def tint(color: str, depth: float) -> tuple[float, float, float]:
     """Return a lighter or darker shade of a colour, as red, green and blue from 0 to 1.
 
     Args:
-        color: The colour.
-        depth: 0 for the lightest shade, .6 for the colour itself, 1 for the darkest.
+        color: Any colour of matplotlib, such as ``#0072b2``.
+        depth: Darkness from 0 to 1: 0 for the lightest shade, .6 for the colour itself,
+            1 for the darkest shade.
     """
     red, green, blue = to_rgb(color)
     if depth <= 0.6:
-        # Not all the way to white or black, where a line would vanish or lose its hue.
+        # The shades do not reach white or black, where a line would vanish or lose its
+        # hue.
         white = 0.72 * (0.6 - depth) / 0.6
         return tuple(c + (1 - c) * white for c in (red, green, blue))  # type: ignore[return-value]
     black = 0.62 * (depth - 0.6) / 0.4
@@ -257,8 +264,8 @@ def panel_title(axes: Axes, text: str) -> None:
     """Write the title of a panel, left-aligned and in bold.
 
     Args:
-        axes: The panel.
-        text: The title; nothing is written if it is empty.
+        axes: Axes of the panel.
+        text: The title, with line breaks if needed; nothing is written if it is empty.
     """
     if text:
         axes.set_title(
@@ -272,7 +279,7 @@ def panel_title(axes: Axes, text: str) -> None:
 
 
 def bare(axes: Axes) -> None:
-    """Remove the ticks and draw a pale frame, for a panel whose axes have no units."""
+    """Remove the ticks of a panel whose axes have no units, and draw a pale frame."""
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():

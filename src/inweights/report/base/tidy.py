@@ -1,4 +1,4 @@
-"""Prepare a tidy table for drawing: check columns, order values, split it, average over seeds.
+"""Prepare tidy tables for drawing: check columns, order values, split rows, average seeds.
 
 Drawings call :func:`require` before they draw, :func:`panels` and :func:`distinct` to
 split rows, and :func:`spread` for means with intervals.
@@ -17,8 +17,7 @@ from inweights.experiments.grammar.controls import CONTROL, NO_CONTROL
 from inweights.report.base.frames import REPLICA, SEED
 from inweights.support.statistics.intervals import interval
 
-#: Seeds from which on an interval is drawn; the interval of fewer is wider than what it
-#: is about.
+#: Smallest number of seeds for which an interval is drawn; with fewer, it is too wide.
 FEWEST = 5
 
 
@@ -26,8 +25,8 @@ FEWEST = 5
 class Spread:
     """Means, intervals and single values of a number along an axis.
 
-    ``P`` is the number of positions, ``V`` the number of single values. Numbers are NaN
-    at positions without values.
+    ``P`` is the number of positions, and ``V`` the number of single values. Means and
+    intervals are NaN at positions without values.
 
     Attributes:
         at: Positions on the axis, ``[P]``.
@@ -48,7 +47,7 @@ class Spread:
 
 
 def plain(value: Any) -> str:
-    """Return a value of a table as readable text; decimal numbers with six digits at most.
+    """Return a value of a table as readable text; floats have at most six significant digits.
 
     Example:
         >>> plain(True), plain(0.30000000000000004), plain("gpt"), plain(None)
@@ -73,13 +72,13 @@ def require(
     Args:
         drawing: Name of the drawing, for error messages.
         table: The table.
-        columns: Column of the table by the option that names it; ``None`` if the option
-            is not given.
-        numbers: Options whose columns must contain numbers.
+        columns: Name of the column for each option of the drawing, by the name of the
+            option; ``None`` if the option is not given.
+        numbers: Names of options whose columns must contain numbers; by default none.
 
     Raises:
         DataError: A column is missing, a column of ``numbers`` contains neither numbers
-            nor truth values, or there are no rows.
+            nor Booleans, or there are no rows. A column with only nulls is accepted.
 
     Example:
         >>> require("lines", pl.DataFrame({"seed": [0], "steps": [5]}), {"x": "step"})
@@ -119,7 +118,7 @@ def require(
         )
 
 
-#: The column that tells the measures of a sweep apart.
+#: Column with the name of the measure in a sweep with several measures.
 MEASURE = "measure"
 
 
@@ -130,17 +129,18 @@ def refuse_mixed(
     *apart: str | None,
     along: str | None = None,
 ) -> None:
-    """Raise an error if numbers of several values of the column ``measure`` would be averaged.
+    """Raise an error if a drawing that does not use ``measure`` would average several measures.
 
     Args:
         drawing: Name of the drawing, for error messages.
         table: Rows that are drawn.
-        y: Column of the drawn numbers.
-        *apart: Columns that distinguish lines and panels; ``None`` is ignored.
-        along: Column of the other axis; ``None`` for none.
+        y: Name of the column with the drawn numbers.
+        *apart: Names of the columns that distinguish lines and panels; ``None`` is
+            ignored.
+        along: Name of the column of the other axis; ``None`` if there is none.
 
     Raises:
-        DataError: ``y`` contains values of several measures, which the message names.
+        DataError: ``y`` of a line contains several measures, which the message names.
     """
     if (
         MEASURE not in table.columns
@@ -166,18 +166,17 @@ def refuse_mixed(
 
 
 def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
-    """Return values in a given order, followed by the others in their own order.
+    """Return values in a given order, followed by the remaining values in their own order.
 
     Args:
-        values: The values.
-        order: Values as texts, in the desired order; ``None`` for no order.
+        values: The values, of any type.
+        order: Values as text in the desired order; ``None`` for no change.
 
     Example:
         >>> in_order(["gpt", "mlp", "rnn"], ["mlp", "gpt"])
         ['mlp', 'gpt', 'rnn']
     """
-    # What is not in the order has one rank, and sorting is stable: it follows as it
-    # came.
+    # All values that are not in the order have the same rank, and sorting is stable.
     rank = {name: place for place, name in enumerate(order or ())}
     return sorted(values, key=lambda value: rank.get(plain(value), len(rank)))
 
@@ -185,13 +184,13 @@ def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
 def distinct(
     table: pl.DataFrame, column: str, order: Sequence[str] | None = None
 ) -> list[Any]:
-    """Return the distinct values of a column, in a given order or in that of their appearance.
+    """Return the distinct values of a column, in a given order or the order of appearance.
 
     Args:
         table: The table.
-        column: Name of the column.
-        order: Values as texts, in the desired order, followed by the others; ``None``
-            for no order.
+        column: Name of the column, whose null counts as a value (``None``).
+        order: Values as text in the desired order, followed by the remaining values;
+            ``None`` for the order of appearance.
     """
     return in_order(table[column].unique(maintain_order=True).to_list(), order)
 
@@ -204,11 +203,12 @@ def panels(
     Args:
         table: The table.
         column: Name of the column; ``None`` for a single part with all rows.
-        order: Values as texts, in the desired order, followed by the others; ``None``
-            for no order.
+        order: Values as text in the desired order, followed by the remaining values;
+            ``None`` for the order of appearance.
 
     Returns:
-        Pairs of a value and its rows; the value is ``None`` for a single part.
+        Pairs of a value and the table of its rows. With ``column=None``, a single pair
+        of ``None`` and the table.
     """
     if column is None:
         return [(None, table)]
@@ -221,17 +221,17 @@ def panels(
 def controls_apart(
     table: pl.DataFrame, *used: str | None
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Separate the rows of the conditions from those of their controls.
+    """Separate the rows of the conditions from the rows of their controls.
 
     Args:
-        table: A table, with or without the column ``control``, which is ``none`` for
-            the conditions.
-        *used: Columns that a drawing uses; if ``control`` is among them, nothing is
-            separated.
+        table: A table. Its column ``control``, if any, is ``none`` for conditions and
+            otherwise the name of a control. Rows with null are left out.
+        *used: Names of columns that a drawing uses, or ``None``. If ``control`` is one
+            of them, nothing is separated.
 
     Returns:
-        Two values: the rows of the conditions, and the rows of each control by its
-        name.
+        Two values: the table of the conditions, and a dictionary with the table of each
+        control by its name, which is empty if there are no controls.
     """
     if CONTROL not in table.columns or CONTROL in used:
         return table, {}
@@ -243,25 +243,26 @@ def controls_apart(
 def spread(
     rows: pl.DataFrame, axis: str, value: str, bounds: Sequence[float] | None = None
 ) -> Spread:
-    """Compute means with 95% intervals, and single values, of a column along an axis.
+    """Compute means over seeds with 95% intervals, and single values, along an axis.
 
-    Several rows of one seed at one position are averaged first. Missing and non-finite
-    values are left out. A position without values has the mean NaN, so that the line is
-    interrupted there. With fewer than five seeds there is no interval.
+    Several rows of the same seed at the same position are averaged first. Missing and
+    non-finite values are ignored. A position without values has the mean NaN, so that
+    the line is interrupted there. With fewer than five seeds, both ends of the interval
+    are the mean.
 
     Args:
-        rows: Rows with a column ``seed``.
-        axis: Column of positions.
-        value: Column of numbers or truth values.
+        rows: Table with a column ``seed``, which must not be empty.
+        axis: Name of the column with positions.
+        value: Name of the column with numbers or Booleans.
         bounds: Smallest and largest possible value, to which intervals are clipped;
             ``None`` for no bounds.
 
     Returns:
-        Means, intervals and single values, by ascending position.
+        Means, intervals and single values, in ascending order of positions.
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)
-    # A seed is one replicate, however many rows it has: the interval is over seeds.
+    # A seed is a single replicate, regardless of its number of rows.
     per_seed = (
         rows.group_by([axis, SEED])
         .agg(finite.mean().alias("_value"))
@@ -275,8 +276,7 @@ def spread(
         mean, low, high = (
             interval(sample, bounds=cut) if len(sample) else (math.nan,) * 3
         )
-        # With few seeds an interval is so wide that it hides the single values, which
-        # are drawn anyway.
+        # With few seeds, the interval is so wide that it hides the single values.
         if len(sample) < FEWEST:
             low = high = mean
         ends.append((place, mean, low, high))
@@ -292,8 +292,8 @@ def wider(limits: Sequence[float], share: float = 0.03) -> tuple[float, float]:
     """Return the limits of an axis with a margin, so that markers at the limits are not cut off.
 
     Args:
-        limits: Lower and upper limit.
-        share: Margin on each side, as a share of the distance between the limits.
+        limits: Lower and upper limit, two numbers.
+        share: Margin on each side, relative to the distance between the limits.
     """
     low, high = limits
     margin = share * (high - low)

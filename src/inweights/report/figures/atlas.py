@@ -1,7 +1,8 @@
 """Draw the atlas as a static figure: the last frame of every animation, in three dimensions.
 
-:func:`atlas` is registered as the drawing ``atlas``; the interactive page is in
-``report.living.atlas``.
+The atlas shows graphs whose nodes move to the positions of their embeddings during
+training. :func:`atlas` is registered as the drawing ``atlas``. The interactive page is
+in ``report.living.atlas``.
 """
 
 import math
@@ -21,7 +22,8 @@ from inweights.report.base.registry import drawing
 
 Floats = NDArray[np.float64]
 _DARK = ("#a9d6ff", "#4d9de0", "#2b5f8c", "#1b1f26", "#8a5330", "#e07b39", "#ffc79a")
-#: Colours by name, as stops of equal distance. ``place`` ends where it starts.
+#: Equidistant colours of each palette, by its name. ``place`` begins and ends with the
+#: same colour.
 PALETTES: dict[str, tuple[str, ...]] = {
     "hops": ("#ff9d1e", "#f0593e", "#c9357c", "#7a3fb8", "#3f68d8", "#1fa3c4"),
     "place": (
@@ -39,7 +41,7 @@ PALETTES: dict[str, tuple[str, ...]] = {
     "light": tuple(mcolors.to_hex(style.DIVERGING(s)) for s in np.linspace(0, 1, 9)),
     "dark": _DARK,
 }
-#: Columns of a film that hold arrays.
+#: Columns of the table of frames that contain arrays.
 PACKED = ("positions", "cosines", "energies")
 _FILMS = ("graph", "architecture", "step", "recall", "spearman", "shown", *PACKED)
 _GRAPHS = (
@@ -57,17 +59,18 @@ _GRAPHS = (
 
 
 def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
-    """Check that the tables of an atlas have all columns, and that every animation has its graph.
+    """Check that the tables of an atlas have all columns and that every animation has its graph.
 
     Args:
-        films: One row per ``graph``, ``architecture`` and ``step``, with the other
-            columns as :func:`~inweights.probes.render_frames` describes them.
-        graphs: One row per ``graph``, with the other columns as
-            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
+        films: Frames of the animations: one row per ``graph``, ``architecture`` and
+            ``step``, with further columns that :func:`~inweights.probes.render_frames`
+            describes.
+        graphs: One row per ``graph``, with further columns that
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes.
 
     Raises:
         DataError: A table has no rows or lacks a column, or the graph of an animation
-            is missing.
+            is missing. Numbers of nodes are not checked.
     """
     tidy.require("atlas", films, {name: name for name in _FILMS})
     tidy.require("atlas", graphs, {name: name for name in _GRAPHS})
@@ -91,24 +94,25 @@ def atlas(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> Figure:
-    """Draw the last frame of every animation: graphs are rows, architectures are columns.
+    """Draw the last frame of every animation, with graphs as rows and architectures as columns.
 
     Args:
-        films: One row per ``graph``, ``architecture`` and ``step``, with the other
-            columns as :func:`~inweights.probes.render_frames` describes them.
-        graphs: One row per ``graph``, with the other columns as
-            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
-        order: Architectures in the desired order, followed by the others; by default in
-            the order of the table.
-        columns: Largest number of architectures that are shown, the first in the order;
-            by default 5.
+        films: Frames of the animations: one row per ``graph``, ``architecture`` and
+            ``step``, with further columns that :func:`~inweights.probes.render_frames`
+            describes.
+        graphs: One row per ``graph``, with further columns that
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes.
+        order: Architectures in the desired order, followed by the remaining ones; by
+            default in the order of the table.
+        columns: Largest number of architectures that are shown, which are the first
+            ones in this order; by default 5.
 
     Returns:
-        The figure.
+        The matplotlib figure.
 
     Raises:
-        DataError: A column or a graph is missing, a table has no rows, or an animation
-            has another number of nodes than its graph.
+        DataError: A column or a graph is missing, a table has no rows, or the number of
+            nodes of an animation differs from that of its graph.
     """
     check(films, graphs)
     shown = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))[:columns]
@@ -163,10 +167,10 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
             f"{len(one['nodes'])}"
         )
     colors = _colors(one)
-    # Half a link for each of them.
+    # Each half of a link has the colour of its node.
     ends = np.asarray(one["links"], dtype=np.int64).reshape(-1, 2)
     middles = where[ends].mean(1).repeat(2, axis=0)
-    axes.computed_zorder = False  # links lie behind nodes
+    axes.computed_zorder = False  # draw links behind nodes
     axes.add_collection3d(
         Line3DCollection(
             np.stack([where[ends.ravel()], middles], axis=1),
@@ -204,7 +208,7 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
 
 
 def _colors(one: Mapping[str, Any]) -> list[str]:
-    """Return the colour of every node: by position on a ring, otherwise by hops from the root."""
+    """Return the colour of every node, by its position on a ring or its hops from the root."""
     n = len(one["nodes"])
     if one["ring"]:
         place = np.empty(n)

@@ -19,17 +19,18 @@ from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines
 from inweights.report.figures.sweeps import Sweeps
 
-#: Values of an integer column, at most, that may tell lines apart; and of any column,
-#: panels.
+#: Largest number of values of an integer column that distinguishes lines, and of any
+#: column that distinguishes panels.
 _MOST = 12
-#: An axis is logarithmic from this ratio of its ends on, with three values at least.
+#: Smallest ratio of the ends of a logarithmic axis, which must have at least three
+#: values.
 _LOG = 30.0
-#: Columns of numbers that tell rows apart.
+#: Numeric columns that distinguish rows.
 _KEYS = ("step", "replica")
 
 
 class UndeclaredError(DataError):
-    """Error for a table with several columns of numbers of which none is declared to be drawn."""
+    """Raised for a table with several numeric columns if no probe declares which one is drawn."""
 
 
 @drawing("auto")
@@ -38,32 +39,39 @@ class Auto:
     """Draw the table of a sweep, with the varied settings as axis, lines and panels.
 
     The columns before ``seed`` are the varied settings. The axis is ``step`` if there
-    is such a column, otherwise the first setting with numbers; settings with names are
-    shown side by side. The drawn number is the one that the probe declares
-    (:func:`inweights.experiments.shows`), or the only one in the table. Other columns
-    that distinguish rows become lines, then panels; the numbers are averaged over all
-    further ones. Options that are given take precedence.
+    is such a column, otherwise the first numeric setting. If no setting is numeric, the
+    values of a setting are shown side by side. The drawn column is the one that the
+    probe declares (:func:`inweights.experiments.shows`), or the only column of numbers.
+    Of the other columns that distinguish rows, the first one distinguishes lines and
+    the second one panels; the numbers are averaged over all further columns. Given
+    options take precedence.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
-        x: Column of the axis; by default chosen as described above.
-        y: Column of the drawn numbers; by default the one that the probe declares.
-        series: Column that distinguishes lines; by default chosen as described above.
-        facet: Column that distinguishes panels; by default chosen as described above.
-            Empty for a single panel.
-        where: Values of columns that select the drawn rows, such as ``{"role":
-            "edge"}``; by default all rows are drawn.
-        labels: Label of a value of ``series`` or ``facet``, by the value as text.
-        x_label: Label of the axis; by default that of the declaration, or the column's
-            name.
-        y_label: Label of the other axis; by default that of the declaration, or the
-            column's name.
-        y_limits: Smallest and largest value shown; by default those that the probe
-            declares, or 0 and 1 for a share: truth values, or values from 0 to 1 in a
-            column whose name contains a word such as ``accuracy``, ``share`` or
-            ``recall``.
-        x_log: Whether the axis is logarithmic; by default if it has at least three
-            values, all above 0, that span a factor of 30, and is not ``step``.
+        x: Name of the column of the axis; by default chosen as described above.
+        y: Name of the column of the drawn numbers; by default chosen as described
+            above.
+        series: Name of the column that distinguishes lines; by default chosen as
+            described above.
+        facet: Name of the column that distinguishes panels; by default chosen as
+            described above. An empty string means a single panel.
+        where: Values of columns, by name, that select the drawn rows, such as
+            ``{"role": "edge"}``; by default all rows are drawn.
+        labels: Labels of values of ``series`` or ``facet``, by the value as text; by
+            default the value, with the name of its column if it is not clear without.
+        x_label: Label of the horizontal axis; by default the one that the probe
+            declares, or the name of the column.
+        y_label: Label of the vertical axis; by default the one that the probe declares,
+            or the name of the column.
+        y_limits: Smallest and largest value shown. By default those that the probe
+            declares; 0 and 1 for Booleans, and for numbers from 0 to 1 in a column
+            whose name contains a word such as ``accuracy``, ``share`` or ``recall``;
+            otherwise those of the table.
+        x_log: Whether the horizontal axis is logarithmic. By default it is if it is not
+            ``step`` and has at least three values, all above 0, that span at least a
+            factor of 30.
+
+    Columns and rows are checked by :meth:`draw`.
     """
 
     table: pl.DataFrame
@@ -84,14 +92,14 @@ class Auto:
 
         Raises:
             DataError: A column is missing or contains no numbers, no rows are left, the
-                rows have several measures, or there are several columns of numbers and
-                none is declared (:class:`UndeclaredError`).
+                rows belong to several measures, or there are several numeric columns
+                and no probe declares which one is drawn (:class:`UndeclaredError`).
         """
         table = self._rows()
         shown = shown_in(table.columns[table.columns.index(frames.SEED) + 1 :])
         y = self.y or (shown.value if shown else _only_number(table))
         if shown is None or y != shown.value:
-            shown = None  # the declaration is about another number
+            shown = None  # the declaration is about a different column
         varied, keys = _varied(table, {y, shown.chance} if shown else {y})
         axes = {"y": shown.label, **shown.axes} if shown else {}
         x = self.x or ("step" if "step" in table.columns else None)
@@ -101,13 +109,14 @@ class Auto:
         if limits is None and _is_share(table[y]):
             limits = (0.0, 1.0)
         if x is None or not table[x].dtype.is_numeric():
-            # Names on the axis: those of x, or the first that tell rows apart.
+            # Values on the axis: those of x, or of the first column that distinguishes
+            # rows.
             value = x or (rest.pop(0) if rest else next(iter(table.columns)))
             facet = self.facet or None
             if self.facet is None and rest:
                 facet = rest.pop(0)
             panel = facet
-            if panel is None:  # one, whose title is the setting's name
+            if panel is None:  # a single panel, whose title is the name of the setting
                 panel = value + " "
                 table = table.with_columns(pl.lit(value).alias(panel))
             series = self.series or (rest.pop(0) if rest else None)
@@ -167,14 +176,13 @@ class Auto:
             names = ", ".join(map(str, table[tidy.MEASURE].unique(maintain_order=True)))
             raise DataError(
                 f'the table contains several measures: {names}; draw one, where={{"measure": …}}, '
-                "or name the number that they share, y"
+                "or name a column that they share as y"
             )
         empty = [n for n in table.columns if table[n].null_count() == len(table)]
         return table.drop(*([] if tidy.MEASURE in split else [tidy.MEASURE]), *empty)
 
 
-#: Words in the name of a column that holds a share: its axis is the whole range, 0 to
-#: 1.
+#: Words in the names of columns of shares, whose axis is from 0 to 1.
 _SHARES = (
     "accuracy",
     "accuracies",
@@ -195,7 +203,7 @@ _SHARES = (
 
 
 def _is_share(column: pl.Series) -> bool:
-    """Return whether a column contains shares, by its name, or truth values, from 0 to 1."""
+    """Return whether a column contains shares, judging by its name, or Booleans."""
     named = not {*column.name.lower().replace("-", "_").split("_")}.isdisjoint(_SHARES)
     if not (named or column.dtype == pl.Boolean):
         return False
@@ -203,7 +211,7 @@ def _is_share(column: pl.Series) -> bool:
 
 
 def _only_number(table: pl.DataFrame) -> str:
-    """Return the only column after ``seed`` with measured numbers; with several, raise an error."""
+    """Return the only numeric column after ``seed``; raise an error if there are several."""
     after = table.columns[table.columns.index(frames.SEED) + 1 :]
     numbers = [n for n in after if table[n].dtype.is_numeric() and n not in _KEYS]
     floats = [name for name in numbers if table[name].dtype.is_float()] or numbers
@@ -228,10 +236,10 @@ def _only_number(table: pl.DataFrame) -> str:
 
 
 def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
-    """Return the columns that were varied, and those of the measure that distinguish its rows.
+    """Return the varied columns, and the columns of the measure that distinguish its rows.
 
-    A column that is determined by another one, such as ``part`` by ``role``, is left
-    out.
+    A column whose values are determined by another one, such as ``part`` by ``role``,
+    is left out.
     """
     split = table.columns.index(frames.SEED)
     varied = [
@@ -260,7 +268,7 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
 def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
     """Return labels for values that are not clear without the name of their column.
 
-    These are numbers and truth values, and texts that are also the name of a setting,
+    These are numbers and Booleans, and strings that are also the name of a setting,
     such as the role ``identity`` if the setting ``identity`` was varied.
     """
     settings = table.columns[: table.columns.index(frames.SEED)]

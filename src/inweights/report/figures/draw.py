@@ -1,8 +1,8 @@
 """Draw a figure of a recipe, or any table, with a registered drawing.
 
-:func:`draw` makes the pictures of a run, :func:`draw_for_phone` makes their narrow
-form, and :func:`plot` is the public function for a user's tables. Importing this module
-registers all drawings.
+:func:`draw` draws the figures of a run, :func:`draw_for_phone` draws them for narrow
+windows, and :func:`plot` is the public function for a user's tables. Importing this
+module registers all drawings of the library.
 """
 
 from collections.abc import Mapping
@@ -36,21 +36,23 @@ __all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 
 
 def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
-    """Draw a figure from its description: a registered drawing, names of tables, and options.
+    """Draw a figure of a run, given its description and all tables.
 
     Args:
-        figure: Description of the figure: ``kind``, the name of its drawing;
-            ``sources``, the names of its tables; and ``options`` of the drawing.
+        figure: Description of the figure. Its ``kind`` is the name of a registered
+            drawing, ``sources`` are the names of the drawn tables, and ``options`` are
+            the options of the drawing.
         tables: All tables of the run, by name.
 
     Returns:
         The matplotlib figure. If the drawing ``auto`` does not know which of several
-        columns to draw, the figure contains a sentence that says so.
+        columns to draw, the figure contains only a sentence that says so.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, an option does
-            not fit it, or it takes another number of tables.
-        DataError: A table or a column is missing, or a table has no rows.
+        ConfigError: No drawing is registered under the figure's kind, the drawing does
+            not have one of the options, or it takes a different number of tables.
+        DataError: A table or a column is missing, a column contains no numbers, or a
+            table has no rows. Errors of a user's own drawing are passed on.
 
     Example:
         >>> from types import SimpleNamespace
@@ -71,7 +73,7 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
 
 
 def _message(text: str) -> Picture:
-    """Return a picture that states why there is no other."""
+    """Return a figure that only contains a text, such as the reason why nothing is drawn."""
     with style.context():
         picture = style.blank(style.full_width(), 0.9)
         text = wrap(text, style.full_width() - 0.3, style.SMALL)
@@ -86,21 +88,23 @@ def draw_for_phone(
 ) -> Picture | None:
     """Draw a figure for a narrow window, with panels below each other and text of the same size.
 
-    The drawings of the library choose a layout for it. A drawing with a fixed width is
-    made narrow if its panels are in one column.
+    The drawings of the library choose a layout for narrow windows. The figure of
+    another drawing, with a fixed width, is made narrower if its panels are in one
+    column.
 
     Args:
         figure: Description of the figure.
         tables: All tables of the run, by name.
 
     Returns:
-        The picture, about 3.2 inches wide; ``None`` if the figure cannot be made
-        narrow.
+        The matplotlib figure, about 3.2 inches wide; ``None`` if the figure cannot be
+        made narrow.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, an option does
-            not fit it, or it takes another number of tables.
-        DataError: A table or a column is missing, or a table has no rows.
+        ConfigError: No drawing is registered under the figure's kind, the drawing does
+            not have one of the options, or it takes a different number of tables.
+        DataError: A table or a column is missing, a column contains no numbers, or a
+            table has no rows. Errors of a user's own drawing are passed on.
     """
     with style.on_a_phone():
         picture = draw(figure, tables)
@@ -123,21 +127,22 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     Args:
         kind: Name of a drawing, such as ``lines`` or ``heatmaps``; or the first table,
             which is drawn by ``auto``, with axes chosen from the columns.
-        *tables: Tables to draw: frames of polars or pandas, or dictionaries of columns,
-            as a sweep or a probe returns them. A column ``seed`` or ``replica``
-            distinguishes replicates.
-        axes: Axes of your own figure into which ``lines`` are drawn, and whose frame
-            and limits are not changed; by default a new figure is made.
+        *tables: Tables that are drawn, such as a sweep or a probe returns: frames of
+            polars or pandas, or dictionaries of columns. A column ``seed`` or
+            ``replica`` distinguishes replicates.
+        axes: Axes of the caller's own figure into which ``lines`` are drawn, and whose
+            frame and limits are not changed; by default a new figure is made.
         **options: Options of the drawing, such as ``x`` and ``y`` of ``lines``.
 
     Returns:
-        The figure; with ``axes``, the figure to which they belong.
+        The matplotlib figure; with ``axes``, the figure to which they belong.
 
     Raises:
-        ConfigError: No drawing has this name, an option does not fit it, it takes
-            another number of tables, or it cannot draw into given axes.
-        DataError: A column is missing or contains no numbers, a table has no rows or is
-            none, or ``auto`` does not know which column to draw.
+        ConfigError: No drawing has this name, the drawing does not have one of the
+            options, it takes a different number of tables, or it cannot draw into given
+            axes.
+        DataError: A column is missing or contains no numbers, a table has no rows or an
+            argument is not a table, or ``auto`` does not know which column to draw.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "C": [1, 1], "hit": [0, 1]})

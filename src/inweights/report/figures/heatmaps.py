@@ -1,4 +1,4 @@
-"""Draw several matrices with one colour scale, laid out by the size of a cell.
+"""Draw several matrices with the same colour scale and the same size of cells.
 
 :class:`Heatmaps` is registered as the drawing ``heatmaps``.
 """
@@ -26,28 +26,30 @@ _GAP = 0.16  # inches between panels
 @drawing("heatmaps")
 @dataclass(frozen=True, eq=False)
 class Heatmaps:
-    """Draw one matrix per value of ``panel``, with one colour scale that is white at zero.
+    """Draw one matrix for each value of ``panel``, on one colour scale that is white at zero.
 
     Attributes:
-        table: Table with one row per cell and seed: labels, value, and the matrix to
-            which the cell belongs. The cells of several seeds are averaged.
-        row: Column with the label of the row.
-        column: Column with the label of the matrix column.
-        value: Column with the number.
-        panel: Column that distinguishes matrices; ``None`` for a single matrix.
-        box: Boolean column that marks cells to draw with a red box, such as the largest
-            of each row; ``None`` for none.
-        row_group: Column with the group of the row. Consecutive rows of one group are
-            separated from others and named. ``None`` for no groups.
-        column_group: Column with the group of the matrix column; ``None`` for no
-            groups.
-        order: Values of ``panel`` in the desired order, followed by the others;
-            ``None`` for the order of the table.
-        value_label: Label of the colour bar; by default the column's name.
+        table: Table with one row per cell and seed. The values of several rows for the
+            same cell are averaged.
+        row: Name of the column with the label of the matrix row.
+        column: Name of the column with the label of the matrix column.
+        value: Name of the column with the number in the cell.
+        panel: Name of the column that distinguishes matrices; ``None`` for a single
+            matrix.
+        box: Name of the Boolean column that marks cells with a red box, such as the
+            largest cell of each row; ``None`` for no boxes.
+        row_group: Name of the column with the group of the matrix row. Groups of
+            consecutive rows are separated and have labels. ``None`` for no groups.
+        column_group: Name of the column with the group of the matrix column; ``None``
+            for no groups.
+        order: Values of ``panel`` in the desired order, followed by the remaining
+            values; ``None`` for the order of the table.
+        value_label: Label of the colour bar; by default the name of the column
+            ``value``.
         limit: Largest absolute value on the colour scale; by default the largest in the
-            table.
-        columns: Largest number of panels side by side; fewer are used if cells would be
-            too small.
+            drawn matrices.
+        columns: Largest number of panels side by side, by default 4; fewer are used if
+            cells would be too small.
 
     Raises:
         DataError: A column is missing, ``value`` contains no numbers, or there are no
@@ -74,7 +76,7 @@ class Heatmaps:
         tidy.require("heatmaps", self.table, used, numbers=("value",))
 
     def draw(self) -> Figure:
-        """Draw one matrix per value of ``panel``, with a colour bar, and return the figure."""
+        """Draw one matrix for each value of ``panel``, with a colour bar, and return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]
         drawn = [
@@ -114,7 +116,7 @@ class Heatmaps:
             bar.set_label(label, fontsize=style.SMALL)
             bar.outline.set_visible(False)
             if not any((matrix.values < 0).any() for matrix in drawn):
-                # Half of the bar would show colours that occur nowhere.
+                # The negative half of the bar would show colours that do not occur.
                 bar.ax.set_ylim(0.0)
         return figure
 
@@ -144,7 +146,7 @@ def _share(
 
 
 def _plan(drawn: Sequence[Matrix], titles: Sequence[str], most: int) -> _Plan:
-    """Place as many panels side by side as leave labels legible, or at least cells visible."""
+    """Place as many panels side by side as possible with legible labels or visible cells."""
     tries = []
     for asked in range(max(1, min(most, len(drawn))), 0, -1):
         down = math.ceil(len(drawn) / asked)
@@ -162,7 +164,8 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
     named = tuple(k % across == 0 or rows[k] != rows[k - 1] for k in range(len(drawn)))
     tall = max(len(matrix.rows) for matrix in drawn)
     cell = min(_LARGEST, _TALLEST / tall)
-    # The labels depend on the cell, and the cell on the room they leave.
+    # The labels depend on the size of a cell, which depends on the space that they
+    # leave.
     for _ in range(4):
         labels = [
             plan_labels(m, (cell, cell), rows=n)
@@ -182,7 +185,9 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
         at += left / 72
         starts.append(at)
         at += wide * cell + _GAP
-    over = 0.3 if len(grid) == 1 else 0.05  # a title above the bar, and beside it
+    over = (
+        0.3 if len(grid) == 1 else 0.05
+    )  # how far a title may extend over the colour bar
     limits = [*(b - a for a, b in pairwise(starts)), at - starts[-1] + over]
     wrapped = [
         wrap(title, limits[k % across] - 0.1, style.LABEL)

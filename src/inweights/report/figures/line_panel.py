@@ -1,7 +1,7 @@
 """Draw one panel of lines: means over seeds with 95% intervals, and every seed as a dot.
 
-The drawing ``lines`` consists of one or more of a :class:`Panel`, and
-:func:`inweights.plot` draws one into a user's own axes.
+The drawing ``lines`` consists of one or more panels (:class:`Panel`), and
+:func:`inweights.plot` draws a panel into a user's own axes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,18 +29,21 @@ class Panel:
     """One panel of the drawing ``lines``.
 
     Attributes:
-        table: Table with a column ``seed`` and those named below.
-        x: Column of the axis, with numbers.
-        y: Column of numbers; non-finite ones are left out.
-        series: Column that distinguishes lines; ``None`` for a single line.
-        reference: Column and label of a reference line, ``{"column": "chance", "label":
-            "1/C"}``, which is drawn dashed and grey; ``None`` for none.
-        labels: Label of a value of ``series``, by the value as text.
-        x_label: Label of the axis of ``x``; ``None`` for the column's name.
-        y_label: Label of the axis of ``y``; ``None`` for the column's name.
-        x_log: Whether the axis of ``x`` is logarithmic.
-        order: Values of ``series`` in the desired order, followed by the others;
-            ``None`` for the order of the table.
+        table: Table with a column ``seed`` and the columns that are named below.
+        x: Name of the column with the positions on the axis, which are numbers.
+        y: Name of the column with the numbers that are drawn; those that are not finite
+            are left out.
+        series: Name of the column that distinguishes lines; ``None`` for a single line.
+        reference: Name of the column and label of a reference line, ``{"column":
+            "chance", "label": "1/C"}``, which is drawn dashed and grey; ``None`` for no
+            line.
+        labels: Labels of values of ``series``, by the value as text; other values are
+            their own labels.
+        x_label: Label of the axis of ``x``; ``None`` for the name of the column.
+        y_label: Label of the axis of ``y``; ``None`` for the name of the column.
+        x_log: Whether the axis of ``x`` is logarithmic; by default it is linear.
+        order: Values of ``series`` in the desired order, followed by the remaining
+            values; ``None`` for the order of the table.
         x_limits: Smallest and largest position shown; ``None`` for those of the table.
         y_limits: Smallest and largest value shown, to which intervals are clipped;
             ``None`` for those of the table.
@@ -76,12 +79,12 @@ class Panel:
 
     @property
     def named(self) -> dict[str, str]:
-        """The option ``reference``: ``column`` and ``label`` of the reference line, or empty."""
+        """Option ``reference``: ``column`` and ``label`` of the reference line; ``{}`` if none."""
         return dict(self.reference or {})
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """Value of each series by its name; a single line has the name of the column ``y``."""
+        """Value of each series, by its text; for a single line ``None``, by the name of ``y``."""
         if self.series is None:
             return {self.y: None}
         return {
@@ -91,18 +94,18 @@ class Panel:
 
     @cached_property
     def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-        """Rows of the conditions (a table), and rows of each control (tables by its name).
+        """Rows of the conditions, and rows of each control as tables by the name of the control.
 
-        The column ``control`` names the control of a row, or ``none``. Without this
-        column, or if it is ``x`` or ``series``, all rows are conditions
-        (:func:`.tidy.controls_apart`).
+        The column ``control`` of a row states the name of its control, or ``none`` for
+        a condition. Without this column, or if it is ``x`` or ``series``, all rows are
+        rows of conditions (:func:`.tidy.controls_apart`).
         """
         return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:
-        """Draw the lines into given axes and label both; their frame and limits are not changed.
+        """Draw the lines into given axes and label them; frame and limits are not changed.
 
-        If ``series`` is given, the axes also get a legend.
+        If ``series`` is set, the axes also get a legend.
 
         Args:
             axes: Axes of the caller's own figure.
@@ -121,7 +124,7 @@ class Panel:
 
     @property
     def handles(self) -> list[Line2D]:
-        """Entries of a legend: every series, the reference line, and the controls."""
+        """Entries of a legend: every series, the controls and the reference line, in this order."""
         text = self.named.get("label", self.named.get("column", ""))
         controls = list(self.apart[1])
         return legend.handles(
@@ -129,7 +132,7 @@ class Panel:
         )
 
     def draw_into(self, axes: Axes, rows: pl.DataFrame) -> None:
-        """Draw all lines of one panel; the axis covers the positions of the whole table.
+        """Draw all lines of one panel, on an axis that covers the positions of the whole table.
 
         Args:
             axes: Axes of the panel.
@@ -143,7 +146,8 @@ class Panel:
             if part is not None and not part.is_empty():
                 band = tidy.spread(part, self.x, self.y, self.y_limits)
                 shade = style.shade(place)
-                # The band is the interval; without one it is as thin as its mean's line.
+                # The band shows the interval; without an interval, it is a line at the
+                # mean.
                 axes.fill_between(
                     band.at,
                     band.low,
@@ -156,8 +160,7 @@ class Panel:
         looks = style.marks(list(names))
         step, reach = (0.0, 0.0) if self.x_log else _step(places.unique().to_numpy())
         for place, (name, raw) in enumerate(names.items()):
-            # Around the middle, so that the series stand symmetrically about their
-            # position.
+            # The series are placed symmetrically around their position.
             shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
             part = rows
             if self.series is not None:
@@ -171,7 +174,7 @@ class Panel:
 
 
 def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Return smallest distance and length of a discrete axis; no distance if it is dense."""
+    """Return the smallest distance of positions (0 for more than 12 of them), and their range."""
     if len(places) < 2:
         return 1.0, 1.0
     step = float(np.diff(np.sort(places)).min())
@@ -217,7 +220,7 @@ def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
 def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)
     axes.set_axisbelow(True)
-    # Nought has no place on a logarithmic axis.
+    # A logarithmic axis has no position for 0.
     places = (values.filter(values > 0) if log else values).unique().sort().to_list()
     # Within the margins.
     wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi
@@ -225,7 +228,7 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
         axes.set_xscale("log")
         axes.xaxis.set_minor_formatter(NullFormatter())
     if log and len(places) > 6:
-        # Do labels at 1, 2 and 5 fit here?
+        # Check whether labels at 1, 2 and 5 fit.
         low = axes.dataLim.minposx
         high = axes.dataLim.x1
         texts = f" {low:.1g} ", f" {high:,.0f} "
@@ -233,8 +236,7 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
         short = each * 3 * np.log10(high / low) < wide
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    # Few positions are named one by one, so that only values stand on the axis that
-    # were tried.
+    # If there are few positions, only these have labels.
     elif log or (values.dtype.is_integer() and 0 < len(places) <= 12):
         axes.set_xticks(places, _named(axes, places, wide))
     elif values.dtype.is_integer():
@@ -242,7 +244,7 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
 
 
 def _named(axes: Axes, places: list[float], wide: float) -> list[str]:
-    """Return labels of ticks: all of them, or every second, third, ... if they would touch."""
+    """Return labels of ticks; if they would touch, all but every second, third, ... are empty."""
     at = axes.transScale.transform([(place, 1) for place in places])[:, 0]
     span = (at[-1] - at[0]) or 1
     texts = [f"{place:,.10g}" for place in places]

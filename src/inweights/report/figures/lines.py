@@ -1,7 +1,7 @@
 """Draw lines: the mean over seeds with a 95% interval, and every single seed as a dot.
 
-:class:`Lines` is the drawing ``lines``, which consists of one or several of a
-:class:`~inweights.report.figures.line_panel.Panel`.
+:class:`Lines` is the drawing ``lines``, which consists of one or several panels of the
+class :class:`~inweights.report.figures.line_panel.Panel`.
 """
 
 from collections.abc import Sequence
@@ -22,33 +22,36 @@ _PANEL_HEIGHT = 2.7
 @drawing("lines")
 @dataclass(frozen=True, eq=False)
 class Lines(Panel):
-    """Draw ``y`` against ``x``, with one line per value of ``series`` and one panel per ``facet``.
+    """Draw ``y`` against ``x``, with a line per value of ``series`` and a panel per ``facet``.
 
-    A line is the mean over the seeds, its band the 95% interval (with at least five
-    seeds), and each faint dot a single seed. On an axis with few positions the series
-    are slightly offset, so that equal ones remain visible. Controls (rows with a column
-    ``control``) are grey bands.
+    A line shows the mean over the seeds, its band the 95% interval (with at least five
+    seeds), and each faint dot a single seed. On an axis with few positions, the series
+    are slightly offset, so that equal series remain visible. Rows whose column
+    ``control`` is not ``none`` belong to controls, which are drawn as grey bands.
 
     Attributes:
-        facet: Column that distinguishes panels, which share the axis of ``y``; ``None``
-            for one panel.
-        columns: Largest number of panels side by side.
-        table: Table with a column ``seed`` and those named below.
-        y: Column of numbers; non-finite ones are left out.
-        series: Column that distinguishes lines; ``None`` for a single line.
-        reference: Column and label of a reference line, ``{"column": "chance", "label":
-            "1/C"}``, which is drawn dashed and grey; ``None`` for none.
-        labels: Label of a value of ``series`` or ``facet``, by the value as text.
-        x_label: Label of the axis of ``x``; by default the column's name.
-        y_label: Label of the axis of ``y``; by default the column's name.
+        facet: Name of the column that distinguishes panels, which share the axis of
+            ``y``; ``None`` for a single panel.
+        columns: Largest number of panels side by side, by default 4.
+        table: Table with a column ``seed`` and the columns that are named below.
+        y: Name of the column with the numbers that are drawn; those that are not finite
+            are left out.
+        series: Name of the column that distinguishes lines; ``None`` for a single line.
+        reference: Name of the column and label of a reference line, ``{"column":
+            "chance", "label": "1/C"}``, which is drawn dashed and grey; ``None`` for no
+            line.
+        labels: Labels of values of ``series`` or ``facet``, by the value as text; other
+            values are their own labels.
+        x_label: Label of the axis of ``x``; by default the name of the column.
+        y_label: Label of the axis of ``y``; by default the name of the column.
         x_limits: Smallest and largest position shown, in every panel; by default those
             of the table.
         y_limits: Smallest and largest value shown, to which intervals are clipped; by
             default those of the table.
-        x_log: Whether the axis of ``x`` is logarithmic.
+        x_log: Whether the axis of ``x`` is logarithmic; by default it is linear.
         order: Values of ``series`` and ``facet`` in the desired order, followed by the
-            others; by default in the order of the table.
-        x: Column of the axis, with numbers.
+            remaining values; by default in the order of the table.
+        x: Name of the column with the positions on the axis, which are numbers.
 
     Raises:
         DataError: A column is missing, ``x``, ``y`` or the reference contains no
@@ -68,7 +71,7 @@ class Lines(Panel):
         )
 
     def draw(self) -> Figure:
-        """Draw one panel per value of ``facet``, with a legend, and return the figure."""
+        """Draw one panel for each value of ``facet``, with a legend, and return the figure."""
         parts = tidy.panels(self.table, self.facet, self.order)
         with style.context():
             down, across = style.grid_shape(len(parts), self.columns)
@@ -93,7 +96,7 @@ class Lines(Panel):
             _name_axes(figure, panels, len(parts), texts, (width, across, down))
             if self.y_limits is not None:
                 panels[0].set_ylim(*tidy.wider(self.y_limits))
-            # A single line without a name of its own is told by its axis.
+            # A single line without a name needs no legend: its axis names it.
             is_named = len(self.names) > 1 or next(iter(self.names)) != self.y
             if is_named or self.apart[1]:
                 add_legend(figure, self.handles)
@@ -107,7 +110,7 @@ def _name_axes(
     names: tuple[str, str],
     size: tuple[float, int, int],
 ) -> None:
-    """Label both axes once if there are many panels or little space, otherwise at each panel."""
+    """Label both axes: once if there are many panels or little space, otherwise at each panel."""
     x, y = names
     width, across, down = size
     tall = _PANEL_HEIGHT - 0.9 if down == 1 else 0.75 * _PANEL_HEIGHT * down - 0.9

@@ -1,4 +1,4 @@
-"""Draw projected hidden states: one hue per sample, from light to dark through the layers.
+"""Draw projected hidden states, with one hue per sample that darkens through the layers.
 
 :class:`States` is the drawing ``states``; :mod:`~.through_time` also uses :func:`cloud`
 and :func:`legend`.
@@ -29,29 +29,35 @@ _NEUTRAL = "#6b7280"
 class States:
     """Draw projected hidden states in the plane, with one panel per value of ``panel``.
 
-    Each sample has a hue (eight different ones), which becomes darker from the first
-    layer to the last. The states of one sample and kind are connected through the
-    layers. The axes have no units and no ticks.
+    Each sample has one of eight hues, which becomes darker from the first layer to the
+    last. The states of the same sample and kind are connected through the layers. The
+    axes have no units and no ticks. States with coordinates that are not finite are
+    left out.
 
     Attributes:
         table: Table with one row per state.
-        x: Column with the first coordinate of the projection.
-        y: Column with the second coordinate.
-        layer: Integer column with the layer; the smallest number is the layer nearest
-            to the input.
-        pair: Column that distinguishes samples.
-        kind: Column with the kind of the state, such as bridge or first hop.
-        panel: Column that distinguishes panels; ``None`` for one panel.
-        kinds: Values of ``kind`` to draw, as star, circle, square, triangle and
-            diamond; ``None`` for all.
+        x: Name of the column with the first coordinate of the projection.
+        y: Name of the column with the second coordinate.
+        layer: Name of the integer column with the layer, of which the smallest is
+            closest to the input.
+        pair: Name of the column that distinguishes samples.
+        kind: Name of the column with the kind of the state, such as bridge or first
+            hop.
+        panel: Name of the column that distinguishes panels; ``None`` for a single
+            panel.
+        kinds: Values of ``kind`` that are drawn, with a star, circle, square, triangle
+            and diamond as markers, in this order; ``None`` for all values.
         kind_labels: Labels of ``kinds``, in the same order; by default the values
             themselves.
-        note: Column with a short text for the panel, such as ``trustworthiness 0.93``;
-            ``None`` for none.
-        text: Column with a name that is written beside each state; ``None`` for none.
-        order: Values of ``panel`` in the desired order, followed by the others;
-            ``None`` for the order of the table.
-        columns: Largest number of panels side by side.
+        note: Name of the column with a short text for the panel, such as
+            ``trustworthiness 0.93``, of which the first row is shown; ``None`` for no
+            text.
+        text: Name of the column with a name that is written beside each state; ``None``
+            for no names.
+        order: Values of ``panel`` in the desired order, followed by the remaining
+            values; ``None`` for the order of the table.
+        columns: Largest number of panels side by side, by default 4; fewer if the notes
+            are long.
 
     Raises:
         DataError: A column is missing, or there are no rows.
@@ -80,13 +86,13 @@ class States:
 
     @property
     def shown(self) -> list[str]:
-        """Kinds of states, in the order of their markers."""
+        """Kinds of states that are drawn, as text, in the order of their markers."""
         if self.kinds is not None:
             return list(self.kinds)
         return list(map(tidy.plain, tidy.distinct(self.table, self.kind)))
 
     def draw(self) -> Figure:
-        """Draw one panel of projected states per value of ``panel``, and return the figure."""
+        """Draw one panel of projected states for each value of ``panel``, and return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         notes = [
             tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts
@@ -140,16 +146,17 @@ def cloud(
     layers: Sequence[int],
     kinds: Sequence[str],
 ) -> None:
-    """Draw the states of one panel.
+    """Draw the states of one panel, and make it square and without ticks.
 
     Args:
-        axes: The panel, which gets the same length of both axes and no ticks.
-        rows: Table with one row per state and the columns ``named``.
-        named: Columns with the two coordinates, the layer, the sample and the kind.
-        pairs: All samples, in the order of their hues.
-        layers: All layers, in order.
-        kinds: Kinds of states as text, in the order of their markers; others are not
-            drawn.
+        axes: Axes of the panel.
+        rows: Table with one row per state.
+        named: Names of the five columns with the two coordinates, the layer, the sample
+            and the kind, in this order.
+        pairs: All samples (values of their column), in the order of their hues.
+        layers: Numbers of all layers, in ascending order.
+        kinds: Kinds of states, as text, in the order of their markers; other kinds are
+            not drawn.
     """
     x, y, layer, pair, kind = named
     for place, sample in enumerate(pairs):
@@ -188,8 +195,8 @@ def depth_of(layer: int, layers: Sequence[int]) -> float:
     """Return the relative depth of a layer, from 0 (first) to 1 (last); .6 for a single layer.
 
     Args:
-        layer: The layer.
-        layers: All layers, in order.
+        layer: Number of the layer.
+        layers: Numbers of all layers, in ascending order.
     """
     return 0.6 if len(layers) < 2 else (layer - layers[0]) / (layers[-1] - layers[0])
 
@@ -202,7 +209,7 @@ def legend(
     Args:
         figure: The figure.
         kinds: Labels of the kinds, in the order of their markers.
-        layers: All layers, in order.
+        layers: Numbers of all layers, in ascending order, at least one.
     """
     point = partial(Line2D, [], [], linestyle="none")
     edged = partial(point, color=_NEUTRAL, markeredgecolor="white", markeredgewidth=0.4)

@@ -19,8 +19,8 @@ from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
 _PANEL = 1.95  # inches, height of a panel
-#: How far the marks of one value stand apart, of the distance between two values: where
-#: lines join them, and where values are names.
+#: Distance between the marks of one value, relative to the distance between two values:
+#: if lines connect the values, and if the values are names.
 _DODGE = 0.16
 _DODGE_OF_NAMES = 0.4
 
@@ -30,29 +30,34 @@ _DODGE_OF_NAMES = 0.4
 class Sweeps:
     """Draw ``y`` for the values of every varied setting, with one panel per setting.
 
-    A mark is the mean over the seeds and its bar the 95% interval; with fewer than five
-    seeds, the single seeds are dots. Lines connect values that are numbers, not names.
-    Controls (rows with a column ``control``) are grey bands.
+    A mark shows the mean over the seeds and its bar the 95% interval; with fewer than
+    five seeds, the single seeds are shown as dots. Lines connect values that are
+    numbers. Rows whose column ``control`` is not ``none`` belong to controls, which are
+    drawn as grey bands.
 
     Attributes:
-        table: Table with a column ``seed`` and those named below.
-        axis: Column with the name of the varied setting, such as depth or width.
-        value: Column with the value of this setting; values are evenly spaced, in order
-            of appearance.
-        y: Column of numbers; non-finite ones are left out.
-        series: Column that distinguishes marks; ``None`` for a single series.
-        baseline: Value of each setting in the other panels, whose tick is bold;
-            ``None`` for none.
-        labels: Label of a value of ``axis``, ``value`` or ``series``, by the value as
-            text.
-        y_label: Label of the shared axis; by default the column's name.
+        table: Table with a column ``seed`` and the columns that are named below.
+        axis: Name of the column with the name of the varied setting, such as depth or
+            width.
+        value: Name of the column with the value of this setting. The values are evenly
+            spaced, in order of appearance.
+        y: Name of the column with the numbers that are drawn; those that are not finite
+            are left out.
+        series: Name of the column that distinguishes marks; ``None`` for a single
+            series.
+        baseline: For each setting, by name, its value while other settings are varied,
+            whose tick label is bold; ``None`` for no such values.
+        labels: Labels of values of ``axis``, ``value`` or ``series``, by the value as
+            text; other values are their own labels.
+        y_label: Label of the shared vertical axis; by default the name of the column
+            ``y``.
         y_limits: Smallest and largest value shown, to which intervals are clipped; by
             default those of the table.
         y_linear: Absolute value beyond which the axis of ``y`` is logarithmic, on both
             sides of 0; ``None`` for a linear axis.
-        columns: Largest number of panels side by side.
+        columns: Largest number of panels side by side, by default 4.
         order: Values of ``axis`` and ``series`` in the desired order, followed by the
-            others; by default in the order of the table.
+            remaining values; by default in the order of the table.
 
     Raises:
         DataError: A column is missing, ``y`` contains no numbers, there are no rows, or
@@ -89,7 +94,7 @@ class Sweeps:
 
     @property
     def names(self) -> list[str]:
-        """Names of the series; for a single series, the name of the column ``y``."""
+        """Names of the series in the order of their styles; for a single series, that of ``y``."""
         if self.series is None:
             return [self.y]
         own, _ = tidy.controls_apart(self.table, self.axis, self.value, self.series)
@@ -101,7 +106,7 @@ class Sweeps:
         return [*tidy.controls_apart(self.table, self.axis, self.value, self.series)[1]]
 
     def draw(self) -> Figure:
-        """Draw one panel per varied setting, with a shared axis, and return the figure."""
+        """Draw one panel for each varied setting, with a shared axis, and return the figure."""
         parts = tidy.panels(self.table, self.axis, self.order)
         down, across = style.grid_shape(len(parts), self.columns)
         with style.context():
@@ -162,7 +167,7 @@ def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFra
 
 
 def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:
-    """Draw a control: its interval at each position, or its mean if there is no interval."""
+    """Draw a control: its interval at each position, or a line at its mean without an interval."""
     axes.bar(
         data.at,
         data.high - data.low,

@@ -1,6 +1,6 @@
 """Draw the course of a training: curves over steps, and states of the model at some steps.
 
-:class:`ThroughTime` is the drawing ``through_time``; the interactive player of
+:class:`ThroughTime` is the drawing ``through_time``. The interactive player of
 ``report.living.player`` shows all steps.
 """
 
@@ -23,40 +23,43 @@ from inweights.report.figures.states import cloud, legend
 @drawing("through_time")
 @dataclass(frozen=True, eq=False)
 class ThroughTime:
-    """Draw one training: curves over steps, and at some steps a matrix and projected states.
+    """Draw one training: curves over steps, and a matrix and projected states at some steps.
 
-    On the page of a run the same options make an interactive player, with a slider over
+    On the page of a run, the same options make an interactive player with a slider over
     the steps for all three parts.
 
     Attributes:
         curves: Table with the columns ``seed``, ``series``, ``step`` and ``value``; the
             mean over seeds and its 95% interval are drawn.
         matrices: Table of one seed with the columns ``step``, ``row``, ``column`` and
-            ``value``.
+            ``value``, and one row per step and cell.
         states: Table of one seed with the columns ``step``, ``x``, ``y``, ``pair`` (the
-            sample), ``kind`` (the kind of state) and one for the layer. The projections
-            of all steps are already aligned.
-        row_group: Column of ``matrices`` with the group of the row; ``None`` for no
-            groups.
-        column_group: Column of ``matrices`` with the group of the column; ``None`` for
-            no groups.
-        layer: Integer column of ``states`` with the layer.
-        kinds: Values of ``kind`` to draw, as star, circle, square, triangle and
-            diamond; ``None`` for all.
+            sample), ``kind`` (the kind of state) and a column for the layer, with one
+            row per step and state. The projections of all steps must be aligned with
+            each other.
+        row_group: Name of the column of ``matrices`` with the group of the row;
+            ``None`` for no groups.
+        column_group: Name of the column of ``matrices`` with the group of the column;
+            ``None`` for no groups.
+        layer: Name of the integer column of ``states`` with the layer; by default
+            ``layer``.
+        kinds: Values of ``kind`` that are drawn, with a star, circle, square, triangle
+            and diamond as markers, in this order; ``None`` for all values.
         kind_labels: Labels of ``kinds``, in the same order; by default the values
             themselves.
-        moments: Steps that are drawn, which must be in ``matrices`` and ``states``; by
-            default the first and the last. The player has all steps and begins at the
-            last of these.
+        moments: Steps at which matrix and states are drawn, which must be in both
+            tables; by default the first and the last step. The player shows all steps
+            and begins at the last of these.
         y_label: Label of the axis of the curves.
-        y_limits: Smallest and largest value shown of the curves; ``None`` for those of
-            the table.
+        y_limits: Smallest and largest value on the axis of the curves; ``None`` for
+            those of the table.
         matrix_label: Label of the colour bar.
-        step_log: Whether the axis of steps is logarithmic.
+        step_log: Whether the axis of steps is logarithmic; by default it is linear.
 
     Raises:
         DataError: A table has no rows or lacks a column, the matrices and the states
-            have no common step, or nothing was measured at one of the ``moments``.
+            have no step in common, or one of the ``moments`` is not a step of both
+            tables.
     """
 
     curves: pl.DataFrame
@@ -106,12 +109,12 @@ class ThroughTime:
 
     @property
     def chosen(self) -> list[int]:
-        """Steps that are drawn: the given ones, or the first and the last."""
+        """Steps at which matrix and states are drawn: ``moments``, or the first and the last."""
         return list(self.moments or dict.fromkeys((self.steps[0], self.steps[-1])))
 
     @property
     def shown(self) -> list[str]:
-        """Kinds of states, in the order of their markers."""
+        """Kinds of states that are drawn, as text, in the order of their markers."""
         if self.kinds is not None:
             return list(self.kinds)
         return list(map(tidy.plain, tidy.distinct(self.states, "kind")))
@@ -127,10 +130,10 @@ class ThroughTime:
         return list(map(int, self.states[self.layer].unique().sort()))
 
     def matrix(self, step: int) -> Matrix:
-        """Return the matrix at one step.
+        """Return the matrix at one step, with its rows, columns and groups.
 
         Args:
-            step: One of :attr:`steps`.
+            step: One of :attr:`steps`, at which the matrix was measured.
         """
         return matrix_of(
             self.matrices.filter(step=step),
@@ -142,7 +145,7 @@ class ThroughTime:
         )
 
     def draw(self) -> Figure:
-        """Draw the curves, and a matrix and states for each chosen step, and return the figure."""
+        """Draw the curves, and the matrix and states at each chosen step, and return the figure."""
         with style.context():
             figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
             left, right = figure.subfigures(

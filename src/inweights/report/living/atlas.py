@@ -1,10 +1,10 @@
 """Build the atlas: an interactive page of how architectures store graphs.
 
-:func:`page` takes what :func:`inweights.probes.pictures.film.render_frames` returns,
+:func:`page` takes the results of :func:`inweights.probes.pictures.film.render_frames`,
 and :func:`whole` takes the tables of a run. The page is one file without network
-access. It shows, at the step that a slider selects, the embedding in three dimensions
-with the graph's edges, the cosine of every pair of nodes, and the energy by eigenspace,
-together with curves of recall and Spearman's correlation.
+access. At the step that a slider selects, it shows the embedding in three dimensions
+with the edges of the graph, the cosine of every pair of nodes, and the energy in each
+eigenspace of the graph. It also shows curves of recall and Spearman's correlation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,22 +40,24 @@ def page(
     Args:
         films: Tables that :func:`inweights.probes.pictures.film.render_frames`
             returned, by the name of the graph and then of the architecture.
-        worlds: The world of each graph, by the same names.
+        worlds: The world of each graph, by the name of the graph.
         title: Heading of the page.
-        summary: A sentence below the title; words between backticks are set as code.
-        order: Architectures in the desired order, followed by the others; ``None`` for
-            the order of ``films``.
-        numbers: A table that is shown below the pictures; ``None`` for none.
-        unit: What the frames of the animation are counted in: ``step``, or for example
-            ``layer``.
+        summary: A sentence below the title, in which words between backticks are code;
+            by default none.
+        order: Architectures in the desired order, followed by the remaining ones;
+            ``None`` for the order of ``films``.
+        numbers: A table that is shown below the pictures; ``None`` for no table.
+        unit: Name of the unit in which the frames of the animation are counted:
+            ``step``, the default, or for example ``layer``.
 
     Returns:
-        The page, as HTML.
+        The text of the page, as HTML. Nothing is written.
 
     Raises:
         DataError: There are no films, a graph has no world, a table does not fit its
-            world or has numbers that are not finite, or the page would be too large.
-            About 250 nodes with 40 frames and five architectures fit.
+            world, has two frames of the same step or numbers that are not finite, or
+            the data are larger than 14 MB. About 250 nodes with 40 frames and five
+            architectures fit.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -109,27 +111,30 @@ def whole(
     numbers: pl.DataFrame | None = None,
     unit: str = "step",
 ) -> str:
-    """Return an atlas from the tables of a run, such as one of ``geometric-memory/fig1``.
+    """Return an atlas as one HTML page, from the tables of a run of ``geometric-memory/fig1``.
 
     Args:
-        films: One row per ``graph``, ``architecture`` and ``step``, with the other
-            columns as :func:`~inweights.probes.render_frames` describes them.
-        graphs: One row per ``graph``, with the other columns as
-            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
+        films: Frames of the animations: one row per ``graph``, ``architecture`` and
+            ``step``, with further columns that :func:`~inweights.probes.render_frames`
+            describes.
+        graphs: One row per ``graph``, with further columns that
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes.
         title: Heading of the page.
-        summary: A sentence below the title; words between backticks are set as code.
-        order: Architectures in the desired order, followed by the others; ``None`` for
-            the order of ``films``.
-        numbers: A table that is shown below the pictures; ``None`` for none.
-        unit: What the frames of the animation are counted in: ``step``, or for example
-            ``layer``.
+        summary: A sentence below the title, in which words between backticks are code;
+            by default none.
+        order: Architectures in the desired order, followed by the remaining ones;
+            ``None`` for the order of ``films``.
+        numbers: A table that is shown below the pictures; ``None`` for no table.
+        unit: Name of the unit in which the frames of the animation are counted:
+            ``step``, the default, or for example ``layer``.
 
     Returns:
-        The page, as HTML.
+        The text of the page, as HTML. Nothing is written.
 
     Raises:
         DataError: A table has no rows or lacks a column, an animation does not fit its
-            graph or has numbers that are not finite, or the page would be too large.
+            graph, has two frames of the same step or numbers that are not finite, or
+            the data are larger than 14 MB.
     """
     content = build_content(films, graphs, order) | {"unit": unit}
     body = tag(
@@ -151,24 +156,26 @@ def fragment(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> str:
-    """Return an atlas as a part of a run's page.
+    """Return an atlas as HTML for a part of a run's page.
 
     Args:
-        films: One row per ``graph``, ``architecture`` and ``step``, with the other
-            columns as :func:`~inweights.probes.render_frames` describes them.
-        graphs: One row per ``graph``, with the other columns as
-            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
+        films: Frames of the animations: one row per ``graph``, ``architecture`` and
+            ``step``, with further columns that :func:`~inweights.probes.render_frames`
+            describes.
+        graphs: One row per ``graph``, with further columns that
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes.
         name: Id of the figure on its page.
-        order: Architectures in the desired order, followed by the others; ``None`` for
-            the order of ``films``.
-        columns: Without effect; it is an option of the static drawing.
+        order: Architectures in the desired order, followed by the remaining ones;
+            ``None`` for the order of ``films``.
+        columns: An option of the static drawing, which has no effect here.
 
     Returns:
-        The atlas, as HTML.
+        The atlas, as HTML with its styles, data and scripts.
 
     Raises:
         DataError: A table has no rows or lacks a column, an animation does not fit its
-            graph or has numbers that are not finite, or the page would be too large.
+            graph, has two frames of the same step or numbers that are not finite, or
+            the data are larger than 14 MB.
     """
     del columns
     return build_fragment(build_content(films, graphs, order), name)

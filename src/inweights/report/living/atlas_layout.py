@@ -1,7 +1,7 @@
-"""Write the content of an atlas as compact JSON and its HTML, for ``assets/atlas*.js``.
+"""Make the data of an atlas, as compact JSON, and its HTML, for ``assets/atlas*.js``.
 
-:func:`build_content` packs animations and graphs, and :func:`build_fragment` makes the
-part of the page. Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
+:func:`build_content` collects animations and graphs, and :func:`build_fragment` makes
+the HTML.
 """
 
 import base64
@@ -20,27 +20,28 @@ from inweights.report.base.document import asset
 from inweights.report.base.html import escape, script_json, tag
 from inweights.report.figures.atlas import PACKED, PALETTES, check
 
-#: Films play at so many frames a second.
+#: Speed of the animations in frames per second.
 _SPEED = 6
 _SCRIPTS = ("atlas_film.js", "atlas_scene.js", "atlas_panels.js", "atlas.js")
 _LARGE = 14_000_000  # characters
 _OF_LARGE = (
-    " Of a large graph some nodes are drawn, with how many others each stands for; all numbers are "
-    "of the whole graph."
+    " Of a large graph, only some nodes are drawn, with the number of nodes that each represents; "
+    "all numbers are those of the whole graph."
 )
 
 
 def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
     """Encode numbers as 16-bit integers times a scale, in base64, with 2.7 characters per number.
 
-    The error is at most half of the scale, which is the largest absolute value divided
-    by 32,767.
+    The error of a number is at most half of the scale, which is the largest absolute
+    value divided by 32,767.
 
     Args:
-        values: An array of any shape; it is flattened.
+        values: NumPy array of any shape, which is flattened in C order.
 
     Returns:
-        ``scale``, and ``data``, the encoded integers.
+        A dictionary with ``scale`` (1 if all numbers are 0) and ``data``, the
+        little-endian integers as base64 text.
 
     Raises:
         DataError: A number is not finite.
@@ -50,9 +51,9 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
         raise DataError(
             "a film contains numbers that are not finite; its training diverged"
         )
-    # Any scale but zero does where all numbers are zero.
+    # If all numbers are zero, any scale other than zero is possible.
     scale = float(np.abs(flat).max(initial=0.0)) / 32767 or 1.0
-    # The lowest byte first, as arrays of JavaScript are on common machines.
+    # Little-endian, like typed arrays of JavaScript on common machines.
     whole = np.round(flat / scale).astype("<i2")
     return {"scale": scale, "data": base64.b64encode(whole.tobytes()).decode("ascii")}
 
@@ -60,27 +61,29 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
 def build_content(
     films: pl.DataFrame, graphs: pl.DataFrame, order: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Return all data that the page shows, as plain values for JSON.
+    """Return all data that the page of an atlas shows, as plain values for JSON.
 
     Args:
-        films: One row per ``graph``, ``architecture`` and ``step``, with the other
-            columns as :func:`~inweights.probes.render_frames` describes them.
-        graphs: One row per ``graph``, with the other columns as
-            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
-        order: Architectures in the desired order, followed by the others; ``None`` for
-            the order of ``films``.
+        films: Frames of the animations: one row per ``graph``, ``architecture`` and
+            ``step``, with further columns that :func:`~inweights.probes.render_frames`
+            describes.
+        graphs: One row per ``graph``, with further columns that
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes.
+        order: Architectures in the desired order, followed by the remaining ones;
+            ``None`` for the order of ``films``.
 
     Returns:
-        By name: ``graphs`` (nodes, edges and layout of each), ``architectures`` (their
-        names), ``films`` (frames by the text ``graph/architecture`` of both indices),
-        ``palettes`` (colours), ``speed`` of the animation in frames per second, and
-        ``start``, the indices of the graph and the architecture that are shown first:
-        the first graph with the last of its architectures.
+        A dictionary with ``graphs`` (a list with nodes, edges and layout of each graph
+        that has animations), ``architectures`` (a list of names), ``films`` (the frames
+        of each animation, by the text ``I/J`` for graph ``I`` and architecture ``J`` of
+        these lists), ``palettes`` (lists of colours by name), ``speed`` (frames per
+        second), and ``start``, the indices of the graph and the architecture that are
+        shown first: the first graph with its last architecture.
 
     Raises:
-        DataError: A table has no rows or lacks a column, an animation does not fit its
-            graph, has two frames of one step or has non-finite numbers, or the data are
-            larger than 14 MB.
+        DataError: A table has no rows or lacks a column, the graph of an animation is
+            missing, an animation has another number of nodes than its graph, two frames
+            of the same step or non-finite numbers, or the data are larger than 14 MB.
     """
     check(films, graphs)
     architectures = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))
@@ -175,8 +178,8 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
     """Return the HTML of an atlas with its data, styles and scripts.
 
     Args:
-        content: The data that :func:`build_content` returned, and ``unit``, in which
-            frames are counted (by default ``step``).
+        content: The data that :func:`build_content` returned, optionally with ``unit``,
+            the name of the unit in which frames are counted (by default ``step``).
         name: Id of the figure on its page.
     """
     icon = tag("svg", viewBox="-1.1 -1.1 2.2 2.2", aria_hidden="true")

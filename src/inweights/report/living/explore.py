@@ -1,10 +1,11 @@
 """Build pages on which a small model learns in the browser, without a server.
 
-``geometry``: draw a graph, train Node2Vec or TinyNN on its edges, and watch the
-positions of its nodes (Geometric Memory, Figures 1 and 7). ``bridge``: train Emb-MLP on
-a two-hop world, with identities switched on and off (Identity Bridge, Figures 2 and 3).
-The arithmetic in ``explore_learn.js`` is the same as in this library, in double
-precision; a test compares the two over 200 steps.
+On the page ``geometry``, a reader draws a graph, trains Node2Vec or TinyNN on its
+edges, and watches the positions of its nodes (Geometric Memory, Figures 1 and 7). On
+the page ``bridge``, a reader trains Emb-MLP on a two-hop world, with or without
+identities (Identity Bridge, Figures 2 and 3). The arithmetic in ``explore_learn.js`` is
+the same as in this library, in double precision; a test compares the two over 200
+steps.
 """
 
 from pathlib import Path
@@ -19,18 +20,18 @@ from inweights.report.figures.atlas import PALETTES
 Exploration = Literal["geometry", "bridge"]
 EXPLORATIONS: tuple[Exploration, ...] = get_args(Exploration)
 
-#: Heading and summary of each.
+#: Heading and summary of each page.
 _ABOUT: dict[str, dict[str, str]] = load_toml(Path(__file__).with_suffix(".toml"))
 _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_graph.js")
 
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
-    """Return an interactive page on which a small model is trained, as one offline HTML file.
+    """Return an interactive page on which a small model is trained, as HTML that works offline.
 
     Args:
         which: ``geometry`` (embeddings of a graph, the default) or ``bridge`` (two-hop
             facts).
-        seed: Seed of the initial parameters; by default 0.
+        seed: Seed of the initial parameters, an integer; by default 0.
 
     Raises:
         ConfigError: ``which`` is neither of these.

@@ -1,7 +1,7 @@
 """Build the interactive player of ``through_time``: its traces, and their values at every step.
 
-It is registered as the interactive form of the drawing. :mod:`~.player_layout` makes
-axes and titles, and ``assets/player.js`` plays the steps.
+The player is registered as the interactive form of the drawing. :mod:`~.player_layout`
+makes axes and titles, and ``assets/player.js`` plays the steps.
 """
 
 import html
@@ -31,7 +31,7 @@ _DASHES = (
     "longdashdot",
     "4px,2px",
 )
-#: Every trace in the panel of the states.
+#: Attributes of every trace in the panel of the states.
 _STATES = {"type": "scatter", "xaxis": "x3", "yaxis": "y3"}
 _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
@@ -43,15 +43,15 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     Args:
         *tables: Curves, matrices and states, as for the drawing :class:`ThroughTime`.
         name: Id of the figure on its page.
-        **options: Options of the drawing :class:`ThroughTime`.
+        **options: Options of the drawing, such as ``row_group`` and ``moments``.
 
     Raises:
-        DataError: A table or a column is missing, or a step is not in all tables.
+        DataError: A table lacks rows, a column, a common step or one of ``moments``.
     """
     film = ThroughTime(*tables, **options)
     steps = film.steps
     drawn = {*steps, *film.curves["step"].to_list()}
-    # A logarithmic axis has no place for step 0, which is drawn before the first other.
+    # A logarithmic axis has no 0: step 0 is drawn before the first other step.
     least = (
         min((at for at in drawn if at > 0), default=1) / 2
         if film.step_log
@@ -117,7 +117,7 @@ def _curves(
 ) -> tuple[list[dict[str, Any]], Callable[[int], list[str]]]:
     """Return the traces of the curves, and a function from a step to their values as text.
 
-    A step below ``least`` is drawn at ``least``, since a logarithmic axis has no zero.
+    Steps below ``least`` are drawn there, since a logarithmic axis has no zero.
     """
     parts = tidy.panels(table, "series")
     looks = style.marks([tidy.plain(name) for name, _ in parts])
@@ -131,7 +131,7 @@ def _curves(
         fine = np.isfinite(data.mean)
         at = [max(step, least) for step in data.at[fine].tolist()]
         around = [*at, *at[::-1]]
-        # Along the upper end of the interval, and back along the lower one.
+        # Along the upper ends of the intervals, and back along the lower ends.
         upper = data.high[fine].tolist()
         lower = data.low[fine].tolist()
         edge = [*upper, *lower[::-1]]
@@ -182,12 +182,12 @@ def _curves(
 
 
 def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return name, colour and dash of every curve, for the legend that also shows the values."""
+    """Return name, colour and dash of every curve, for a legend that also shows the values."""
     dashes = {mark.color: _svg_dash(mark) for mark in style.CYCLE}
     named = [
         (trace["name"], trace["line"]["color"]) for trace in lines if "name" in trace
     ]
-    # Plotly reads names as markup; the page sets these as text.
+    # Plotly interprets names as markup, but the page inserts these names as text.
     return [{"name": html.unescape(n), "color": c, "dash": dashes[c]} for n, c in named]
 
 
@@ -224,7 +224,7 @@ def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:
 
 
 def _paths(film: ThroughTime) -> list[dict[str, Any]]:
-    """Return one trace per sample and kind, with its coordinates at every step."""
+    """Return one trace for each sample and kind, with its coordinates at every step."""
     layers = film.layers
     paths = []
     for place, sample in enumerate(tidy.distinct(film.states, "pair")):

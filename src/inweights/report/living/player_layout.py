@@ -1,4 +1,4 @@
-"""Make the axes, titles and group names of the player, which ``assets/player.js`` positions.
+"""Make the axes, titles and group names of the player; ``assets/player.js`` positions them.
 
 :func:`build_layout` fills the layout of ``assets/player.json`` for one
 :class:`ThroughTime`.
@@ -15,11 +15,11 @@ from inweights.report.base.document import asset
 from inweights.report.base.matrix import Matrix
 from inweights.report.figures.through_time import ThroughTime
 
-_LEGIBLE = 30  # rows or columns whose names are shown, at most
+_LEGIBLE = 30  # largest number of rows or columns with names
 
 
 def words(text: str) -> str:
-    """Return a text escaped for plotly, which otherwise interprets some tags.
+    """Escape a text for plotly, which interprets some HTML tags.
 
     Example:
         >>> words("a < b")
@@ -31,14 +31,14 @@ def words(text: str) -> str:
 def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
     """Return plotly's layout of curves, matrix and states, without positions on the page.
 
-    The axes do not change between steps: those of the states cover all steps.
+    The axes are the same at every step; those of the states cover all steps.
 
     Args:
         film: The drawing with its tables.
-        matrix: The matrix at one step, whose labels are those of all steps.
+        matrix: The matrix at one step. Its labels and groups are used for all steps.
 
     Returns:
-        The layout as plain values, in plotly's format.
+        The layout as plain values, in the format of plotly.
     """
     first = film.layers[0]
     last = film.layers[-1]
@@ -56,7 +56,7 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
     layout["yaxis2"]["showticklabels"] = named_rows
     for axis in "xy":
         layout[f"{axis}axis3"]["range"] = _range(film.states[axis])
-    # Pixels that everything left of the matrix takes, about.
+    # Approximate width, in pixels, of everything to the left of the matrix.
     left = (_names(matrix) if named_rows else 4) + (18 if matrix.row_groups else 0)
     return layout | {
         "shapes": _edges(matrix),
@@ -103,7 +103,7 @@ def _names(matrix: Matrix) -> float:
 def _groups(
     matrix: Matrix, named_rows: bool, named_columns: bool
 ) -> list[dict[str, Any]]:
-    """Return the names of the groups, outside of the names of their rows and columns."""
+    """Return the names of the groups, placed outside the names of their rows and columns."""
     font = {"showarrow": False, "font": {"size": 12}}
     wide = _names(matrix) if named_rows else 4
     rows = [

@@ -1,6 +1,6 @@
 """Build the page of an audit: one HTML file that opens offline and begins with the answer.
 
-``inweights audit --page`` writes what :func:`build_audit_page` returns.
+``inweights audit --page`` writes the result of :func:`build_audit_page` to a file.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 
 
 def build_audit_page(made: Audit, name: str) -> str:
-    """Return the page of an audit as HTML; equal audits give equal pages.
+    """Return the page of an audit as HTML; equal audits result in equal pages.
 
     Args:
         made: The audit.
@@ -108,7 +108,7 @@ def _both(picture: Callable[[], Picture], key: str, title: str) -> str:
     return inline(title, Still(picture(), key), Still(phone, f"{key}-phone"))
 
 
-#: What ties alone would leave, where a forecast may say that nothing follows.
+#: Column of the accuracy that ties alone would allow; a prediction may be lower.
 _AT_BEST = {"expected": "at best"}
 
 

@@ -1,4 +1,4 @@
-"""Lay out pages about a user's facts: answer, findings, tables.
+"""Lay out pages about a user's facts, with an answer, findings and tables.
 
 :func:`facts_page` makes the pages of audits and predictions.
 """
@@ -25,14 +25,15 @@ def facts_page(
     """Return a page about a user's facts, as HTML.
 
     Args:
-        about: Kind of the page, which is written above the title.
-        name: Name of the facts, which is the title.
+        about: Kind of the page, which is shown above the title, as plain text.
+        name: Name of the facts, which is the title, as plain text.
         headline: The answer in one sentence, as plain text.
-        counts: Pairs of name and value of the numbers below the title.
+        counts: Numbers that are shown below the title: pairs of a name (HTML) and a
+            value (plain text).
         answer: Paragraphs below the headline, as plain text in which words between
-            backticks are set as code; empty ones are left out.
-        sections: Id, title and content of each section, the last two as HTML; sections
-            without content are left out.
+            backticks are code. Empty paragraphs are left out.
+        sections: Triples of id, title and content of each section, of which title and
+            content are HTML. Sections without content are left out.
     """
     told = [section for section in sections if section[-1]]
     links = [("verdict", "Answer"), *((key, title) for key, title, _ in told)]
@@ -68,10 +69,10 @@ def finding(level: str, kind: str, title: str, *inner: str) -> str:
     """Return one finding as an entry of an HTML list.
 
     Args:
-        level: Its urgency, such as ``To do``, as HTML.
+        level: Urgency of the finding, such as ``To do``, as HTML.
         kind: ``act``, ``good`` or ``note``, which determines the style of the entry.
         title: Title, as plain text.
-        *inner: HTML below the title.
+        *inner: Pieces of HTML below the title.
     """
     text = tag("div", tag("h3", escape(title)), *inner)
     return tag("li", tag("span", level, class_="level"), text, class_=f"is-{kind}")
@@ -81,9 +82,9 @@ def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) 
     """Return tables in blocks that can be opened, as HTML; tables without rows are left out.
 
     Args:
-        tables: Pairs of a title and a table.
-        opened: Index of the table whose block is open at the beginning, also counting
-            tables without rows; by default 0, the first. -1 opens none.
+        tables: Pairs of a title, as plain text, and a table.
+        opened: Index of the table whose block is open at first, where tables without
+            rows also count; by default 0, the first table. With -1, no block is open.
     """
     return "".join(
         disclosure(

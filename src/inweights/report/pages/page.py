@@ -1,7 +1,7 @@
-"""Build the page of a run: one HTML file that opens offline and begins with the verdict.
+"""Build the page of a run: one HTML file that opens offline and begins with the results.
 
 :func:`build_page` joins the sections, and :func:`publish` writes page and figures into
-the run's folder.
+the folder of the run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class PageContent:
 
     Attributes:
         outcome: The finished run.
-        cite: BibTeX entries of the paper and of the project.
+        cite: BibTeX entries of the paper and of the project; by default none.
     """
 
     outcome: Outcome
@@ -39,18 +39,19 @@ class PageContent:
 
 
 def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) -> str:
-    """Return the page of a run as HTML; equal content gives equal pages.
+    """Return the page of a run as HTML; equal content results in equal pages.
 
     Args:
-        content: The run, and what to cite.
-        stills: Figures that were already drawn, by id, one for each figure of the run;
-            ``None`` draws them.
+        content: The run, and the entries to cite.
+        stills: Figures that have already been drawn, by id, one for each figure of the
+            run; with ``None``, they are drawn here.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option, or the settings of the
-            run do not fit its recipe.
+        ConfigError: A figure names an unknown drawing or option, or the wrong number of
+            tables; or the settings of the run do not fit its recipe.
         DataError: A figure names a table or column that does not exist, or a table
-            without rows.
+            without rows. Errors of the recipe's functions and of a user's drawings are
+            passed on.
     """
     run = content.outcome
     drawn = stills or _stills(run.figures, run.tables)
@@ -86,21 +87,22 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
 def write_figures(
     figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], folder: Path
 ) -> dict[str, Still]:
-    """Write every figure as ``<id>.png`` (200 dots per inch) and ``<id>.svg``.
+    """Draw figures and write each of them as ``<id>.png`` (200 dots per inch) and ``<id>.svg``.
 
     Args:
-        figures: The figures.
+        figures: Descriptions of the figures.
         tables: All tables of the run, by name.
-        folder: Folder to write into, which is created if necessary.
+        folder: Folder of the files, which is created if necessary. Existing files of
+            the same names are replaced.
 
     Returns:
-        The drawn figures by id.
+        The drawn figures, by id.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option, or the settings of the
-            run do not fit its recipe.
+        ConfigError: A figure names an unknown drawing or option, or the wrong number of
+            tables.
         DataError: A figure names a table or column that does not exist, or a table
-            without rows.
+            without rows. Errors of a user's drawings are passed on.
         OSError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,18 +114,19 @@ def write_figures(
 
 
 def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
-    """Write the figures and the page of a run, ``page.html``, into its folder.
+    """Write the page of a run, ``page.html``, and its figures, below ``figures``, into its folder.
 
     Args:
         outcome: The run.
-        folder: Folder of the run.
+        folder: Folder of the run, which must exist.
         cite: BibTeX entries of the paper and of the project; by default none.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option, or the settings of the
-            run do not fit its recipe.
+        ConfigError: A figure names an unknown drawing or option, or the wrong number of
+            tables; or the settings of the run do not fit its recipe.
         DataError: A figure names a table or column that does not exist, or a table
-            without rows.
+            without rows. Errors of the recipe's functions and of a user's drawings are
+            passed on.
         OSError: A file cannot be written.
     """
     stills = write_figures(outcome.figures, outcome.tables, folder / "figures")
