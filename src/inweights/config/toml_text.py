@@ -46,10 +46,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     :mod:`inweights.config.values`: ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
 
     Raises:
-        ValueError: The text has more than :data:`MAX_TEXT` characters, is nested more
-            deeply than :data:`MAX_DEPTH`, has a key that is longer than :data:`MAX_KEY`
-            or has more parts than :data:`MAX_PARTS`, or is not valid TOML
-            (:class:`tomllib.TOMLDecodeError`).
+        ValueError: The text has more than 1,000,000 characters, is nested in more than
+            32 brackets, has a key of more than 1,000 characters or 32 parts, or is not
+            valid TOML (:class:`tomllib.TOMLDecodeError`).
         ConfigError: A table has an unknown key that begins with ``$``, or the value of
             such a key is damaged.
 

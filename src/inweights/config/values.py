@@ -45,9 +45,10 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
     """Return a value as JSON data that is unique to it.
 
     Args:
-        value: ``None``, a boolean, number, string, path, date or array, or a list,
-            tuple, set or dictionary of these. NumPy numbers are first converted to
-            Python numbers.
+        value: ``None``, a boolean, number, string, path, date or NumPy array, another
+            value with a form (:data:`inweights.config.forms.FORMS`), or a list, tuple,
+            set or dictionary of these. NumPy numbers are first converted to Python
+            numbers.
         hook: Function that is called with each value other than ``None``, a boolean,
             number, string, list or dictionary (but also with NumPy numbers). It returns
             JSON data, or ``None`` to have the value encoded as usual.

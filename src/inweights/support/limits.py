@@ -54,7 +54,7 @@ def parse_bytes(text: str) -> int:
 
 
 def written(size: float) -> str:
-    """Return a number of bytes as text, with three digits and a decimal unit.
+    """Return a number of bytes as text with three significant digits and a decimal unit.
 
     Example:
         >>> written(812_000_000), written(6.4e17), written(10)
@@ -68,7 +68,7 @@ def written(size: float) -> str:
 
 
 def memory_limit() -> int:
-    """Return the memory limit in bytes, by default :data:`SHARE` of the machine's memory.
+    """Return the memory limit in bytes, by default 3/4 of the memory of the machine or container.
 
     Raises:
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
@@ -89,7 +89,7 @@ def _machine() -> int:
 
 
 def usable_cores() -> int:
-    """Return the number of cores on which this process may run; by default all cores."""
+    """Return the number of cores that this process may use: its CPU affinity, or all cores."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 

@@ -168,7 +168,7 @@ def _line() -> tuple[Callable[[str], None], float]:
 
 
 def duration(seconds: float) -> str:
-    """Return a number of seconds as text, with seconds below one hour and minutes above.
+    """Return a number of seconds as text: minutes and seconds, or hours and minutes.
 
     Example:
         >>> duration(7.4), duration(61), duration(7260)

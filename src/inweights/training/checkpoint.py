@@ -107,7 +107,7 @@ S = TypeVar("S", bound=State)
 
 
 class StateFile(Generic[S]):
-    """Store the state of one training in one file.
+    """File that stores the state of one training.
 
     :meth:`write` stores a state, :meth:`read` returns it (``None`` if there is no
     file), :meth:`due` returns whether it is time to write, and :meth:`clear` removes
@@ -266,7 +266,7 @@ class StateFile(Generic[S]):
 
 
 class Checkpoint(StateFile[ReplicaState]):
-    """Store and resume the state of :func:`inweights.train` in one file.
+    """File that stores the state of :func:`inweights.train`, from which training can resume.
 
     Args:
         path: The file; it need not exist.

@@ -32,12 +32,12 @@ class Result:
     Attributes:
         losses: Table with the columns ``phase`` (name of the phase), ``step``,
             ``replica`` and ``loss`` (in nats, before the update of the step). It has
-            one row every ``every`` steps for each replica that has not stopped, and one
-            row for the step at which a replica stops. At the end of a phase, a replica
-            whose weights or loss are not finite has one more row, with a loss of NaN.
-            ``step`` counts updates over all phases, each at its full length, so that
-            the rows of a replica do not depend on the other replicas, which may stop
-            later.
+            one row every ``every`` steps (an argument of :func:`train`) for each
+            replica that has not stopped, and one row for the step at which a replica
+            stops. At the end of a phase, a replica whose weights or loss are not finite
+            has one more row, with a loss of NaN. ``step`` counts updates over all
+            phases, each at its full length, so that the rows of a replica do not depend
+            on the other replicas, which may stop later.
         observed: By the name of each observer with a ``measure``, the tables that
             ``measure`` returned, concatenated, with a column ``step`` that counts in
             the same way. During a phase, rows of replicas that have stopped are left
@@ -74,7 +74,8 @@ def train(
 ) -> Result:
     """Train all replicas of a model together, in place.
 
-    A replica whose recorded loss is infinite or NaN is frozen from that step on.
+    A replica whose recorded loss is infinite or NaN is frozen from that step on. Errors
+    of observers and of ``progress`` are passed on.
 
     Args:
         model: The model, with ``R`` replicas.
@@ -108,20 +109,20 @@ def train(
         replicas stopped.
 
     Raises:
-        ConfigError: ``every`` is below 1; the number of seeds or curricula is not the
-            number of replicas, or a seed is negative; curricula differ in more than
-            rates, weight decay and options; a phase names a parameter that does not
-            exist, trains no parameter, edits something that the model lacks, or has
-            random offsets for a model without position embeddings; a user's loss,
-            penalty, schedule or optimizer cannot be used; steps with dropout, noise or
-            a user's own code are to be shared among processes or captured; or steps are
-            to be captured and the model is not on a GPU.
+        ConfigError: The model has no replica axis; ``every`` is below 1; the number of
+            seeds or curricula is not the number of replicas, or a seed is negative;
+            curricula differ in more than rates, weight decay and options; a phase names
+            a parameter that does not exist, trains no parameter, edits something that
+            the model lacks, or has random offsets for a model without position
+            embeddings; a user's loss, penalty, schedule or optimizer cannot be used;
+            steps with dropout, noise or a user's own code are to be shared among
+            processes or captured; or steps are to be captured and the model is not on a
+            GPU.
         DataError: The worlds do not fit the model; a phase names roles or tokens, or
             edits facts, that the world does not contain; or a label is not among the
             model's candidates.
         RunError: The loss of every replica became infinite or NaN, or the checkpoint
-            belongs to another training, is damaged or cannot be written. Errors of
-            observers and of ``progress`` are passed on.
+            belongs to another training, is damaged or cannot be written.
 
     Example:
         >>> import inweights as iw

@@ -162,12 +162,12 @@ def prepare(
         options: Observers, checkpoint, and execution options of the steps.
 
     Raises:
-        ConfigError: The number of curricula or seeds is not the number of replicas, or
-            a seed is negative; curricula differ in more than rates, weight decay and
-            options; an observer's ``every`` is below 1; a phase names a parameter that
-            does not exist, or trains no parameter; an edit does not fit the model; or
-            steps are to be shared among processes or captured although that is not
-            possible.
+        ConfigError: The model or a parameter has no replica axis; the number of
+            curricula or seeds is not the number of replicas, or a seed is negative;
+            curricula differ in more than rates, weight decay and options; an observer's
+            ``every`` is below 1; a phase names a parameter that does not exist, or
+            trains no parameter; an edit does not fit the model; or steps are to be
+            shared among processes or captured although that is not possible.
         DataError: The worlds do not fit the model, or an edit names a role that the
             world does not have, or more facts than it has.
     """

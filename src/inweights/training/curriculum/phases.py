@@ -200,7 +200,11 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Tokens that the loss predicts: ``at`` for a user's loss function, otherwise ``loss``."""
+        """Tokens that the loss predicts: ``at`` for a user's loss function, otherwise ``loss``.
+
+        The value is ``last``, ``answer``, ``every``, or indices of tokens of the
+        answer.
+        """
         loss = self.loss
         return self.at if isinstance(loss, Code) else loss
 

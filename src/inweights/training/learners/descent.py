@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Descent(Config, tag_field="kind", tag="descent"):
-    """Train a Node2Vec by gradient descent with an explicit gradient (Geometric Memory, Lemma 1).
+    """Learner that trains a Node2Vec with an explicit gradient (Geometric Memory, Lemma 1).
 
     :func:`inweights.train` minimises the mean loss over facts. The paper's Node2Vec
     takes the mean over the neighbours of each node, which is a different objective if

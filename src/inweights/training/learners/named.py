@@ -126,7 +126,7 @@ def analogy(
 
 
 def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curriculum:
-    """Return the curriculum with which a model learns edges (Geometric Memory, B.5).
+    """Return the curriculum with which a model learns edges (Geometric Memory, App. B.5).
 
     It is full-batch AdamW without weight decay.
 

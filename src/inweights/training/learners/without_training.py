@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Optimum(Config, tag_field="kind", tag="optimum"):
-    """Solve program (2) of Identity Bridge (§4.3) for the facts of a world.
+    """Learner that solves program (2) of Identity Bridge (§4.3) for the facts of a world.
 
     The program minimises the nuclear norm of the matrix of logits such that each fact
     has a margin of at least 1.
@@ -66,9 +66,10 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
 
 class Fixed(Config, tag_field="kind", tag="fixed"):
-    """Leave a model as its config builds it: a wrapped module with its weights, others untrained.
+    """Learner that leaves a model as its config builds it.
 
-    :func:`inweights.sweep` uses it by default for a trained model from
+    A wrapped module keeps its weights, and other models are untrained.
+    :func:`inweights.sweep` uses this learner by default for a trained model from
     :func:`inweights.wrap`.
 
     Example:

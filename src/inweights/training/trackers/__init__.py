@@ -31,7 +31,9 @@ _LOG = logging.getLogger("inweights.trackers")
 
 
 class Tracker(Observer):
-    """Send losses, measurements and files to an experiment tracker, locally by default.
+    """Observer that sends losses, measurements and files to an experiment tracker.
+
+    By default, everything is stored locally.
 
     A single training is one run of the tracker. A sweep or a recipe is a group of runs:
     one run for each trial and seed (see ``per``), with its settings and the curves of

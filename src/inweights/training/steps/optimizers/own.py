@@ -48,14 +48,16 @@ class OwnOptimizer:
             :meth:`FlatParameters.moving` returns them.
 
     Attributes:
-        param_groups: Parameter groups of all the optimizers, in which the loop sets
-            learning rates.
+        param_groups: Parameter groups of all optimizers, with their learning rates.
 
     Raises:
         ConfigError: The class or function cannot be loaded or called, returns something
             other than a ``torch.optim.Optimizer`` or a list of optimizers, or is a
             class that draws random numbers.
         DataError: A file on which the code depends cannot be read.
+
+    Warns:
+        UserWarning: The optimizers run separately for each replica.
     """
 
     def __init__(
