@@ -2,8 +2,8 @@
 
 pytest-xdist gives each process as many tests in a row, and one that has finished takes
 from the end of another's. A long test that began last would be waited for by all. There
-is one process more than there are cores, since tests that wait for processes of their
-own leave a core idle.
+are two processes more than there are cores, since tests that wait for processes of
+their own leave a core idle.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LONGEST = (
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """Return the number of processes of pytest where ``-n auto`` is given."""
     cores = yield
-    return cores + 1
+    return cores + 2
 
 
 def pytest_collection_modifyitems(

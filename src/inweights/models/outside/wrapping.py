@@ -77,7 +77,7 @@ def wrap(
             names a file, or an :class:`~inweights.experiments.Outside`, is identified
             by the content of the file.
 
-                For trained modules, the options are ``tokens``, ``vocabulary`` and
+            For trained modules, the options are ``tokens``, ``vocabulary`` and
             ``answers``. ``tokens`` are the token ids that the module reads for each
             name of the world: ``{"ann": 17}``, or a list in the world's order. A name
             may consist of several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is the
