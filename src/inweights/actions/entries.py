@@ -154,7 +154,7 @@ def entered(
         **execution: Further arguments of :func:`inweights.run`.
 
     Returns:
-        The finished run of this model alone. No claims are judged.
+        The finished run of this model. No claims are judged.
 
     Raises:
         ConfigError: The model cannot take part, its name is already used, or the scale

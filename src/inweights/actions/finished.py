@@ -92,7 +92,7 @@ def verdicts(
     """Return every claim of every recipe with its verdict according to the runs on this disk.
 
     A claim without a run has the verdict that is stored with the code, which its
-    ``why`` states; if there is none either, it is ``not judged``. The claims of a
+    ``why`` states. If there is no stored verdict, it is ``not judged``. The claims of a
     damaged run are ``not judged``, and their ``why`` says what is wrong with it.
 
     Args:

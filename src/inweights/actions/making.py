@@ -184,8 +184,8 @@ def enough_seeds(recipe: Recipe, scale: str) -> int | None:
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
     """Estimate the time of the recipes in the results table, at scale ``cpu`` on this machine.
 
-    The estimate is the latest measured time of each recipe, multiplied by how much
-    slower this machine is in a short measurement.
+    The estimate is the latest measured time of each recipe, multiplied by the ratio of
+    the speeds of both machines. The speed of this machine is measured briefly.
 
     Args:
         only: Part of the names of the recipes; by default all recipes.

@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _do(words: Sequence[str]) -> object:
-    """Run a command, or print the list of commands, which needs few imports, if there is none."""
+    """Run a command; if no command is given, print the list of commands, with few imports."""
     if HELP.issuperset(words):
         print(overview(min(100, get_terminal_size().columns)))
         return 0

@@ -19,8 +19,8 @@ class Size(NamedTuple):
         rows: Number of training texts; 0 for ways without training.
         tokens: Total number of tokens in these texts.
         updates: Number of updates of the training.
-        preparation: Seconds in which the model writes texts of its own, which are mixed
-            into the training.
+        preparation: Seconds in which the model writes its own texts, which are replayed
+            in the training.
         training: Seconds of training.
         asking: Seconds for answering all questions.
     """

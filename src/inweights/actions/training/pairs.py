@@ -100,8 +100,8 @@ def say_pairs(pairs: pl.DataFrame) -> list[str]:
         pairs: Table that :func:`pairs_of` returned.
 
     Returns:
-        A list of one text, which names the pairs with a p value below .05; empty if
-        there are no held-out questions.
+        A list with one text, which lists the pairs with a p value below .05; an empty
+        list if there are no held-out questions.
     """
     held = pairs.filter(kind="accuracy", name=ALL_HELD_OUT).sort("p")
     if held.is_empty():

@@ -30,11 +30,11 @@ class TrainingSettings(Config):
             cache, or ``@smollm2``.
         wording: TOML file with wordings of the relations; by default (empty) the
             built-in ones.
-        ways: Names of the compared ways, by default all: ``untrained`` (the model as it
-            is), ``retrieval`` (not trained; facts that BM25 finds precede a question),
-            ``facts`` (fine-tuning on the facts alone), ``entities`` (the facts,
-            descriptions of entities, and relations of pairs), and ``mixture`` (the
-            facts and what the strategies add).
+        ways: Names of the compared ways, by default all: ``untrained`` (the original
+            model), ``retrieval`` (not trained; facts that BM25 finds precede a
+            question), ``facts`` (fine-tuning on the facts alone), ``entities`` (the
+            facts, descriptions of entities, and relations of pairs), and ``mixture``
+            (the facts and what the strategies add).
         strategy: Names of the strategies of ``inweights augment`` by which the way
             ``mixture`` adds texts to the facts; by default ``auto``, those that
             ``augment`` recommends.

@@ -1,4 +1,4 @@
-"""Teach a model facts in one way with one seed, and measure what it knows afterwards.
+"""Teach a model facts in one way with one seed, and measure its knowledge afterwards.
 
 :func:`prepare` makes the texts and questions, and :func:`teach_and_ask` trains and
 evaluates. :func:`sizes` estimates the cost of each way.
@@ -66,7 +66,7 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
     """Make training texts with the same number of tokens for each way, and the questions.
 
     Args:
-        settings: What is compared.
+        settings: Settings of the comparison.
         lm: The model, whose tokenizer counts the tokens.
 
     Returns:
@@ -154,7 +154,7 @@ def teach_and_ask(
     """Teach a model the facts in one way, and evaluate it on all questions.
 
     Args:
-        settings: What is compared.
+        settings: Settings of the comparison.
         way: Name of the way, one of ``settings.ways``. With ``untrained`` and
             ``retrieval``, the model is not trained.
         seed: Root seed of the order of the texts and of the adapters, by default 0.

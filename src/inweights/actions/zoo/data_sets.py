@@ -100,7 +100,7 @@ def _scores(folder: Path) -> list[DataFile]:
 
 
 def _ledger(folder: Path) -> list[DataFile]:
-    """Write the ledger as it is and as a table, and the verdicts that follow from it."""
+    """Write the ledger unchanged and as a table, and the verdicts that follow from it."""
     shutil.copyfile(stored_root() / LEDGER, folder / LEDGER)
     stored = board(results=stored_root())
     stored.ledger.write_parquet(folder / "ledger.parquet")

@@ -1,8 +1,8 @@
 """Define options that describe the rows and columns of a user's files.
 
-:class:`Layout` is for tables of facts or edges, :class:`FactLayout` for facts,
-:class:`Source` for facts from any source, and :class:`WordedSource` for facts that
-become texts. What had to be assumed about a file is reported on the error stream.
+:class:`Layout` describes tables of facts or edges, :class:`FactLayout` facts,
+:class:`Source` facts from any source, and :class:`WordedSource` facts that are put into
+words. Assumptions about a file are reported on the error stream.
 """
 
 from collections.abc import Callable

@@ -39,7 +39,7 @@ def audit(
     Args:
         made: The audit.
         json: Whether one JSON object is printed, instead of text.
-        page: Path of the page; ``None`` for no page.
+        page: Path of the page; by default (``None``) no page is written.
         name: Name of the facts, which is the title of the page.
         mended: The corrected copy, whose counts are printed; by default (``None``)
             there is none.

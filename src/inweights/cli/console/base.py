@@ -1,10 +1,10 @@
 """Shared parts of all printing: the two streams, tables and JSON.
 
 :data:`out` and :data:`err` are the streams; :func:`table` and :func:`listing` make
-tables. Names may come from files, folders and plugins of other people and are treated
-as plain text: nothing that is printed is interpreted as markup, and control characters
-are shown as escapes instead of being sent to the terminal. Styled text is a pair of
-text and style in :func:`line`.
+tables. Names may come from files, folders and plugins of other people. They are treated
+as plain text: nothing is interpreted as markup, and control characters are shown as
+escapes instead of being sent to the terminal. For styled text, :func:`line` takes pairs
+of text and style.
 """
 
 from __future__ import annotations

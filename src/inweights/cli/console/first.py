@@ -41,7 +41,7 @@ def doctor(found: Sequence[Finding], *, json: bool) -> None:
 
 
 def world(made: World, folder: Path | None, *, json: bool) -> None:
-    """Print the facts and queries of a world.
+    """Print the number of facts and queries of a world by role, with the first one of each.
 
     Args:
         made: The world.

@@ -241,7 +241,7 @@ def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
 
 
 def _has(text: str, names: Sequence[str]) -> bool:
-    """Return whether one of several names occurs in a text as whole words, ignoring case."""
+    """Return whether any of the names occurs in a text as whole words, ignoring case."""
     said = _plain(text)
     return any(f" {_plain(name)} " in f" {said} " for name in names)
 

@@ -169,7 +169,7 @@ def _task(file: Path) -> str:
 
 
 def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]]:
-    """Yield one row per logged question; a second filter of a task counts as another role."""
+    """Yield one row per logged question; if a task has several filters, each is a role."""
     task = _task(file)
     lines = [line for line in _read(file).splitlines() if line.strip()]
     samples = [_decoded(line, file) for line in lines]

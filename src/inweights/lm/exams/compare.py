@@ -268,7 +268,7 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def _log(column: pl.Expr) -> pl.Expr:
-    """Return the natural logarithm, in which 0 counts as the smallest positive number."""
+    """Return the natural logarithm, with 0 replaced by the smallest positive number."""
     return column.clip(lower_bound=np.finfo(np.float64).tiny).log()
 
 

@@ -39,7 +39,7 @@ def ask(
     Returns:
         One row per question: ``id``, ``chain``, ``role``, ``prompt`` and the right
         ``answer`` (:class:`Question`); ``best``, the most likely candidate; ``rank`` of
-        the answer (1 is best; equally likely candidates count as better); ``hit``,
+        the answer (1 is best; equally likely candidates are ranked before it); ``hit``,
         whether the rank is 1; ``reciprocal``, 1 / rank; ``chance``, 1 / number of
         candidates; ``probability`` of the answer; ``share``, its probability divided by
         that of all candidates; and ``others``, the mean share of the wrong candidates.

@@ -56,8 +56,8 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     compositions that a training text states; held-out compositions with both hops
     known, with an unknown hop, or with hops that were not all evaluated; reversals;
     analogies; and questions whose answer is the subject itself. A hop is known if it is
-    answered right. It is evaluated by a question of its chain, or by one about its fact
-    alone.
+    answered right. It is evaluated by a question of its chain, or by a question about
+    the single fact.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.

@@ -20,9 +20,9 @@ def with_retrieved(
 ) -> list[Question]:
     """Return questions whose prompts begin with facts that BM25 retrieves.
 
-    Half of the facts are retrieved by the question alone, the other half by the
-    question together with the first half. Facts that share no word with these texts are
-    not used. The field ``steps`` of the questions is emptied.
+    Half of the facts are retrieved with the question as the search text, and the other
+    half with the question together with the first half. Facts that share no word with
+    these texts are not used. The field ``steps`` of the questions is emptied.
 
     Args:
         questions: The questions.

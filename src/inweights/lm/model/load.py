@@ -101,11 +101,11 @@ class LanguageModel:
         return Path(folder)
 
     def write(self, work: Path) -> None:
-        """Write weights (safetensors) and tokenizer into an existing folder, file by file.
+        """Write weights (safetensors) and tokenizer into a folder, file by file.
 
         Args:
-            work: Path of the folder, which is made if it is missing. If it is a file,
-                nothing is written.
+            work: Path of the folder, which is created if it is missing. If it is a
+                file, nothing is written.
 
         Raises:
             OSError: A configuration file cannot be written. Errors of the libraries are

@@ -40,8 +40,8 @@ class RowFormat:
         columns: Columns that a table in this format has.
         reads: Sentence that says what is used as prompt and as completion, for
             messages.
-        read: Function that returns prompt and completion of a row, or raises an error
-            that says what is wrong with it.
+        read: Function that returns prompt and completion of a row, or raises a
+            DataError that says what is wrong with the row.
     """
 
     name: str

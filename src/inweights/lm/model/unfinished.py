@@ -79,7 +79,7 @@ class BegunTexts:
 
     Args:
         path: Path of the file, which need not exist. A file that is damaged, or belongs
-            to another run, counts as empty.
+            to another run, is treated as empty.
         key: Hash of everything on which the texts depend.
     """
 

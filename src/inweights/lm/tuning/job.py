@@ -59,8 +59,8 @@ def finetune_to(
     An interrupted call can be repeated and continues from its last state. Until the
     folder is complete, ``<out>.texts`` contains the texts that the model has written
     before the training, in blocks. ``<out>.state`` contains the training; it is written
-    every five minutes, on SIGINT, SIGTERM or SIGHUP, and at the end. Of several
-    processes started by ``accelerate launch``, only the first one writes and reports.
+    every five minutes, on SIGINT, SIGTERM or SIGHUP, and at the end. If ``accelerate
+    launch`` started several processes, only the first one writes and reports.
 
     Args:
         out: Path of the folder, which must not exist.

@@ -49,8 +49,8 @@ class FineTuned:
         losses: One row per update: ``stage``, ``step`` (its number over all stages,
             from 1) and ``loss`` (nats per token of the completions). If
             :attr:`FineTune.until` is set, also ``new``, the number of examples, and
-            ``known``, how many of them were known: each token of such a completion was
-            the most likely one, just before the update.
+            ``known``, the number of those whose completion was most likely, token by
+            token, just before the update.
         tokens: Number of tokens that were read, with replayed texts, without padding.
         padding: Share of the positions in batches that were padding; 0 if examples were
             packed.
@@ -104,9 +104,8 @@ def finetune(
             ``None`` (the default), no file is written.
         every_seconds: Seconds between two writes of the file; by default 300.
         every_steps: If above 0, updates between two writes instead; by default 0.
-        keep: Whether the file remains, with the finished training, for a caller who
-            removes it after writing the model; by default it is removed.
-        adapter: Folder for the adapters of ``lora``; by default none is written.
+        keep: Whether the file is kept, with the finished training; by default not.
+        adapter: Folder for the adapters of ``lora``; by default they are not written.
         observers: Observers that receive the loss and the learning rate of each update
             (:class:`inweights.training.Step`); by default none.
         passed: Called after each epoch with its number over all stages, the total

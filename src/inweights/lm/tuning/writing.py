@@ -154,7 +154,7 @@ def replayed(
 
     Args:
         lm: The model before training.
-        examples: Examples, whose stages and lengths determine how much is written.
+        examples: Examples, whose stages and lengths determine the amount of text.
         config: Settings, of which the amount of replay is used; with 0 there are no
             texts.
         seed: Root seed of the random draws.

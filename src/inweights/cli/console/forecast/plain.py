@@ -24,10 +24,13 @@ def plain_forecast(
         trained: Shares of trained replicas; ``None`` if none were trained.
 
     Returns:
-        A dictionary that JSON can encode: the certificate (``status``, ``gap``,
-        ``optimum``, …), ``queries`` with the most surprising first, ``summary``,
-        ``let_go`` (the first 1,000 facts that the prediction drops), ``advice`` and
-        ``remedies``; and ``training``, if replicas were trained.
+        A dictionary that JSON can encode: name of the ``world``; the certificate
+        (``status``, ``gap``, ``optimum``, ``bound``, ``rank``, ``iterations``,
+        ``seconds``, ``decay``); ``queries`` with the most surprising first, and their
+        ``summary``; ``let_go`` (the first 1,000 facts that the prediction drops),
+        ``let_go_found`` (their total number) and ``why``; the sentences ``trust`` and
+        ``meaning``; ``nearest`` (the most similar calibrated family of worlds);
+        ``advice`` and ``remedies``; and ``training``, if replicas were trained.
     """
     solution = made.solution
     advice = made.advice

@@ -84,8 +84,8 @@ def guessing(rows: pl.DataFrame) -> tuple[str, str]:
         rows: Queries with the columns ``right_answers`` and ``chance``; at least one.
 
     Returns:
-        Two texts: the mean number with one decimal (``1`` if no query has several), and
-        the mean chance with two.
+        Two texts: the mean number with one decimal (``1`` if every query has one right
+        answer), and the mean chance with two decimals.
     """
     right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
     several = (rows["right_answers"] > 1).any()

@@ -74,7 +74,7 @@ class PackedRows:
             states: States of ``H`` heads of width ``D``, ``[1, H, S, D]``.
 
         Returns:
-            ``[B, H, T, D]``; padding has the state of the first token of the sequence.
+            ``[B, H, T, D]``, by example; padding has the state of the first token.
         """
         by_token = states[0].transpose(0, 1)
         by_example = by_token.index_select(0, self.table.flatten())
@@ -200,7 +200,7 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
     """Return why a model cannot read packed examples; empty if it can.
 
     The model is tested on two short examples: its logits must not depend on the tokens
-    of the example before, and must equal those for each example alone.
+    of the example before, and must equal those for each single example.
 
     Args:
         lm: The model.
