@@ -17,7 +17,7 @@ import pytest
 from inweights.audit import mend
 from inweights.audit.homonyms import contradicted_chains
 from inweights.cli import main
-from inweights.errors import CautionWarning
+from inweights.errors import CautionWarning, DataError
 from inweights.lm import read_examples
 from inweights.worlds import Knowledge, Wording, read_knowledge
 
@@ -99,6 +99,14 @@ def test_a_header_in_other_words_is_no_fact(capsys, name: str) -> None:
 def test_what_is_read_are_the_facts(capsys, name: str, expected: list[Any]) -> None:
     assert facts_of(read_knowledge(DATA / name)) == expected
     assert audited(capsys, name)["facts"] == len(expected)
+
+
+def test_an_export_of_neo4j_that_is_cut_off_names_the_line(tmp_path: Path) -> None:
+    whole = (DATA / "apoc_all.csv").read_text(encoding="utf-8")
+    cut = tmp_path / "cut.csv"
+    cut.write_text(whole[: whole.index(',"BASED_IN"')], encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 6: .*without"):
+        read_knowledge(cut)
 
 
 def test_counterfact_after_its_edit_and_in_its_words() -> None:

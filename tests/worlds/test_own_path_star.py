@@ -106,6 +106,7 @@ def test_directions_of_a_file(tmp_path: Path) -> None:
     [
         ({"paths": LINES[:1]}, "one to hold out"),
         ({"paths": [*LINES, ["r", "x", "y"]]}, "the same length"),
+        ({"paths": [[], []]}, "at least 3 nodes"),
         ({"paths": [*LINES, ["q", "x", "y", "z"]]}, "the same root"),
         ({"paths": [*LINES, ["r", "x", "x", "z"]]}, "each node once, got r, x, x, z"),
         ({"paths": LINES, "held_out": LINES[:1]}, "one to train and one held out"),

@@ -131,12 +131,13 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
                 "files"
             )
         first = lines[0]
+        last = first[-1] if first else ""
         for line in lines:
             leaf = line[-1] if line else ""
             if len(line) != len(first) or len(line) < 3:
                 raise DataError(
                     "paths must have the same length, at least 3 nodes; the path to "
-                    f"'{first[-1]}' has {len(first)} and the path to '{leaf}' {len(line)}"
+                    f"'{last}' has {len(first)} and the path to '{leaf}' {len(line)}"
                 )
             if len(set(line)) < len(line):
                 raise DataError(
@@ -144,7 +145,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
                 )
             if line[0] != first[0]:
                 raise DataError(
-                    f"paths must have the same root; the path to '{first[-1]}' starts at "
+                    f"paths must have the same root; the path to '{last}' starts at "
                     f"'{first[0]}' and the path to '{leaf}' at '{line[0]}'"
                 )
         leaves = [line[-1] for line in lines]

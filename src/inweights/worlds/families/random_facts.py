@@ -41,8 +41,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         told: Fraction of the entities of a level that have a fact of each relation,
             above 0 and at most 1.
         popularity: Concentration parameter of the Dirichlet distributions that
-            determine how often an entity has a fact, and how often it is an answer; at
-            least 0. With 0, entities are drawn uniformly.
+            determine how often an entity has a fact, and how often it is an answer;
+            from 0 to 65,536. With 0, entities are drawn uniformly.
         crossing: Whether relations of one level share all their answers, as *born in*
             and *works in* do; otherwise each relation has separate answers.
         pairs: Number of pairs of subjects that are joined by a symmetric relation, with
@@ -85,11 +85,11 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             raise ConfigError(
                 f"random-facts: hops must be from 2 to 8, got {self.hops}"
             )
-        shares = 0 < self.told <= 1 and 0 <= float(self.identity) <= 1
-        if not shares or self.popularity < 0:
+        check_size("random-facts: popularity", self.popularity, least=0)
+        if not (0 < self.told <= 1 and 0 <= float(self.identity) <= 1):
             raise ConfigError(
-                "random-facts.told must be > 0 and <= 1, identity from 0 to 1 and popularity "
-                f">= 0, got {self.told}, {self.identity} and {self.popularity}"
+                "random-facts.told must be above 0 and at most 1, and identity from 0 to 1; "
+                f"got {self.told} and {self.identity}"
             )
         least = min(round(self.told * n) for n in self.levels[:-1])
         if not 0 <= self.several <= least or not 0 <= 2 * self.pairs <= self.levels[0]:

@@ -57,7 +57,8 @@ def export_facts(
     for number, cells in rows[1:]:
         record = dict(zip(lower, map(str.strip, cells), strict=False))
         if record.get("_start") and record.get("_end"):
-            links.append((number, record["_start"], record["_type"], record["_end"]))
+            kind = record.get("_type", "")
+            links.append((number, record["_start"], kind, record["_end"]))
         elif record.get("_id"):
             nodes[record["_id"]] = node_name(record, record["_id"])
     yield from _linked(path, nodes, links, remarks)
