@@ -133,14 +133,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             attribution: True, False).
 
     Returns:
-        - ``table``: a row per run: ``cosine`` of the two entities of a pair (mean over
-          pairs at the layer that is measured), ``other``
-          (cosine with entities of other pairs), ``success`` (accuracy on the
-          conclusion), ``attribution`` (accuracy on it), and for the one-layer
-          transformer the prediction ``from_facts`` and its absolute ``error``
-          (otherwise null); ``phase_2`` says in words what phase 2 trains. Columns:
-          those of ``foretold``, and ``rehearsed, cosine, other, success, attribution,
-          error, phase_2``.
+        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
+          two entities' states), ``other`` (the same for entities of different pairs),
+          ``success`` (accuracy on the conclusion), ``attribution`` (accuracy on it),
+          and for the one-layer transformer the prediction ``from_facts`` and its
+          absolute ``error`` (otherwise null); ``phase_2`` states in words what phase 2
+          trains. Columns: those of ``foretold``, and ``rehearsed, cosine, other,
+          success, attribution, error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
         - ``shown``: a row per run and ``column`` (``success``, ``similarity``, which is

@@ -51,9 +51,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           about equally frequent, otherwise ``uneven``. Columns: ``seed, model, world,
           identity, kind, forecaster, hit, expected, error``.
         - ``auc``: a row per run and forecaster that has both right and wrong answers:
-          area under the ROC curve
-          (:func:`~inweights.recipes.shared.calibration.roc_auc`). Columns: ``seed,
-          model, world, identity, kind, forecaster, auc, place``.
+          area under the ROC curve (``auc``), and the number of the forecaster in the
+          figure (``place``). Columns: ``seed, model, world, identity, kind, forecaster,
+          auc, place``.
         - ``above``: a row per run and ``pair`` of predictors: the area under the ROC
           curve of the first minus that of the second (``gain``), and the error of the
           second minus that of the first (``spared``). Columns: ``seed, model, world,
@@ -64,8 +64,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           model, kind, bin, hit, queries, predicted_margin``.
         - ``map``: ``by_world`` with the areas under the ROC curve (null if there is
           none), ``above_chance`` (the area minus .5), and ``cell`` and ``by``, labels
-          of the figure. Columns: ``seed, model, world, identity, kind, forecaster, hit,
-          expected, error, auc, cell, by, above_chance``.
+          for the figure. Columns: ``seed, model, world, identity, kind, forecaster,
+          hit, expected, error, auc, cell, by, above_chance``.
         - ``memorised``: a row per run: accuracy on the facts of the role that it
           recalls worst; ``fair`` is false for families whose facts give a prompt
           several answers, which no model can memorise by its largest logit. Columns:

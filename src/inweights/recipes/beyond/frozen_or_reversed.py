@@ -109,10 +109,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``moves``, that is, is trained, or is ``frozen`` in phase 2).
 
     Returns:
-        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
-          (cosine with entities of other pairs) and ``success`` (accuracy on the
-          conclusion); ``panel`` and ``line`` are labels of the figure. Columns:
-          ``course, mlp, sigma, value, seed, cosine, other, success, panel, line``.
+        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
+          two entities' states), ``other`` (the same for entities of different pairs)
+          and ``success`` (accuracy on the conclusion); ``panel`` and ``line`` are
+          labels for the figure. Columns: ``course, mlp, sigma, value, seed, cosine,
+          other, success, panel, line``.
         - ``taught``: a row per run: accuracy on the facts that the second phase trains
           (for AS the similarity, for SA the attribution). Columns: those of
           ``accuracy``.

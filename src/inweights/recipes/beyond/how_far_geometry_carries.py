@@ -194,7 +194,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``hits``: a row per ``by`` and seed: the share of the judged cells whose reach
           is ``within`` one node of the predicted one, and the mean ``gain``. Columns:
           ``by, seed, gain, within``.
-        - ``cells``: a row per run on edges alone
+        - ``cells``: a row per run on edges alone: accuracies on paths (``exact``,
+          ``hardest``, ``trained``), recall of ``edges``, and shares of leaves whose
+          first node is ``nearest`` or found by a ``ridge`` regression
           (:func:`~inweights.recipes.shared.derived_paths.path_ends`). Columns: ``arms,
           width, decay, nodes, seed, stage, fitted, exact, hardest, trained, edges,
           nearest, ridge, chance``.

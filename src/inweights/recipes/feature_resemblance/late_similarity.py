@@ -137,9 +137,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             0.0025, 0.0075, 0.01).
 
     Returns:
-        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
-          (cosine with entities of other pairs) and ``success`` (accuracy on the
-          conclusion). Columns: ``model, course, std, seed, cosine, other, success``.
+        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
+          two entities' states), ``other`` (the same for entities of different pairs)
+          and ``success`` (accuracy on the conclusion). Columns: ``model, course, std,
+          seed, cosine, other, success``.
         - ``shown``: the same with ``start``, model and initial scale in words, for the
           figure. Columns: ``model, course, std, seed, cosine, success, start``.
         - ``given``: a row per seed, with ``most``: the number of the six printed values

@@ -99,10 +99,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             without identity).
 
     Returns:
-        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
-          (cosine with entities of other pairs), ``success`` (accuracy on the
-          conclusion) and the last training ``loss``. Columns: ``model, course, seed,
-          cosine, other, success, loss``.
+        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
+          two entities' states), ``other`` (the same for entities of different pairs),
+          ``success`` (accuracy on the conclusion) and the last training ``loss``.
+          Columns: ``model, course, seed, cosine, other, success, loss``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
           :func:`~.common.compared` returns them. Columns: those of ``foretold``, and

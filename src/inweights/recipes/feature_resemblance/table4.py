@@ -103,9 +103,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5).
 
     Returns:
-        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
-          (cosine with entities of other pairs) and ``success`` (accuracy on the
-          conclusion). Columns: ``model, rho, seed, cosine, other, success``.
+        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
+          two entities' states), ``other`` (the same for entities of different pairs)
+          and ``success`` (accuracy on the conclusion). Columns: ``model, rho, seed,
+          cosine, other, success``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
           :func:`~.common.compared` returns them. Columns: those of ``foretold``, and

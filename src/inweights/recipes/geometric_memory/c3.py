@@ -166,9 +166,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the first step of recall 1. Columns: ``graph, architecture, embeddings, seed,
           recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
           above_floor, first``.
-        - ``correlation``: a row per run: Spearman's ρ of cosine and hops
-          (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
-          embeddings, seed, all, far, near, drop``.
+        - ``correlation``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine
+          and hops over all pairs and over pairs two or more hops apart; ``near``, the
+          mean cosine at one hop minus that at two; and ``drop``, that at two hops minus
+          that beyond (:func:`~.derived.far_correlation`). Columns: ``graph,
+          architecture, embeddings, seed, all, far, near, drop``.
         - ``curves``: a row per run and step, except step 0: recall and loss; ``panel``
           names architecture and graph. Columns: ``graph, architecture, embeddings,
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, step,

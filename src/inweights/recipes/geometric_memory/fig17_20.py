@@ -107,16 +107,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         paper's code) and without the column ``condition``, and:
 
         - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
-          value ``size``, and ``beyond_chance``, its distance from the null distribution
-          (:func:`~.derived.beside_random`). Columns: ``graph, architecture, seed,
-          spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
+          value ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile)
+          of its null distribution. Columns: ``graph, architecture, seed, spearman,
+          null_mean, null_low, null_high, p, size, beyond_chance``.
         - ``recall``: a row per run: recall of the edges, and ``above_floor``, the loss
           minus the smallest possible loss on the graph. Columns: ``graph, architecture,
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor,
           above_floor``.
-        - ``top``: a row per run: share of the energy in the first and in the top
-          eigenspaces (:func:`~.derived.top_energy`). Columns: ``graph, architecture,
-          seed, first, top, by_chance, beyond_chance``.
+        - ``top``: a row per run: share of the energy in the first eigenspace
+          (``first``) and in the top ones (``top``), the mean of ``top`` for random
+          vectors (``by_chance``), and ``top`` minus their 97.5% quantile
+          (``beyond_chance``). Columns: ``graph, architecture, seed, first, top,
+          by_chance, beyond_chance``.
         - ``flat``: ``correlation`` on the grid and the cycle. Columns: as in
           ``correlation``.
         - ``stored``: ``recall`` of all architectures except Node2Vec. Columns: as in

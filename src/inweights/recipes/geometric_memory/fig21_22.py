@@ -123,9 +123,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``steps``: a row per graph and seed: the first step at which TinyNN with
           frozen embeddings has ``stored`` all edges (recall 1), the first step at which
-          TinyNN with free embeddings has a positive mean margin over the smallest
-          neighbour (``alone``), and their ``ratio``, the second over the first.
-          Columns: ``graph, seed, stored, alone, ratio``.
+          TinyNN with free embeddings gives each node's smallest neighbour a margin over
+          other nodes that is positive on average (``alone``), and ``ratio``, the second
+          divided by the first. Columns: ``graph, seed, stored, alone, ratio``.
         - ``gpt``: a row per graph and seed: the half-time of TinyGPT's recall
           (``edges``) and of its geometry (``shape``), and ``lead``, the first minus the
           second. Columns: ``graph, seed, edges, shape, lead``.

@@ -92,12 +92,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``conditions``: a row per run in each condition
-          (:func:`~.derived.far_correlation`), with Spearman's ρ of cosine and hops over
-          all pairs as ``spearman``. Columns: ``graph, architecture, condition, seed,
-          spearman, far, near, drop``.
-        - ``far``: a row per run in the judged condition, the settings of the paper's
-          code (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
-          seed, all, far, near, drop``.
+          (:func:`~.derived.far_correlation`), with the columns of ``far``, of which
+          ``all`` is called ``spearman``. Columns: ``graph, architecture, condition,
+          seed, spearman, far, near, drop``.
+        - ``far``: a row per run in the judged condition (the settings of the paper's
+          code): ``all`` and ``far``, Spearman's ρ of cosine and hops over all pairs and
+          over pairs two or more hops apart; ``near``, the mean cosine at one hop minus
+          that at two; and ``drop``, that at two hops minus that beyond. Columns:
+          ``graph, architecture, seed, all, far, near, drop``.
         - ``early``: the same for TinyNN at the step that the code's notebook plots
           (:data:`DRAWN`, or the last step if that is sooner). Columns: as in ``far``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.

@@ -126,18 +126,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``conditions``: a row per run of TinyGPT in each condition, with Spearman's ρ
           of cosine and hops. Columns: those of ``correlation``.
         - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
-          value ``size``, and ``beyond_chance``, its distance from the null distribution
-          (:func:`~.derived.beside_random`). Columns: ``graph, architecture, edges,
-          seed, spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
-        - ``top``: a row per run: energy in the top eigenspaces
-          (:func:`~.derived.top_energy`). Columns: ``graph, architecture, edges, seed,
-          first, top, by_chance, beyond_chance``.
+          value ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile)
+          of its null distribution. Columns: ``graph, architecture, edges, seed,
+          spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
+        - ``top``: a row per run: share of the energy in the first eigenspace
+          (``first``) and in the top ones (``top``), the mean of ``top`` for random
+          vectors (``by_chance``), and ``top`` minus their 97.5% quantile
+          (``beyond_chance``). Columns: ``graph, architecture, edges, seed, first, top,
+          by_chance, beyond_chance``.
         - ``one_way``: the rows of ``correlation`` with edges in one direction. Columns:
           as in ``correlation``.
         - ``one_way_top``: the rows of ``top`` with edges in one direction. Columns: as
           in ``top``.
-        - ``far``: ρ over pairs two hops apart or more
-          (:func:`~.derived.far_correlation`), of the runs on one direction. Columns:
+        - ``far``: a row per run on one direction: ``all`` and ``far``, Spearman's ρ of
+          cosine and hops over all pairs and over pairs two or more hops apart;
+          ``near``, the mean cosine at one hop minus that at two; and ``drop``, that at
+          two hops minus that beyond (:func:`~.derived.far_correlation`). Columns:
           ``graph, architecture, edges, seed, all, far, near, drop``.
     """
     gpt = tables["correlation"].filter(pl.col("architecture") == gm.GPT)

@@ -112,15 +112,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           hops, and recall of edges. Columns: ``graph, architecture, seed, spearman,
           null_mean, null_low, null_high, p, step, recall, recall_others``.
         - ``last``: the rows of the last step, with ``size``, the absolute value of ρ,
-          and ``beyond_chance``, its distance from the null distribution. Columns:
-          ``graph, architecture, seed, spearman, null_mean, null_low, null_high, p,
-          step, recall, recall_others, size, beyond_chance``.
+          and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of its null
+          distribution. Columns: ``graph, architecture, seed, spearman, null_mean,
+          null_low, null_high, p, step, recall, recall_others, size, beyond_chance``.
         - ``lost``: a row per run at its last step; ``loss`` is Spearman's ρ minus its
           lowest value at any step. Columns: ``graph, architecture, seed, spearman,
           null_mean, null_low, null_high, p, step, recall, recall_others, loss``.
-        - ``far``: a row per run (:func:`~.derived.far_correlation`): Spearman's ρ over
-          ``all`` pairs and over pairs two or more hops apart (``far``), whose absolute
-          value is ``size``. Columns: ``graph, architecture, seed, all, far, near, drop,
+        - ``far``: a row per run (:func:`~.derived.far_correlation`): ``all`` and
+          ``far``, Spearman's ρ of cosine and hops over all pairs and over pairs two or
+          more hops apart; ``near``, the mean cosine at one hop minus that at two; and
+          ``drop``, that at two hops minus that beyond; ``size`` is the absolute value
+          of ``far``. Columns: ``graph, architecture, seed, all, far, near, drop,
           size``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.

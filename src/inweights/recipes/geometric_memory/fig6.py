@@ -186,11 +186,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``times``: a row per run, in the condition ``the code's, bf16``: ``stored``,
-          the first step of recall 1; ``positive``, the first at which the mean margin
-          over the smallest neighbour is above 0 (null without margins); ``half_time``
-          of the energy in the top eigenspaces, ``lag`` (half-time minus stored) and
-          ``ratio`` (positive over stored). Columns: ``graph, architecture, horizon,
-          seed, stored, positive, half_time, lag, ratio``.
+          the first step of recall 1; ``positive``, the first step at which the mean
+          margin of each node's smallest neighbour over other nodes is above 0 (null
+          without margins); ``half_time`` of the energy in the top eigenspaces, ``lag``
+          (half-time minus stored) and ``ratio`` (positive over stored). Columns:
+          ``graph, architecture, horizon, seed, stored, positive, half_time, lag,
+          ratio``.
         - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
           Columns: as in ``times``.
         - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ of cosine

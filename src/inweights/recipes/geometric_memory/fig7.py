@@ -130,11 +130,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             world and initialisation that suffice).
 
     Returns:
-        - ``top``: a row per run: energy in the top eigenspaces
-          (:func:`~.derived.top_energy`). ``axis`` is ``width``, ``initial scale`` or,
-          for a comparison of models, ``model``; ``value`` is the width, the scale, or
-          the model (``Node2Vec``, ``TinyGPT``, ``TinyGPT, ours``). Columns: ``graph,
-          axis, value, seed, first, top, by_chance, beyond_chance``.
+        - ``top``: a row per run: share of the energy in the first eigenspace
+          (``first``) and in the top ones (``top``), the mean of ``top`` for random
+          vectors (``by_chance``), and ``top`` minus their 97.5% quantile
+          (``beyond_chance``). ``axis`` is ``width``, ``initial scale`` or, for a
+          comparison of models, ``model``; ``value`` is the width, the scale, or the
+          model (``Node2Vec``, ``TinyGPT``, ``TinyGPT, ours``). Columns: ``graph, axis,
+          value, seed, first, top, by_chance, beyond_chance``.
         - ``wide``: the rows of ``top`` in which Node2Vec is at least as wide as the
           graph has nodes (all widths but 2 and 8). Columns: as in ``top``.
         - ``swept``: the rows of ``top`` whose axis is not ``model``. Columns: as in

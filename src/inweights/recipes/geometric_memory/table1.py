@@ -103,18 +103,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables, restricted to the judged condition (trained as in the
         paper's code) and without the column ``condition``, and:
 
-        - ``far``: a row per run (:func:`~.derived.far_correlation`), with the absolute
-          values ``all_size`` and ``far_size`` of the correlations over all pairs and
-          over pairs two or more hops apart. Columns: ``graph, architecture, seed, all,
-          far, near, drop, all_size, far_size``.
+        - ``far``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine and hops
+          over all pairs and over pairs two or more hops apart; ``near``, the mean
+          cosine at one hop minus that at two; and ``drop``, that at two hops minus that
+          beyond (:func:`~.derived.far_correlation`); ``all_size`` and ``far_size`` are
+          the absolute values of the first two. Columns: ``graph, architecture, seed,
+          all, far, near, drop, all_size, far_size``.
         - ``pairs``: a row per run and ``pairs`` (``all`` or ``far``), with the
           correlation ``rho``. Columns: ``graph, architecture, seed, pairs, rho``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
         - ``chance``: a row per run: Spearman's ρ of cosine and hops, its absolute value
-          ``size``, and ``beyond_chance``, its distance from the null distribution
-          (:func:`~.derived.beside_random`). Columns: ``graph, architecture, seed,
-          spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
+          ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of its
+          null distribution. Columns: ``graph, architecture, seed, spearman, null_mean,
+          null_low, null_high, p, size, beyond_chance``.
         - ``stored``: a row per run, with ``memory``, the recall that claims judge,
           which for Node2Vec ignores a node's own logit. Columns: ``graph, architecture,
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, memory``.

@@ -110,15 +110,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
-          as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it;
-          ``gain`` is ``accuracy`` minus ``before``, the accuracy before training.
-          Columns: ``model, condition, seed, what, distribution, accuracy, before,
-          chance, excess, gain``.
+          as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
+          ``accuracy`` after training, accuracy ``before`` it, ``chance``, ``excess``
+          (accuracy minus chance) and ``gain`` (accuracy minus ``before``).
+          ``distribution`` is ``in`` if the answer was stated in training, otherwise
+          ``out``. Columns: ``model, condition, seed, what, distribution, accuracy,
+          before, chance, excess, gain``.
         - ``sets``: a row per run and ``set`` of questions (``D_correct``,
-          ``D_partial``, ``D_incorrect``), the mean rises of probability for the prompt
-          ``(e1, r2)``, as :func:`~inweights.recipes.shared.language.tables.rises`
-          returns them. Columns: ``model, condition, seed, set, decades, own, rise,
-          share_rise``.
+          ``D_partial``, ``D_incorrect``), the mean rises of the answer's probability
+          for the prompt ``(e1, r2)``, as
+          :func:`~inweights.recipes.shared.language.tables.rises` returns them: in
+          powers of ten (``decades``), the same minus that of wrong candidates
+          (``own``), and differences of its probability (``rise``) and of its share
+          among the candidates (``share_rise``). Columns: ``model, condition, seed, set,
+          decades, own, rise, share_rise``.
         - ``all``: a row per run: the same over all questions; ``set`` is ``all``.
           Columns: as in ``sets``.
         - ``shown``: ``sets`` with one row per ``what`` (``probability`` or ``share
