@@ -257,3 +257,6 @@ def test_adapters_require_peft(tmp_path, monkeypatch) -> None:
         with_adapters(model, tmp_path),
     ):
         pass
+    # The advice of the message holds in the layout that is the default, too.
+    packed = structs.replace(FULL, epochs=1, layout="packed")
+    assert finetune(load_model("@tiny"), [FACTS[0]], packed).losses.height == 1

@@ -48,10 +48,10 @@ class Endpoint:
     Attributes:
         url: Base of the address, such as ``http://localhost:8080/v1``.
         model: Name of the model on the server.
-        key: Name of the environment variable with the API key; if it is not set, no key
-            is sent.
-        at_once: Largest number of simultaneous requests, at least 1.
-        tokens: Largest number of tokens of an answer, at least 1.
+        key: Environment variable with the API key, by default ``OPENAI_API_KEY``; if it
+            is not set, no key is sent.
+        at_once: Largest number of simultaneous requests, at least 1; by default 4.
+        tokens: Largest number of tokens of an answer, at least 1; by default 24.
 
     Raises:
         ConfigError: The address does not begin with ``http://`` or ``https://``, or a

@@ -56,7 +56,7 @@ class Rows:
 
     Attributes:
         format: The format in which the table was written, one of :data:`FORMATS`.
-        pairs: Prompt and completion of each row.
+        pairs: Prompt and completion of each row, in the order of the rows.
     """
 
     format: RowFormat

@@ -94,7 +94,8 @@ def joined_adapters(model: nn.Module) -> Iterator[None]:
     data type than their layer are not changed.
 
     Args:
-        model: A model with the adapters of ``peft``.
+        model: A model with the adapters of ``peft``. A model without adapters is not
+            changed.
 
     Yields:
         Nothing; within the block the adapters of ``model`` use the operation.
@@ -111,8 +112,10 @@ def joined_adapters(model: nn.Module) -> Iterator[None]:
 
 def _is_plain(module: Any) -> bool:
     """Return whether a module is a linear layer with exactly one LoRA adapter."""
-    from peft.tuners.lora import Linear
-
+    try:
+        from peft.tuners.lora import Linear
+    except ImportError:  # without peft, no module has adapters
+        return False
     if not isinstance(module, Linear) or type(module.get_base_layer()) is not nn.Linear:
         return False
     names = module.active_adapters
