@@ -126,6 +126,13 @@ def test_one_seed_of_a_mean_is_undecided_without_an_estimate_of_seeds() -> None:
     table = TABLE.filter(model="a", seed=4)
     found = result(ACCURACY >= 0.7, table, rule="mean", minimum=1)
     assert (found.verdict, found.needed) == ("undecided", None)
+    two = TABLE.filter(pl.col("seed").is_in([4, 5]), model="a")  # .8 and .85
+    found = result(ACCURACY >= 0.8, two, rule="mean", minimum=1)
+    width = stats.norm.ppf(0.975) * 0.05 / math.sqrt(2)
+    assert (found.verdict, found.needed) == (
+        "undecided",
+        math.ceil((width / 0.025) ** 2),
+    )
 
 
 def test_ten_thousand_seeds_are_not_proposed() -> None:
