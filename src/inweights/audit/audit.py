@@ -44,13 +44,13 @@ class Audit:
         compositions: One row per pair of relations that form chains, most chains first:
             ``first``, ``second`` (names of the relations), ``chains`` (exact number of
             chains), ``subjects``, ``bridges``, ``answers`` (numbers of distinct
-            entities in these positions of the chains; there is one question per
-            subject), ``complexity`` (largest number of objects that one subject reaches
-            through any first relation followed by ``second``), ``expected`` (mean of 1
-            / (that number of objects) over the chains), ``stated`` (number of chains
-            whose answer is the object of a fact about the same subject) and ``share``
-            (fraction of the chains that end in the most common answer). All columns
-            except ``chains`` are computed from the listed chains.
+            entities in these positions of the chains), ``complexity`` (largest number
+            of objects that one subject reaches through any first relation followed by
+            ``second``), ``expected`` (mean of 1 / (that number of objects) over the
+            chains), ``stated`` (number of chains whose answer is the object of a fact
+            about the same subject) and ``share`` (fraction of the chains that end in
+            the most common answer). All columns except ``chains`` are computed from the
+            listed chains.
         listed: Fraction of all chains that were listed: below 1 if there are more than
             a million chains, and 1 if there are none.
         bridges: One row per entity that is the object of one fact and the subject of
@@ -72,17 +72,17 @@ class Audit:
         name_overlap: One row per relation: ``relation`` and ``contained``, the fraction
             of its facts in which the name of the object is part of the subject's name,
             or the other way round, so that the answer can be read off the name.
-        samples: Three facts of each relation and three questions of each kind, in the
-            words of ``augment``: ``role`` (``fact: RELATION``, or the kind of
-            question), ``text``, ``answer``.
-        contradicted: Chains whose end contradicts another fact of the file, as if one
-            name meant two things: the indices of the three facts
+        samples: One row per sample, at most three facts of each relation and three
+            questions of each kind, as ``augment`` words them: ``role`` (``fact:
+            RELATION``, or the kind of question), ``text``, ``answer``.
+        contradicted: Chains whose end contradicts a different fact of the file, as if
+            one name meant two things: the indices of the three facts
             (:class:`~inweights.audit.homonyms.Contradicted`).
         entity_positions: Numbers of entities under the keys ``subject only``, ``object
             only`` and ``both``, and number of dates and numbers among the objects under
             ``literal``; these are not counted as entities.
         forecast: Result of :func:`inweights.predict` for the facts, or for a part of
-            them if there are many; None if there is no prediction.
+            them if there are many; ``None`` if there is no prediction.
         why_no_forecast: Reason why there is no prediction; empty if there is one.
         seconds: Time that the audit took, in seconds.
     """

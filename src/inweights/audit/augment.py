@@ -1,8 +1,8 @@
 """Make training data from a user's facts: statements, further texts, held-out questions, a control.
 
 :func:`augment` calls strategies (:mod:`inweights.audit.strategies`) that add texts, and
-:func:`~inweights.audit.write_augmented` writes the result. The same facts give the same
-rows.
+:func:`~inweights.audit.write_augmented` writes the result. The same arguments always
+yield the same rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -172,9 +172,9 @@ def augment(
             before attribution).
         seed: Root seed of all random choices among questions, chains and repetitions;
             from 0 to 2**63 - 1.
-        tokens: Function that returns the number of tokens of each text in a list, such
-            as from :func:`inweights.audit.token_counter`; ``None`` measures length in
-            words.
+        tokens: Function that returns the number of tokens (above 0) of each text in a
+            list, as one of :func:`inweights.audit.token_counter` does; ``None``
+            measures length in words.
         first: Chains of two facts, as pairs of indices (not checked), that are stated
             before all others if ``most`` limits their number, such as those of
             :func:`inweights.audit.failing_chains`.

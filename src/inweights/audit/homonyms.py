@@ -1,8 +1,8 @@
 """Find names that seem to mean two things: chains whose end contradicts another fact.
 
-An airport that has the name of a city takes part in facts about both: *Sugar Bush
-Field, in_city, Warren* and *Warren, in_state, AZ*, although the field itself is stated
-to be in VT. ``audit`` reports such chains, and ``augment`` never states them.
+An airport that has the name of a city occurs in facts about both: *Sugar Bush Field,
+in_city, Warren* and *Warren, in_state, AZ*, although the field itself is stated to be
+in VT. ``audit`` reports such chains, and ``augment`` never states them.
 """
 
 from collections import defaultdict
@@ -43,13 +43,13 @@ _PLACES = {
 
 
 class Contradicted(NamedTuple):
-    """A chain of two facts whose end is contradicted by another fact.
+    """A chain of two facts whose end contradicts a third fact.
 
     Attributes:
         first: Index of the first fact of the chain.
         second: Index of its second fact.
-        stated: Index of the fact that states another value of the second relation for
-            the subject of the chain.
+        stated: Index of the fact that states a different value of the second relation
+            for the subject of the chain.
     """
 
     first: int
@@ -115,12 +115,13 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
     """Return the indices of facts whose object seems to be a different thing of the same name.
 
-    These are the facts that begin a contradicted chain. Other facts about an entity of
-    that name may be wrong about the object, too.
+    These are the facts with which a contradicted chain begins. Other facts about an
+    entity of that name may be wrong about the object, too.
 
     Args:
         facts: The facts.
-        words: Wording of the facts, which says which relations have persons as objects.
+        words: Wording of the facts, which determines the relations whose objects are
+            persons.
 
     Returns:
         Indices of the first facts of all contradicted chains; empty if there are none.
@@ -163,7 +164,7 @@ def _of(facts: Knowledge, relation: int) -> Ids:
 def describe(
     facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3
 ) -> list[str]:
-    """Describe the contradicted chains of each pair of relations in a sentence, with examples.
+    """Describe the contradicted chains of each pair of relations in words, with examples.
 
     Args:
         facts: The facts of the chains.

@@ -23,8 +23,8 @@ def outlook(audit: Audit) -> pl.DataFrame:
         chains), ``complexity`` and ``expected`` as in :class:`~inweights.audit.Audit`,
         and the following counts of the prediction, which are null if there is none:
         ``questions`` (distinct prompts), ``follow`` (questions for which a right answer
-        has the largest logit), ``tied`` (right and wrong answers have the same logit),
-        ``fail`` (a wrong answer has the largest logit), ``mended`` and ``lost``
+        has the largest logit), ``tied`` (right and wrong answers share the largest
+        logit), ``fail`` (a wrong answer has the largest logit), ``mended`` and ``lost``
         (questions that begin, or cease, to follow with the advised identities; 0
         without advice).
 

@@ -44,8 +44,8 @@ def stages_of(facts: Knowledge) -> Ids:
         facts: ``M`` facts.
 
     Returns:
-        Stage of each fact, ``[M]``: 0 if another subject has the same value of the same
-        relation, otherwise 1.
+        Stage of each fact, ``[M]`` (NumPy): 0 if a different subject has the same value
+        of the same relation, otherwise 1.
     """
     key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
@@ -69,9 +69,9 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
         turn: Function that returns the user's turn in chat for a row.
 
     Returns:
-        One row per text, in the given order: ``id`` (from 0), ``fact``, ``line``,
-        ``role``, ``stage``, ``prompt``, ``completion``, ``text`` (both together) and
-        ``turn``.
+        One row per text, in the given order: ``id`` (from 0), the first six fields of
+        the row (``fact``, ``line``, ``role``, ``stage``, ``prompt`` and
+        ``completion``), ``text`` (prompt and completion together) and ``turn``.
     """
     table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")
@@ -149,11 +149,11 @@ def fill(
         added: Rows that strategies added; rows that no longer fit are skipped.
         goal: Largest length of the training set, in the unit of ``count``.
         count: Function that returns the length of each text, in words or tokens.
-        seed: Root seed of the random order.
+        seed: Root seed of the random order, from 0 to 2**63 - 1.
 
     Returns:
-        The rows of the training set: the facts, the added rows that fit, then
-        repetitions of both, in random order.
+        The rows of the training set: first the facts in their order, then in random
+        order the added rows that fit, then repetitions of both as long as one fits.
 
     Raises:
         ConfigError: The facts alone are longer than ``goal``, the rows would exceed the

@@ -27,11 +27,11 @@ def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, s
 
     Two names are similar if they differ by one edit (:func:`count_edits`) and the
     longer one has at least 5 characters; if they differ by two edits and the longer one
-    has at least 8 characters; or if one has the initial of the other's first name. If
-    there are more than 5,000 names, only one edit is allowed. Accents and case are
-    ignored. Dates, numbers and placeholders are left out, and so are differences in
-    numbers (:func:`differ_in_words`) and large groups of names that resemble each
-    other.
+    has at least 8 characters; or if they differ only in that one has the initial of the
+    other's first name. If there are more than 5,000 names, only one edit is allowed.
+    Accents and case are ignored. Dates, numbers and placeholders are left out, and so
+    are differences in numbers (:func:`differ_in_words`) and large groups of names that
+    resemble each other.
 
     Args:
         names: Names of all entities.

@@ -81,9 +81,9 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     this format and its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
 
     If a name has several spellings, the one in most facts is kept. Two kinds of facts
-    are set apart: facts with a placeholder (``n/a``), and all values of a subject that
-    has several for a relation for which nine in ten subjects have one (or fewer, if the
-    values are dates or numbers).
+    are set apart: facts with a placeholder (``n/a``), and contradictions: several
+    values of a subject for a relation for which nine in ten subjects have one (or
+    fewer, if the values are dates or numbers).
 
     Args:
         knowledge: The facts.

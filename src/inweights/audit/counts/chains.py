@@ -28,7 +28,7 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
         One row per relation, in the order of the facts: ``relation``, ``triples``
         (number of facts), ``subjects`` and ``objects`` (numbers of distinct entities),
         ``values`` (mean number of objects of a subject), ``most_common`` (the object
-        that most subjects have; of several, the first in alphabetical order) and
+        that most subjects have; if there is a tie, the first in alphabetical order) and
         ``share`` (fraction of the subjects that have it).
     """
     counts = facts.group_by("relation", "object").len()
@@ -79,9 +79,9 @@ def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
 def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     """List all chains of the facts, or the chains of randomly drawn subjects if there are too many.
 
-    At most :data:`LISTED` chains are listed. If there are more, subjects are drawn with
-    a fixed seed, and subjects with more chains than a twentieth of this limit are left
-    out.
+    At most a million chains (:data:`LISTED`) are listed. If there are more, subjects
+    are drawn with a fixed seed, and subjects with more chains than a twentieth of this
+    limit are left out.
 
     Args:
         facts: One row per fact (``subject``, ``relation``, ``object``), without
@@ -130,10 +130,14 @@ def compositions(
 
     Returns:
         One row per pair of relations, most chains first: ``first``, ``second``,
-        ``chains``, ``subjects``, ``bridges``, ``answers``, ``complexity``,
-        ``expected``, ``stated`` and ``share``, as :class:`~inweights.audit.Audit`
-        explains them. For a pair without a listed chain, all counts except ``chains``
-        are null.
+        ``chains`` (exact number), ``subjects``, ``bridges``, ``answers`` (numbers of
+        distinct entities in these positions), ``complexity`` (largest number of objects
+        that one subject reaches through any first relation followed by ``second``),
+        ``expected`` (mean of 1 / (that number of objects) over the listed chains),
+        ``stated`` (number of listed chains whose subject and answer a fact connects
+        directly) and ``share`` (fraction of the listed chains with the most common
+        answer). For a pair without a listed chain, all counts except ``chains`` are
+        null.
     """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()

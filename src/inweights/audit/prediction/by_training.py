@@ -122,9 +122,10 @@ def predict_by_training(
             models, and a description; ``None`` disables progress reporting.
 
     Returns:
-        The tables :attr:`~TrainedForecast.queries` and :attr:`~TrainedForecast.kinds`:
-        for each query, the fraction of the replicas that answer it rightly, with an
-        interval; and means for each role of queries.
+        Two tables, with the columns that :class:`TrainedForecast` explains:
+        ``queries``, with one row per model and query (the fraction of the replicas that
+        answer it rightly, with a 95% interval), and ``kinds``, with one row per model
+        and role of queries (means). Also the fraction of facts that are memorised.
 
     Raises:
         ConfigError: ``replicas`` is below 1, ``seed`` is out of range, or a model does

@@ -53,7 +53,8 @@ def forecast(
         knowledge: The facts.
         config: Which queries are evaluated, and which identities are added; by default
             all queries, and no further identities.
-        seed: Root seed that decides which queries are drawn if there are too many.
+        seed: Root seed, from 0 to 2**63 - 1, that decides which bridges get identities
+            if ``config`` gives them to a fraction of the bridges.
         seconds: Time limit of all solutions together, in seconds, from 0 to 10,000,000;
             ``None`` for no limit. The number of facts that are covered depends on it;
             without a limit, as many facts are covered as with ten minutes.
@@ -215,9 +216,9 @@ def failing_chains(
 ) -> list[tuple[int, int]]:
     """Return chains of two facts whose questions a model is predicted to fail, lowest margin first.
 
-    A question fails if a wrong answer has the largest logit, or if right and wrong
-    answers have the same logit. The prediction is for a network trained on these facts
-    alone. If there are more than 1,000 facts, it is made for a part of them.
+    A question fails if a wrong answer has the largest logit, or shares it with a right
+    one. The prediction is for a network trained on these facts alone. If there are more
+    than 1,000 facts, it is made for a part of them.
 
     Args:
         knowledge: The facts.

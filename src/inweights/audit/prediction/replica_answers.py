@@ -156,8 +156,8 @@ def shares_by_query(
 
     Returns:
         Two objects. First, a table with one row per query: ``model``, ``query`` (its
-        index), ``predicted`` (name of the most frequent answer; of several, that of the
-        first replica), ``share``, ``lower`` and ``upper`` (its 95% interval, Clopper
+        index), ``predicted`` (name of the most frequent answer; if there is a tie, the
+        first replica's), ``share``, ``lower`` and ``upper`` (its 95% interval, Clopper
         and Pearson), ``right_answers`` (number of right answers; 0 for ``unstated``)
         and ``chance`` (probability that a random candidate is right; null for
         ``unstated``). Second, whether each replica's answer to each query counts in the
@@ -194,7 +194,7 @@ def shares_by_query(
 def shares_by_role(
     world: World, model: str, table: pl.DataFrame, hits: NDArray[np.bool_]
 ) -> pl.DataFrame:
-    """Return the means over the queries of each role.
+    """Return the means of shares over the queries of each role.
 
     Args:
         world: The world.

@@ -1,8 +1,8 @@
-"""Questions that follow from facts and are never trained on, with candidate answers.
+"""Questions whose answers follow from facts and are never trained on, with candidate answers.
 
 :func:`held_out` returns compositions, analogies and reversals as a table.
-:func:`~inweights.audit.augment` adds which of them its training texts answer directly,
-and an audit shows samples of their wording (:func:`worded`).
+:func:`~inweights.audit.augment` marks those that its training texts answer directly,
+and an audit shows examples of their wording (:func:`worded`).
 """
 
 from collections import defaultdict

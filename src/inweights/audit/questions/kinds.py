@@ -39,7 +39,7 @@ class Draft(NamedTuple):
             analogy, an entity that shares the value; ``None`` for a reversal.
         second: Name of the second relation; ``None`` for a reversal.
         question: The same question as a user asks it in chat.
-        stated: Whether a fact connects subject and answer; False unless a composition.
+        stated: For a composition, whether a fact connects subject and answer.
     """
 
     facts: list[int]
@@ -65,8 +65,8 @@ def compositions(
 ) -> Iterator[Draft]:
     """Yield a question for each distinct prompt about a chain of two facts.
 
-    Facts whose object may be a homonym
-    (:func:`~inweights.audit.homonyms.doubtful_facts`) begin no chain.
+    No chain begins with a fact whose object may be a homonym
+    (:func:`~inweights.audit.homonyms.doubtful_facts`).
 
     Args:
         facts: The facts.
@@ -210,7 +210,7 @@ def _agreed(
     members: Sequence[tuple[int, int]],
     has: Mapping[int, Mapping[int, Sequence[tuple[int, int]]]],
 ) -> dict[int, _Agreed | None]:
-    """Return the value on which entities agree, for each relation; None if they do not agree.
+    """Return the value on which entities agree, for each relation; ``None`` if they do not agree.
 
     Args:
         members: Entities that share a value, each as the index of the fact that states
