@@ -1,17 +1,17 @@
-"""Solve program (2) of Identity Bridge: least nuclear norm under margins, with a certificate.
+"""Solve program (2) of Identity Bridge, the least nuclear norm under margins, with a certificate.
 
 :func:`solve` takes the constraints (:class:`~.program.Program`) or a world and returns
 a :class:`Solution`: the optimal logit matrix ``W``, a certified gap, and the margins of
 any query. :func:`~inweights.theory.predict` is based on it.
 
 The program is split as ``min ‖Z‖_* + [S has margins ≥ 1]`` such that ``Z = W`` and ``S
-= X W``, and solved by the alternating direction method of multipliers: each iteration
+= X W``, and solved by the alternating direction method of multipliers. Each iteration
 makes one shrinkage of singular values, one exact projection of the logits and one
-product with a factorised ``P × P`` matrix, under Anderson acceleration. Both bounds are
+product with a factorised ``P × P`` matrix, with Anderson acceleration. Both bounds are
 certified, even if the iteration has not converged:
 
-- primal: a matrix divided by its least margin is feasible, so that its norm bounds the
-  optimum from above;
+- primal: a matrix divided by its smallest margin is feasible, so that its norm bounds
+  the optimum from above;
 - dual: multipliers ``Λ ≥ 0`` divided by ``‖Xᵀ U(Λ)‖_op`` are feasible for the dual
   program ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds it from below. Row
   by row, ``U(Λ)`` has the multipliers of the right answers, and minus those of the
@@ -56,16 +56,16 @@ HOPELESS = 1e5
 class Solution(Certified):
     """Optimum of program (2) of Identity Bridge (§4.3), as :func:`solve` returns it.
 
-    ``templates``, ``[P, K]`` (``P`` input tokens, ``K`` outputs) with a row for each
-    input token and a column for each output, are feasible: the least margin of all
-    facts is exactly 1. ``optimum`` is their nuclear norm, ``bound`` a certified lower
-    bound on the least norm, and ``dual``, ``[M, K]`` (``M`` distinct prompts) with a
-    row for each distinct prompt, is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``. ``scale`` is the
-    unit in which margins are measured, here 1.
+    ``templates``, ``[P, K]`` with a row for each of ``P`` input tokens and a column for
+    each of ``K`` outputs, are feasible: the smallest margin of all facts is exactly 1.
+    ``optimum`` is their nuclear norm, ``bound`` a certified lower bound on the least
+    norm, and ``dual``, ``[M, K]`` with a row for each of ``M`` distinct prompts, is
+    ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``. ``scale`` is the unit in which margins are
+    measured, here 1.
 
     Attributes:
         another: A second feasible matrix of nearly the same norm, if the solver has one
-            (:func:`~.large_scale.solve_large`), otherwise None. If the two answer a
+            (:func:`~.large_scale.solve_large`), otherwise ``None``. If the two answer a
             query differently, the gap is too large to decide it.
     """
 
@@ -82,7 +82,8 @@ class Solution(Certified):
 
         Returns:
             ``[Q]`` (``Q`` statements), in units of the least margin over all training
-            facts, which is 1. A positive margin means that the optimum answers rightly.
+            facts, which is 1. A positive margin means that the optimum gives the right
+            answer.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -95,14 +96,15 @@ class Solution(Certified):
     def compare(
         self, statements: Statements
     ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
-        """Return logits, answers and rivals of statements, as :meth:`.Program.compare` does.
+        """Return the logits of statements, the column of each one's answer, and its rivals.
 
         Args:
             statements: Queries or facts of the program's world.
 
         Returns:
-            Logits ``[Q, K]`` (``Q`` statements, ``K`` outputs), the column of each
-            answer ``[Q]``, and a mask of its rivals ``[Q, K]``.
+            Logits ``[Q, K]`` (``Q`` statements, ``K`` outputs); the column of each
+            answer, ``[Q]`` (of several right ones, that with the largest logit); and a
+            mask of its rivals, the wrong outputs, ``[Q, K]``.
         """
         return self.program.compare(self.templates, statements)
 
@@ -135,7 +137,8 @@ def solve(
             evaluation of the bounds.
 
     Returns:
-        Templates, bounds (``optimum`` and ``bound``) and the ``gap`` that was reached.
+        A :class:`Solution` with ``templates``, bounds (``optimum`` and ``bound``) and
+        the ``gap`` that was reached.
 
     Raises:
         ConfigError: ``gap``, ``iterations``, ``seconds`` or the shape of ``start`` is
@@ -177,7 +180,7 @@ def _iterate(
     seconds: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[_Iteration, int]:
-    """Iterate to the gap or a limit; return the final state and the number of iterations."""
+    """Iterate to the gap or a limit, and return the state and the number of iterations."""
     run = _Iteration(program, start)
     every = EVERY[run.large]
     began = time.perf_counter()

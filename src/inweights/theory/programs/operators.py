@@ -21,11 +21,12 @@ from inweights.worlds.arrays import Float, Floats
 def shrink(
     matrix: Float[Floats, "P K"], threshold: float
 ) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
-    """Reduce all singular values by a threshold, to at least 0: the proximal map of ``‖·‖_*``.
+    """Reduce all singular values of a matrix by a threshold, to at least 0.
 
-    The eigenvectors of the smaller Gram matrix are used, which takes half the time of a
-    singular value decomposition. Values below 1e-8 of the largest one are lost, but
-    these would be shrunk to 0 anyway.
+    This is the proximal map of the nuclear norm ``‖·‖_*``. The eigenvectors of the
+    smaller Gram matrix are used, which takes half the time of a singular value
+    decomposition. Values below 1e-8 of the largest one are lost, but these would be
+    shrunk to 0 anyway.
 
     Args:
         matrix: ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -69,7 +70,7 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
 
 
 class MarginProjection:
-    """Project logits onto the nearest ones whose margins are at least 1, row by row.
+    """Projection of logits onto the nearest ones whose margins are at least 1, row by row.
 
     A row's right answers are raised to at least ``t`` and its wrong ones lowered to at
     most ``t - 1``; ``t`` balances the two changes. With one right answer, Newton's
@@ -80,7 +81,7 @@ class MarginProjection:
     are Euclidean.
 
     Args:
-        program: Program that says which outputs are right for each of the ``M``
+        program: Program that states which outputs are right for each of the ``M``
             prompts.
 
     Example:
@@ -159,13 +160,13 @@ def _libraries() -> ThreadpoolController:
 
 
 def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
-    """Return a context in which BLAS uses one thread for matrices with sides below 512.
+    """Return a context manager within which BLAS uses one thread for small matrices.
 
     For small matrices, two threads gain little, and are 20 times slower on busy cores.
 
     Args:
-        shape: Rows and columns of the matrices; for larger ones the number of threads
-            is not changed.
+        shape: Numbers of rows and columns of the matrices. If one of them is 512 or
+            more, the number of threads is not changed.
 
     Returns:
         A context manager; the number of threads is restored at its end.

@@ -2,11 +2,9 @@
 
 ``min_W ½‖W‖_*²`` such that every fact's right answer beats every other output by a
 margin of 1, where a prompt's logits are the sum of its tokens' rows of ``W``, as in
-Emb-MLP.
-:class:`Program` holds the constraints, made from a world; :func:`~.nuclear_norm.solve`
-and
-:func:`~.soft_program.solve_soft` solve it. Shapes: ``M`` distinct prompts, ``P`` input
-tokens, ``K`` outputs, ``Q`` statements.
+Emb-MLP. :class:`Program` contains the constraints, made from a world;
+:func:`~.nuclear_norm.solve` and :func:`~.soft_program.solve_soft` solve it. Shapes:
+``M`` distinct prompts, ``P`` input tokens, ``K`` outputs, ``Q`` statements.
 """
 
 from __future__ import annotations
@@ -50,16 +48,16 @@ class Program:
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1.
 
-    Facts with the same prompt are one row. If a prompt has several right answers, each
-    of them has to beat every output that is *not* right by the margin; right answers
-    are not compared with each other.
+    Facts with the same prompt share a row. If a prompt has several right answers, the
+    logit of each has to exceed that of every *wrong* output by the margin; right
+    answers are not compared with each other.
 
     Attributes:
         world: The world whose facts are the constraints.
-        counts: How often each input occurs in each distinct prompt, sparse ``[M, P]``
-            (``M`` distinct prompts, ``P`` input tokens).
-        pairs: How many facts state each output as the answer to each prompt, sparse
-            ``[M, K]`` (``K`` outputs).
+        counts: Number of times that each input occurs in each distinct prompt, sparse
+            ``[M, P]`` (``M`` distinct prompts, ``P`` input tokens).
+        pairs: Number of facts that state each output as the answer to each prompt,
+            sparse ``[M, K]`` (``K`` outputs).
         row: Row of ``counts`` of every fact's prompt, ``[facts]``.
 
     Example:
@@ -137,7 +135,7 @@ class Program:
 
     @property
     def stated(self) -> Float[Floats, "M K"]:
-        """How many facts state each output as the answer to each prompt, as a dense matrix.
+        """Number of facts that state each output as the answer to each prompt, as a dense matrix.
 
         Its shape is ``[M, K]``, for ``M`` distinct prompts and ``K`` outputs.
         """
@@ -166,7 +164,7 @@ class Program:
         return int((answers * (self.right.shape[1] - answers)).sum())
 
     def least_margins(self, logits: Float[Floats, "M K"]) -> Float[Floats, " M"]:
-        """Return each prompt's least margin: its worst right answer minus its best wrong output.
+        """Return each prompt's smallest margin: its worst right answer minus its best wrong output.
 
         Args:
             logits: ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), one row for each
@@ -188,7 +186,7 @@ class Program:
     def logits(
         self, templates: Float[Floats, "P K"], statements: Statements
     ) -> Float[Floats, "Q K"]:
-        """Return the logits that the templates ``W`` give to the prompts of statements.
+        """Return the logits of the prompts of statements for given templates ``W``.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs): one row
@@ -196,7 +194,8 @@ class Program:
             statements: Facts or queries of the program's world.
 
         Returns:
-            ``[Q, K]`` (``Q`` statements): sums of the rows of each prompt's tokens.
+            ``[Q, K]`` (``Q`` statements): for each prompt, the sum of its tokens' rows
+            of ``W``.
         """
         logits: Floats = count_tokens(self.world, statements) @ templates
         return logits
@@ -253,7 +252,7 @@ class Program:
     def compare_in_parts(
         self, templates: Float[Floats, "P K"], statements: Statements, most: int = 4096
     ) -> Iterator[tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]]:
-        """Yield what :meth:`compare` returns, part by part, to save memory.
+        """Yield logits, answers and rivals of statements, part by part, to save memory.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -261,8 +260,9 @@ class Program:
             most: Maximum number of statements in a part.
 
         Yields:
-            Logits, columns of the answers and masks of the rivals, for consecutive
-            statements.
+            Logits ``[Q, K]``, columns of the answers ``[Q]`` and masks of the rivals
+            ``[Q, K]``, as :meth:`compare` returns them, for up to ``most`` consecutive
+            statements; nothing if there are no statements.
         """
         from scipy import sparse
 

@@ -19,19 +19,19 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from scipy import sparse
 
-#: How many right answers a prompt may have; :meth:`.Program.of` explains the values.
+#: Meaning of several answers to one prompt; :meth:`.Program.of` explains the values.
 Answers = Literal["one", "several", "any"]
 
 
 def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
-    """Return how often each input token occurs in each prompt.
+    """Return the number of times that each input token occurs in each prompt.
 
     Args:
         world: The world; its ``inputs`` are the columns.
         statements: Facts or queries of the world; their prompts are the rows.
 
     Returns:
-        Sparse ``[Q, P]``, for ``Q`` statements and ``P`` input tokens.
+        Sparse array ``[Q, P]`` of floats, for ``Q`` statements and ``P`` input tokens.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -49,7 +49,7 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
 
 
 def prompt_groups(statements: Statements) -> Ids:
-    """Return a number for every statement's prompt, equal for prompts with the same tokens.
+    """Return a number for the prompt of every statement, equal for prompts with the same tokens.
 
     Args:
         statements: ``Q`` facts or queries.
@@ -92,14 +92,14 @@ def in_words(world: World, statements: Statements, index: int) -> str:
 
 
 def check_single_answers(statements: Statements, kind: str) -> None:
-    """Refuse statements whose answer does not have exactly one token.
+    """Raise an error if the answer of a statement does not have exactly one token.
 
     Args:
         statements: Facts or queries.
         kind: Name of the statements in messages: ``fact`` or ``query``.
 
     Raises:
-        DataError: There is such a statement.
+        DataError: An answer has no token, or several.
     """
     lengths = np.diff(statements.answer_ends, prepend=0)
     if (lengths != 1).any():
@@ -123,8 +123,9 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
             or ``any``, as in :meth:`.Program.of`.
 
     Raises:
-        DataError: The prompts of two facts differ only in their order, a prompt has
-            several answers although ``answers`` is ``one``, or every output is right.
+        DataError: The prompts of two facts with different answers differ only in the
+            order of their tokens, a prompt has several answers although ``answers`` is
+            ``one``, or every output is a right answer to every prompt.
     """
     facts = world.facts
     named = partial(in_words, world, facts)

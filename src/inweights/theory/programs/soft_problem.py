@@ -1,7 +1,7 @@
-"""Evaluate the soft program at a point: objective and gradient on the factors, and bounds.
+"""Evaluate the soft program at a point: its objective and gradient on factors, and its bounds.
 
-:func:`~.soft_program.solve_soft` minimises a :class:`Problem`, and stores its best
-point in a :class:`Point`. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs,
+:func:`~.soft_program.solve_soft` minimises a :class:`Problem`, and stores the best
+point as a :class:`Point`. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs,
 ``F`` rank of the factors.
 """
 
@@ -25,7 +25,7 @@ class Point:
         templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         optimum: Objective at ``W``: cross-entropy plus ``decay`` times the nuclear
             norm, in nats.
-        bound: Certified lower bound on the least objective.
+        bound: Certified lower bound on the smallest objective, in nats.
         dual: Distributions that prove the bound, ``[M, K]`` (``M`` distinct prompts).
         rank: Numerical rank of ``W``.
         slope: Gradient of the cross-entropy with respect to ``W``, ``[P, K]``.
@@ -103,15 +103,15 @@ class Problem:
         return self.weights[:, None] * (probabilities - self.shares)
 
     def objective(self, x: Floats) -> tuple[float, Floats]:
-        """Return the objective on the factors and its gradient, in the form of SciPy's optimisers.
+        """Return the objective on factors, and its gradient, as SciPy's optimisers need them.
 
         Args:
             x: Factors ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F``
                 factors), flattened.
 
         Returns:
-            Cross-entropy plus ``λ/2`` times the squared norm of the factors; and the
-            gradient, with the shape of ``x``.
+            The cross-entropy plus ``λ/2`` times the squared norm of the factors, in
+            nats; and the gradient, with the shape of ``x``.
         """
         factors = x.reshape(sum(self.shape), -1)
         left = factors[: self.shape[0]]
@@ -125,7 +125,7 @@ class Problem:
         return value + self.decay / 2 * float(x @ x), by_x.ravel()
 
     def first_factors(self) -> Floats:
-        """Return the factors of one step of steepest descent from zero.
+        """Return factors to start from: those of one step of steepest descent from zero.
 
         Returns:
             ``[P + K, F]`` (``P`` input tokens, ``K`` outputs). ``F`` is 0 if the decay
@@ -142,7 +142,7 @@ class Problem:
         return np.concatenate([left[:, kept] * root, right[kept].T * root])
 
     def factors(self, templates: Floats) -> Floats:
-        """Return the balanced factors of templates, which have the least norm of all factors.
+        """Return the balanced factors of templates, which have the smallest norm of all factors.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -162,8 +162,8 @@ class Problem:
             factors: ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors).
 
         Returns:
-            The point; its bound comes from the softmax of the logits, moved towards the
-            stated answers until the operator norm of the gradient is at most ``λ``.
+            The point. Its bound is proved by the softmax of the logits, moved towards
+            the stated answers until the operator norm of the gradient is at most ``λ``.
         """
         left = factors[: self.shape[0]]
         right = factors[self.shape[0] :]
@@ -190,14 +190,15 @@ class Problem:
         )
 
     def widen(self, factors: Floats, point: Point) -> Floats | None:
-        """Add columns to the factors along which the objective decreases.
+        """Return factors with further columns, along which the objective decreases.
 
         Args:
             factors: ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors).
             point: Result of :meth:`certify` for these factors.
 
         Returns:
-            Factors with more columns; None if no direction lowers the objective.
+            A new array with the given columns and further ones; ``None`` if no
+            direction lowers the objective.
         """
         left, values, right = np.linalg.svd(-point.slope, full_matrices=False)
         promising = values > self.decay * (1 + 1e-9)
@@ -210,7 +211,7 @@ class Problem:
 
 
 def better(one: Point, other: Point) -> Point:
-    """Combine two points: the templates with the lower objective, and the higher of the two bounds.
+    """Return a point with the templates of the lower objective and the higher of two bounds.
 
     Args:
         one: A point.

@@ -1,4 +1,4 @@
-"""Solve the soft program: least cross-entropy of the facts plus a multiple of the nuclear norm.
+"""Solve the soft program: minimise cross-entropy of the facts plus a multiple of the nuclear norm.
 
 ``min_W  mean over facts of −log softmax(x W)[answer]  +  λ ‖W‖_*``
 
@@ -7,17 +7,17 @@
 program (2) cannot store, and for training with weight decay.
 
 Gradient descent with weight decay ``λ`` minimises this objective on a product ``W = E
-W_proj``, since ``‖W‖_*`` is the least value of ``½ (‖E‖² + ‖W_proj‖²)`` (Srebro and
+W_proj``, since ``‖W‖_*`` is the smallest value of ``½ (‖E‖² + ‖W_proj‖²)`` (Srebro and
 Shraibman, 2005). As ``λ → 0``, the direction of the optimum tends to that of program
-(2) of Identity Bridge, if program (2) has a solution. The soft program always has one:
-facts that exclude each other only increase the cross-entropy.
+(2) of Identity Bridge, if program (2) has a solution. The soft program always has a
+solution, since facts that exclude each other only increase the cross-entropy.
 
-It is solved on the factors by L-BFGS, which has no other local minimum once the rank
-suffices. A certificate, which does not depend on how the point was found, proves the
-optimum. Let ``Q`` be the distribution of the answers that facts state for each prompt.
-Any ``P`` whose rows are distributions, with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ``, bounds the
-optimum from below by the mean entropy of ``P``. The softmax of any ``W``, moved towards
-``Q`` until the norm is ``λ``, is such a ``P``.
+It is solved by L-BFGS on the factors, on which the objective has no other local minimum
+once the rank suffices. A certificate, which does not depend on how the point was found,
+proves the optimum. Let ``Q`` be the distribution of the answers that facts state for
+each prompt. Any ``P`` whose rows are distributions, with ``‖Xᵀ diag(w) (P − Q)‖_op ≤
+λ``, bounds the optimum from below by the mean entropy of ``P``. The softmax of any
+``W``, moved towards ``Q`` until the norm is ``λ``, is such a ``P``.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``F`` rank of the factors.
 """
@@ -66,23 +66,25 @@ class SoftSolution(Certified):
 
     @cached_property
     def _least(self) -> Floats:
-        """Least margin of every prompt, in logits, ``[M]``."""
+        """Smallest margin of every prompt, in logits, ``[M]``."""
         return self.program.least_margins(self.program.counts @ self.templates)
 
     @cached_property
     def scale(self) -> float:
-        """Median margin of the prompts that are answered rightly, in logits: the unit of margins.
+        """Median margin of the correctly answered prompts, in logits: the unit of margins.
 
-        It is 1 if no prompt is answered rightly.
+        It is 1 if no prompt is answered correctly. A prompt is answered correctly if
+        all of its right answers have larger logits than all wrong ones.
         """
         sizes = self._least[(self._least > ROUNDING) & np.isfinite(self._least)]
         return float(np.median(sizes)) if len(sizes) else 1.0
 
     @property
     def stored(self) -> Bool[Bools, " facts"]:
-        """Mask ``[facts]`` of the facts that are answered rightly: right answers above wrong ones.
+        """Mask ``[facts]`` of the facts whose prompts are answered correctly.
 
-        These facts do not exclude each other, as ``templates`` prove.
+        All right answers to these prompts have larger logits than all wrong ones. The
+        ``templates`` prove that these facts do not exclude each other.
         """
         won: Bools = (self._least > ROUNDING)[self.program.row]
         return won
@@ -130,13 +132,14 @@ def solve_soft(
             iterations.
 
     Returns:
-        Templates, bounds (``optimum`` and ``bound``) and the ``gap`` that was reached.
-        If the decay is so large that zero is the optimum, the templates are 0 and their
-        rank is 0.
+        A :class:`SoftSolution` with ``templates``, bounds (``optimum`` and ``bound``,
+        in nats) and the ``gap`` that was reached. If the decay is so large that zero is
+        the optimum, the templates are 0 and their rank is 0.
 
     Raises:
-        ConfigError: ``decay``, ``gap``, ``iterations``, ``seconds`` or the shape of
-            ``start`` is invalid.
+        ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is not from 1e-7 to
+            below 1, ``iterations`` is below 1, ``seconds`` is below 0, or ``start`` has
+            a wrong shape.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -167,17 +170,18 @@ def decay_path(
     seconds: float | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Iterator[SoftSolution]:
-    """Solve the soft program for several decays, each from the previous solution (``λ → 0``).
+    """Solve the soft program for several decays, starting each time from the previous solution.
 
     Args:
         program: Facts.
         decays: Values of ``λ``, above 0; descending order is the fastest.
-        gap: Requested relative duality gap of each solution.
+        gap: Requested relative duality gap of each solution, from 1e-7 to below 1.
         seconds: Time limit for each solution, in seconds. No limit by default.
         progress: Called with the iterations made and the gap, as in :func:`solve_soft`.
 
     Yields:
-        The solutions, in the order of the decays.
+        One solution for each decay, in the order of ``decays``, when the next one is
+        requested.
 
     Raises:
         ConfigError: A decay, ``gap`` or ``seconds`` is invalid.
@@ -206,7 +210,7 @@ def _descend(
     late: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Point, int]:
-    """Descend in several runs of L-BFGS, with a certificate and a change of rank after each.
+    """Descend in several runs of L-BFGS, each followed by a certificate and a change of rank.
 
     Returns:
         The best point, and the number of iterations.

@@ -1,6 +1,6 @@
 """Make one iteration of the splitting that solves program (2), for all its solvers.
 
-:class:`Splitting` holds the state and :class:`Anderson` accelerates it;
+:class:`Splitting` stores the state, and :class:`Anderson` accelerates the iteration.
 :mod:`~inweights.theory.programs.nuclear_norm` explains the splitting and adds the
 bounds. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -28,16 +28,16 @@ MEMORY = 2 * 2**30
 
 
 class Splitting:
-    """State of the alternating direction method of multipliers.
+    """State of the alternating direction method of multipliers for program (2).
 
     ``x`` is ``Z`` plus its multiplier, stacked on ``S`` plus its multiplier. A subclass
-    sets ``x`` and ``penalty``, and calls :meth:`split` once.
+    sets the initial ``x`` and ``penalty``, and then calls :meth:`split` once.
 
     Args:
         program: Constraints.
-        inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers, or a callable
-            that multiplies by it; computed as a dense matrix ``[P, P]`` (``P`` input
-            tokens) by default.
+        inverse: ``(I + κ Xᵀ X)⁻¹``, an object whose product ``inverse @ matrix`` is
+            used, such as a matrix ``[P, P]`` (``P`` input tokens) that several solvers
+            share; by default :func:`coupled_inverse` computes it.
         memory: Number of past steps that the acceleration combines; by default as many
             as fit in its memory.
 
@@ -74,7 +74,7 @@ class Splitting:
         self._speed = Anderson(memory=most if memory is None else memory)
 
     def split(self) -> None:
-        """Apply the operators to both halves of ``x``; set ``z``, ``s`` and the multipliers."""
+        """Compute ``z``, ``values``, ``s`` and the multipliers from ``x``, and store them."""
         inputs = self.program.shape[0]
         above = self.x[:inputs]
         below = self.x[inputs:]
@@ -93,15 +93,14 @@ class Splitting:
                 outputs).
 
         Returns:
-            ``Z``, and its positive singular values.
+            ``Z``, ``[P, K]``, and its positive singular values in ascending order.
         """
         return shrink(above, 1.0 / self.penalty)
 
     def advance(self) -> None:
         """Make one over-relaxed and accelerated iteration.
 
-        It changes :attr:`x` and the attributes that :meth:`split` sets, and
-        :attr:`apart`.
+        It changes :attr:`x`, :attr:`apart` and the attributes that :meth:`split` sets.
         """
         by_logits = self.x_turned @ (self.s - self.s_price)
         target = self.z - self.z_price + self.coupling * by_logits
@@ -114,10 +113,10 @@ class Splitting:
 class Anderson:
     """Accelerate a fixed-point iteration ``x ← x + f(x)`` by Anderson's method, with a safeguard.
 
-    Type II: the next point is the combination of the last ones whose residuals cancel
-    best (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). Once a first-order method has
-    found the rank and the active constraints of its solution, it is then as fast as
-    Newton's method.
+    This is the method of type II (Walker and Ni, SIAM J. Numer. Anal. 49, 2011): the
+    next point is the combination of the last ones whose residuals cancel best. Once a
+    first-order method has found the rank and the active constraints of its solution, it
+    is then as fast as Newton's method.
 
     Args:
         memory: Number of past differences that are combined; 0 turns the acceleration
@@ -143,7 +142,7 @@ class Anderson:
         self.restart()
 
     def restart(self) -> None:
-        """Discard all past steps, as is needed when the iteration itself changes."""
+        """Discard all past steps, which is necessary when the iteration itself changes."""
         self._held = 0
         self._last: tuple[Floats, Floats] | None = None
         self._plain: tuple[float, Floats] | None = None
@@ -211,11 +210,11 @@ def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
     """Return ``(I + κ Xᵀ X)⁻¹``, by which each iteration multiplies.
 
     Args:
-        program: The program, whose token counts are ``X``; :func:`coupling_of` gives
+        program: The program, whose token counts are ``X``; :func:`coupling_of` returns
             ``κ``.
 
     Returns:
-        Dense ``[P, P]`` (``P`` input tokens).
+        Dense matrix ``[P, P]`` (``P`` input tokens).
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -244,15 +243,16 @@ def coupling_of(program: Program) -> float:
 def multipliers(
     direction: Float[Floats, "M K"], right: Bool[Bools, "M K"]
 ) -> Float[Floats, "M K"]:
-    """Return the nearest dual matrix ``U(Λ)`` with ``Λ ≥ 0``.
+    """Return a dual matrix ``U(Λ)`` with multipliers ``Λ ≥ 0`` near a given matrix.
 
     Args:
-        direction: ``[M, K]`` (``M`` distinct prompts, ``K`` outputs).
+        direction: Any matrix ``[M, K]`` (``M`` distinct prompts, ``K`` outputs).
         right: Mask of the right answers, ``[M, K]``.
 
     Returns:
-        ``[M, K]``: non-negative at right answers and non-positive elsewhere; rows sum
-        to 0.
+        Matrix ``[M, K]`` that is at least 0 at right answers and at most 0 elsewhere,
+        and whose rows sum to 0. The negative entries of ``direction`` at wrong answers
+        are kept.
 
     Example:
         >>> multipliers(np.array([[0.0, -1.0, 2.0]]), np.array([[True, False, False]])).tolist()

@@ -17,17 +17,18 @@ def to_model(solution: Solution) -> EmbMLP:
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1.
 
-    The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with
-    this product they have the least norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is how
-    program (1) becomes program (2) (Identity Bridge §4.3). Tokens that occur in no
+    The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``. Of all pairs with
+    this product, they have the smallest norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is
+    why program (1) of the paper is equivalent to program (2). Tokens that occur in no
     prompt have zero embeddings.
 
     Args:
         solution: A solution of :func:`~.nuclear_norm.solve`.
 
     Returns:
-        A model of one replica, with one hidden unit for each singular value of ``W``.
-        Its parameters do not require gradients.
+        A model of one replica, with one hidden unit for each singular value of ``W``,
+        and the outputs of the solution's world as candidates. Its parameters do not
+        require gradients.
 
     Example:
         >>> from inweights.theory import solve

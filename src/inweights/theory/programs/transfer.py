@@ -1,6 +1,6 @@
-"""Give the margin with which a group's value follows for an untrained member (ours).
+"""Compute the margin with which a group's value follows for an untrained member.
 
-The only function is :func:`transfer_margin`.
+The formula of :func:`transfer_margin`, the only function, is our own.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ def transfer_margin(members: int, told: int) -> float:
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1.
 
-    All ``members`` of a group share a value of one relation; for ``told`` of them a
-    second value is trained, too. For the others the second value follows, rightly or
-    not, with a margin of ``min(1, √(told / (members - told)))``, for any number of
+    All ``members`` of a group share a value of one relation; for ``told`` of them, a
+    second value is trained as well. For the others, the second value follows, correctly
+    or not, with a margin of ``min(1, √(told / (members - told)))``, for any number of
     groups. One example is therefore enough for any group, and if half of the group is
     trained, the rest has the margin of a trained fact. If counter-examples, which state
-    another group's value, outnumber the examples, the sign changes. This formula is
-    ours: it was found on certified optima and is tested against them, but there is no
-    proof. The world is :class:`~inweights.worlds.Implication` without counter-examples.
+    another group's value, outnumber the examples, the sign changes. This formula is our
+    own. It was found on certified optima and is tested against them, but it is not
+    proved. The world is :class:`~inweights.worlds.Implication` without
+    counter-examples.
 
     Args:
         members: Number of members of one group, at least 2.
@@ -31,7 +32,7 @@ def transfer_margin(members: int, told: int) -> float:
             1``.
 
     Returns:
-        The margin, in units of the margin of a trained fact (above 0, at most 1).
+        The margin, in units of the margin of a trained fact, above 0 and at most 1.
 
     Raises:
         ConfigError: ``told`` is not from 1 to ``members - 1``.

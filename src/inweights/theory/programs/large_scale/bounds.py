@@ -2,8 +2,8 @@
 
 :class:`Bounds` stores the best matrix and the best multipliers so far. Both are
 repaired before they are evaluated. The iteration is slow to find how much each relation
-favours its range (the answers that its facts have), but this is determined by a few
-numbers, which :class:`~.relations.Relations` corrects.
+favours its range (the answers of its facts). A few numbers determine this, and
+:class:`~.relations.Relations` corrects them.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -73,7 +73,7 @@ class _Kept:
         return {"starts": self._starts, "columns": self._columns, "data": self._data}
 
     def prices(self, rows: slice, dtype: Any) -> sparse.csr_array:
-        """Return the multipliers of some prompts in another precision, sparse ``[m, K]``.
+        """Return the multipliers of some prompts in a given precision, sparse ``[m, K]``.
 
         Args:
             rows: Slice of the prompts.
@@ -89,14 +89,14 @@ class _Kept:
 
 
 class Bounds:
-    """The best bounds so far.
+    """The best bounds so far on the optimum of a large program.
 
     Args:
         run: The iteration, whose blocks and relations are used.
 
     Attributes:
         templates: The best feasible matrix, ``[P, K]``; ``None`` if there is none yet.
-        others: Further candidates near the end of the run, the best first.
+        others: Candidates for a second solution, ``[P, K]`` each, the best first.
         another: A second solution, after :meth:`take_another`; ``None`` if there is
             none.
         optimum: Nuclear norm of ``templates``.
@@ -125,7 +125,7 @@ class Bounds:
 
     @property
     def gap(self) -> float:
-        """The certified relative gap."""
+        """Certified relative gap, ``1 - bound / optimum``; infinite without an upper bound."""
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_upper(self, templates: Float[Floats, "P K"]) -> float:
@@ -135,8 +135,8 @@ class Bounds:
             templates: Any matrix, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
-            The nuclear norm of the repaired matrix divided by its least margin;
-            infinite if the least margin is not positive.
+            The nuclear norm of the repaired matrix divided by its smallest margin;
+            infinite if the smallest margin is not positive.
         """
         repaired, least = self._repair(templates)
         if not least > 0:
@@ -150,7 +150,7 @@ class Bounds:
         return optimum
 
     def take_lower(self, several: Sequence[sparse.csr_array]) -> None:
-        """Add multipliers, and combine them with earlier ones into the best lower bound.
+        """Add multipliers, and combine them with earlier ones to improve the lower bound.
 
         The multipliers of rivals within the range of a prompt's relation, and of rivals
         outside it, are weighted separately.
@@ -235,13 +235,13 @@ class Bounds:
         return mixed
 
     def _repair(self, templates: Floats) -> tuple[Floats, float]:
-        """Raise ranges, then right answers, if margins are below 1.
+        """Raise ranges, then right answers, where margins are below 1.
 
         Args:
             templates: Any matrix, ``[P, K]``.
 
         Returns:
-            The repaired matrix, and its least margin.
+            The repaired matrix, and its smallest margin.
         """
         templates = templates.copy()
         missing = np.zeros(len(self.relations.inputs))
@@ -265,7 +265,7 @@ class Bounds:
         return templates, float(least.min())
 
     def _least_margins(self, templates: Floats) -> Floats:
-        """Return the least margin of each prompt, in the precision of the templates."""
+        """Return the smallest margin of each prompt, in the precision of the templates."""
         return np.concatenate([block.least_margins(templates) for block in self.blocks])
 
     def check(self) -> None:
@@ -290,7 +290,7 @@ class Bounds:
     def take_another(self) -> None:
         """Set :attr:`another` to the first of :attr:`others`, repaired, that is near the optimum.
 
-        Near: above it by a fraction of at most :data:`NEAR` or the gap. Else it is None.
+        Its norm is larger by at most 1% or the gap. Without one, nothing changes.
         """
         for candidate in self.others:
             another, least = self._repair(candidate)

@@ -24,7 +24,7 @@ from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Bools, Floats
 
 #: Penalty of the augmented Lagrangian for up to PENALTY_TO prompts; for more, it
-#: decreases with the square root of their number, as singular values grow. Then the
+#: decreases with the square root of their number, as singular values grow. The others are the
 #: weight of ``S = X W`` relative to ``Z = W``, and the over-relaxation. Chosen on
 #: generated companies of 200 to 20,000 facts.
 PENALTY = 0.2
@@ -41,7 +41,7 @@ _KEPT = ("at", "price", "moved")
 
 
 class Iteration:
-    """State of the splitting; :meth:`advance` makes one iteration.
+    """State of the splitting of program (2), of which :meth:`advance` makes one iteration.
 
     Args:
         program: Constraints.
@@ -49,14 +49,15 @@ class Iteration:
         coupling: Weight of ``S = X W`` relative to ``Z = W``.
 
     Attributes:
-        coupling: The argument, or that of a restored state.
+        coupling: The argument ``coupling``, or that of a restored state.
         z: The shrunk templates, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         values: Positive singular values of ``z``.
         z_price: Multiplier of ``Z = W``, divided by the penalty, ``[P, K]``.
         v: Templates ``V``, ``[P, K]``: the projected logits are ``X V``, apart from the
             entries that the blocks store.
         made: Number of iterations made.
-        by_logits: Projected logits minus their multipliers, by input, ``[P, K]``.
+        by_logits: Projected logits minus their multipliers, summed by input, ``[P,
+            K]``.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Iteration:
 
     @property
     def prices(self) -> sparse.csr_array:
-        """Multiplier of ``S = X W``, divided by the penalty, sparse ``[M, K]``."""
+        """Multipliers of ``S = X W``, divided by the penalty, sparse ``[M, K]``."""
         return prices_of(self.blocks)
 
     def state(self) -> State:
@@ -159,7 +160,7 @@ class Iteration:
         self._split(w)
 
     def _split(self, above: Floats) -> None:
-        """Apply the operators to both halves.
+        """Shrink the templates, and project the logits.
 
         Args:
             above: ``Z`` plus its multiplier, ``[P, K]``; changed in place.
@@ -184,7 +185,7 @@ def _gram_vectors(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def shrink_values(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
-    """Reduce singular values by a threshold, as :func:`~.operators.shrink`, in single precision.
+    """Reduce all singular values by a threshold, to at least 0, in single precision.
 
     Args:
         matrix: ``[P, K]``.
@@ -208,15 +209,16 @@ def shrink_values(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
 def inverse_of(
     program: Program, own: Bools, coupling: float
 ) -> Callable[[Floats], Floats]:
-    """Return a function that multiplies by ``(I + κ Xᵀ X)⁻¹``.
+    """Return a function that multiplies a matrix ``[P, K]`` by ``(I + κ Xᵀ X)⁻¹``.
 
     Two inputs that are the own input of all their prompts never share a prompt. They
     are eliminated one by one, which leaves a dense matrix of the other inputs.
 
     Args:
         program: The program, whose token counts are ``X``.
-        own: Mask of the inputs that are the own input of all their prompts.
-        coupling: ``κ``, the weight of ``S = X W``.
+        own: Mask of the inputs that are the own input (the rarest token) of all their
+            prompts, ``[P]``.
+        coupling: ``κ``, the weight of ``S = X W``, above 0.
     """
     counts = program.counts
     gram = (sparse.eye_array(counts.shape[1]) + coupling * (counts.T @ counts)).tocsr()

@@ -1,4 +1,4 @@
-"""Average the iterations of a large program: their mean often proves better bounds.
+"""Average the iterations of a large program, since their mean often proves better bounds.
 
 :class:`Means` sums multipliers and matrices of :class:`~.iteration.Iteration`;
 :mod:`~.solver` evaluates the bounds through it. Shapes: ``M`` distinct prompts, ``P``
@@ -17,11 +17,12 @@ from inweights.worlds.arrays import Floats
 
 
 class Means:
-    """Averages over past iterations.
+    """Averages of multipliers and matrices over past iterations.
 
     Args:
         run: The iteration.
-        window: Number of iterations of the first averages; it doubles each time.
+        window: Number of added points; when there are twice as many, the averages begin
+            again, and the number doubles.
     """
 
     def __init__(self, run: Iteration, window: int) -> None:
@@ -35,7 +36,7 @@ class Means:
         self._summed = 0
 
     def add(self) -> None:
-        """Add the current point to the averages."""
+        """Add the current point of the iteration to the averages."""
         self._prices = self._prices + self._run.prices
         self._points += self._run.z
         self._summed += 1
@@ -44,7 +45,7 @@ class Means:
         """Evaluate the bounds at the current point and at the averages.
 
         Args:
-            bounds: What keeps the best ones.
+            bounds: Bounds of the iteration, which are changed if they improve.
             upper: Whether the upper bound is evaluated, too.
         """
         run = self._run
@@ -63,7 +64,7 @@ class Means:
             self._summed = 0
 
     def state(self) -> State:
-        """Return what :meth:`restore` needs to go on from here."""
+        """Return the arrays, not copied, that :meth:`restore` needs to continue from here."""
         prices = self._prices
         return {
             "data": prices.data,

@@ -69,10 +69,10 @@ class Mixture:
         self._right: list[Floats] = []
 
     def add(self, parts: Sequence[Part]) -> None:
-        """Add parts, and drop those with the least weight if there are too many.
+        """Add parts, and drop old ones with the smallest weight if there are too many.
 
         Args:
-            parts: The new parts, which stay.
+            parts: The new parts, which are all kept.
         """
         for part in parts:
             along = [
@@ -96,7 +96,8 @@ class Mixture:
     def mix(self) -> None:
         """Look for weights that prove a larger bound, by cutting planes from the best weights.
 
-        It changes :attr:`bound` and :attr:`weights` if the new bound is larger.
+        The attributes :attr:`bound` and :attr:`weights` change if the new bound is
+        larger.
         """
         totals = np.array([part.total for part in self.parts])
         if not totals.sum() > 0:

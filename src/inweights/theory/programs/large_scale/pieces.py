@@ -16,10 +16,10 @@ from inweights.worlds.arrays import Float, Floats, Ids
 
 
 def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
-    """Return the own inputs of each prompt with its right answers.
+    """Return the own inputs of each prompt, together with its right answers.
 
-    A prompt's own inputs are those that occur in the fewest prompts: usually the
-    subject of a fact, not its relation.
+    A prompt's own inputs are those of its tokens that occur in the fewest prompts.
+    Usually this is the subject of a fact, and not its relation.
 
     Args:
         program: The program.
@@ -48,7 +48,7 @@ def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
 def start_near(
     program: Program, own: tuple[Ids, Ids, Ids, Floats]
 ) -> Float[Floats, "P K"]:
-    """Return templates near the optimum: subjects prefer their answers, relations their range.
+    """Return templates near the optimum: subjects favour their answers, relations their range.
 
     Args:
         program: The program.
@@ -68,10 +68,11 @@ def start_near(
 
 
 def singular_values(matrix: Floats) -> Floats:
-    """Return the singular values in ascending order, in double precision.
+    """Return the singular values of a matrix in ascending order, in double precision.
 
     Args:
-        matrix: Any matrix.
+        matrix: Any matrix; the number of its singular values is the smaller of its two
+            sizes.
     """
     wide = matrix.shape[0] < matrix.shape[1]
     small = matrix @ matrix.T if wide else matrix.T @ matrix
@@ -89,11 +90,12 @@ def largest_of_gram(
 
     Args:
         gram: The matrix, ``[K, K]`` (``K`` outputs).
-        count: Number of eigenvalues; a smaller matrix has fewer, and some of nearly
-            equal ones may be left out.
+        count: Largest number ``k`` of eigenvalues. There are fewer for a smaller
+            matrix, and may be fewer if some are nearly equal.
 
     Returns:
-        Eigenvalues in ascending order, and eigenvectors as columns.
+        Eigenvalues in ascending order, ``[k]``, and eigenvectors as columns, ``[K,
+        k]``.
     """
     size = len(gram)
     wanted = [max(0, size - count), size - 1]

@@ -24,7 +24,7 @@ from inweights.worlds.arrays import Bool, Bools, Float, Floats, Ids
 
 
 class Relations:
-    """Relation of each prompt and the range of each relation.
+    """The relation of each prompt, and the range of each relation.
 
     Args:
         program: Constraints.
@@ -82,15 +82,15 @@ class Relations:
         return rows, columns
 
     def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "relations K"]:
-        """Return the fraction of a relation's gains that each output has.
+        """Return each output's fraction of the gains of a relation.
 
         Args:
             gains: One number for each prompt, ``[M]`` (``M`` distinct prompts), which
                 its right answers share equally.
 
         Returns:
-            ``[relations + 1, K]`` (``K`` outputs); rows sum to 1. The last row is for
-            prompts with one input.
+            ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0 without
+            gains. The last row is for prompts with one input.
         """
         rows, outputs = self._right_at
         each = gains[rows] / np.bincount(rows)[rows]
@@ -103,7 +103,7 @@ class Relations:
     def missing(
         self, logits: Float[Floats, "m K"], block: Block, wanted: float
     ) -> Float[Floats, " relations"]:
-        """Return by how much each range has to be raised above all outputs outside it.
+        """Return the amount by which the range of each relation has to be raised.
 
         Args:
             logits: Logits of the prompts, ``[m, K]`` (``K`` outputs); changed in place.
@@ -111,7 +111,8 @@ class Relations:
             wanted: Required margin over outputs outside the range.
 
         Returns:
-            One number for each relation.
+            One number for each relation, at least 0, with which the right answers have
+            the margin ``wanted`` over all outputs outside the range.
         """
         worst = block.worst_right(logits)
         logits[self.ranges[self.place[block.rows]]] = -np.inf
@@ -123,7 +124,7 @@ class Relations:
     def divide(
         self, prices: sparse.csr_array, rows: slice
     ) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """Split ``U(Λ)`` into rivals within the range of the relation, and rivals outside it.
+        """Split multipliers into those of rivals within the range of a relation, and outside it.
 
         The rows of both parts sum to 0 and have the signs of multipliers, so that every
         combination with non-negative weights is a dual matrix, too.

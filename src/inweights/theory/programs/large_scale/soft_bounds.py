@@ -1,10 +1,11 @@
 """Compute both bounds of the soft program for thousands of facts, block by block.
 
-:class:`SoftBounds` keeps the best matrix and the best distributions of
-:mod:`~.soft_solver`. Any distributions ``P`` with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ``,
-where ``Q`` are the stated answers, prove their mean entropy. Those of single iterations
-give too much to answers that are outside the range of a prompt's relation, by amounts
-that many facts share; these alone are scaled first, and then everything.
+:class:`SoftBounds` stores the best matrix and the best distributions of
+:mod:`~.soft_solver`. For any distributions ``P`` with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ``,
+where ``Q`` are the stated answers, the mean entropy is a lower bound. The distributions
+of single iterations give too much probability to answers outside the range of a
+prompt's relation, by amounts that many facts share. These probabilities alone are
+scaled first, and then all of them.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -29,7 +30,7 @@ TRIED = 6
 
 
 class SoftBounds:
-    """The best upper and lower bound so far, and what proves them.
+    """The best upper and lower bounds so far, with the matrix and distributions that prove them.
 
     Args:
         program: The facts.
@@ -43,7 +44,7 @@ class SoftBounds:
         templates: The matrix with the lowest objective, ``[P, K]``.
         optimum: Its objective: an upper bound, in nats.
         bound: The lower bound, in nats.
-        dual: Distributions that prove it, ``[M, K]``.
+        dual: Distributions that prove the lower bound, ``[M, K]``.
         rank: Rank of ``templates``.
     """
 
@@ -76,11 +77,11 @@ class SoftBounds:
     def take_upper(
         self, templates: Float[Floats, "P K"], values: Float[Floats, " rank"]
     ) -> None:
-        """Evaluate the objective at a matrix, in double precision.
+        """Evaluate the objective at a matrix, and store the matrix if it is the best one so far.
 
         Args:
             templates: ``W``, ``[P, K]``.
-            values: Its positive singular values, by which its rank is known.
+            values: Its positive singular values, whose number is its rank.
         """
         exact = templates.astype(np.float64)
         small = exact if exact.shape[0] >= exact.shape[1] else exact.T
@@ -102,7 +103,7 @@ class SoftBounds:
             self.rank = len(values)
 
     def take_lower(self, chances: Float[Floats, "M K"]) -> None:
-        """Evaluate the bound that distributions prove, after scaling them.
+        """Evaluate the lower bound that distributions prove after scaling, and store a better one.
 
         Args:
             chances: A distribution for each prompt, ``[M, K]``.
@@ -126,7 +127,7 @@ class SoftBounds:
 
 
 class _Proof:
-    """A lower bound, and the two scales with which distributions prove it."""
+    """A lower bound, and the two scales of the distributions that prove it."""
 
     def __init__(self, bound: float, outside: float, shift: float) -> None:
         self.bound = bound
@@ -135,7 +136,7 @@ class _Proof:
 
 
 class _Scaled:
-    """Distributions whose probabilities outside ranges, and as a whole, can be scaled.
+    """Distributions whose probabilities can be scaled, outside ranges or as a whole.
 
     Args:
         bounds: Weights and stated answers of the prompts.
@@ -196,11 +197,11 @@ class _Scaled:
             self._sums[kind, 1] += float((weights * part * logs).sum())
 
     def prove(self, outside: float, decay: float) -> _Proof:
-        """Return the bound with a scale of the probabilities outside ranges.
+        """Return the bound for a given scale of the probabilities outside ranges.
 
         Args:
-            outside: The scale, above 0 and at most 1; what it takes goes to the stated
-                answers.
+            outside: The scale, above 0 and at most 1. The probability that it removes
+                is added to the stated answers.
             decay: ``λ``, to which the norm is reduced by moving everything towards the
                 stated answers.
         """

@@ -67,11 +67,12 @@ def solve_soft_large(
             evaluation of the bounds.
 
     Returns:
-        Templates, bounds and the gap that was reached, as of
-        :func:`~.soft_program.solve_soft`.
+        A :class:`~.soft_program.SoftSolution` with templates, bounds and the gap that
+        was reached, as from :func:`~.soft_program.solve_soft`.
 
     Raises:
-        ConfigError: ``decay``, ``gap``, ``iterations`` or ``seconds`` is invalid.
+        ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is not from 1e-7 to
+            below 1, ``iterations`` is below 1, or ``seconds`` is below 0.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -104,7 +105,7 @@ def solve_soft_large(
 
 
 def expected_soft_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Return an estimate of the time that a gap of 1% takes, in seconds.
+    """Estimate the time in seconds that the soft program takes to a gap of 1%, on one core.
 
     Args:
         facts: Number of facts.
@@ -120,7 +121,7 @@ def expected_soft_seconds(facts: int, inputs: int, outputs: int) -> float:
 
 
 class _Iteration:
-    """State of the splitting; :meth:`advance` makes one iteration.
+    """State of the splitting, of which :meth:`advance` makes one iteration.
 
     Args:
         program: The facts.
@@ -130,8 +131,8 @@ class _Iteration:
         bounds: The best bounds so far.
         z: The shrunk templates, ``[P, K]``.
         values: Their positive singular values.
-        chances: Softmax of the logits, ``[M, K]``; with the stated answers it gives the
-            multipliers of ``S = X W``.
+        chances: Softmax of the logits, ``[M, K]``, which together with the stated
+            answers determines the multipliers of ``S = X W``.
     """
 
     def __init__(self, program: Program, decay: float) -> None:

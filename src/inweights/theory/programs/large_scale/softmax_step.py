@@ -1,8 +1,8 @@
-"""Take the proximal step of the cross-entropy: move logits so that they fit facts better.
+"""Make the proximal step of the cross-entropy, which moves logits so that they fit facts better.
 
-:func:`softmax_step` is what the projection onto margins is for program (2); the
-splitting of :mod:`~.soft_solver` applies it to some prompts at a time. Shapes: ``m``
-prompts, ``K`` outputs.
+:func:`softmax_step` has the role that the projection onto margins has for program (2).
+The splitting of :mod:`~.soft_solver` applies it to a block of prompts at a time.
+Shapes: ``m`` prompts, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ FURTHEST = 20.0
 
 
 def omega(x: Float[Reals, "*_"]) -> Float[Reals, "*_"]:
-    """Compute the number ``y`` with ``y + log y = x``: Lambert's W of ``exp x``.
+    """Compute the numbers ``y`` with ``y + log y = x``, which are Lambert's W of ``exp x``.
 
     Args:
-        x: Real numbers of any shape.
+        x: Real numbers in floating point, of any shape.
 
     Returns:
         Positive numbers of the same shape and type, by two steps of Fritsch's
@@ -60,8 +60,8 @@ def softmax_step(
         logits: ``[m, K]``.
         shares: Distribution of the stated answers of each prompt, ``[m, K]``.
         strength: ``τ``, above 0, ``[m]``.
-        level: This number of each row in an earlier call, or NaN, ``[m]``; it is
-            changed in place.
+        level: That number for each row from an earlier call, or NaN, ``[m]``; changed
+            in place.
 
     Returns:
         The softmax of the new logits, ``[m, K]``.

@@ -2,9 +2,9 @@
 
 :func:`solve_large` is :func:`~.nuclear_norm.solve` for larger worlds: the same
 splitting, in single precision, from a start near the optimum (:mod:`~.iteration`). It
-certifies early, because points are repaired before their bounds are computed
-(:mod:`~.bounds`), and because averages over past iterations are evaluated, too: of the
-matrix, and of the multipliers with the weights that prove the best bound
+certifies a gap early, because points are repaired before their bounds are computed
+(:mod:`~.bounds`), and because averages over past iterations are evaluated as well: of
+the matrix, and of the multipliers, with the weights that prove the best bound
 (:mod:`~.mixture`). Both bounds are computed again in double precision at the end.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
@@ -85,12 +85,13 @@ def solve_large(
             evaluation of the bounds.
 
     Returns:
-        The same as :func:`~.nuclear_norm.solve`. ``another`` is a second feasible
-        matrix: the mean of earlier iterations, or an earlier iteration.
+        A :class:`~.nuclear_norm.Solution`, as from :func:`~.nuclear_norm.solve`. Its
+        ``another`` is a second feasible matrix of nearly the same norm, the mean of
+        earlier iterations or an earlier iteration; ``None`` if there is none.
 
     Raises:
-        ConfigError: ``gap``, ``iterations`` or ``seconds`` is invalid, or ``state`` is
-            not a state of this program.
+        ConfigError: ``gap`` is not from 1e-7 to below 1, ``iterations`` is below 1,
+            ``seconds`` is below 0, or ``state`` is not a state of this program and gap.
         SolverError: No matrix with positive margins was found.
         WriteError: The file ``state`` cannot be written.
 
@@ -127,7 +128,7 @@ def solve_large(
 
 
 def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Return an estimate of the time that a gap of 1% takes, in seconds.
+    """Estimate the time in seconds that program (2) takes to a gap of 1%, on one core.
 
     Args:
         facts: Number of facts.
@@ -154,7 +155,7 @@ class _Attempt:
         program: Constraints.
         gap: Requested relative duality gap.
         coupling: Weight of the logits.
-        file: File in which the state is stored; None to store nothing.
+        file: File in which the state is stored; ``None`` to store nothing.
 
     Attributes:
         run: The iteration.
@@ -180,15 +181,16 @@ class _Attempt:
         late: float,
         progress: Callable[[int, float], None] | None,
     ) -> int:
-        """Iterate until the gap is reached, no matrix was found, or a limit is reached.
+        """Iterate until the gap or a limit is reached, or no feasible matrix is found in time.
 
         Args:
             iterations: Maximum number of iterations.
-            late: Time of :func:`time.perf_counter` after which the last one is made.
+            late: Time of :func:`time.perf_counter`, in seconds, after which no further
+                iteration is made.
             progress: Called with the iterations made and the gap.
 
         Returns:
-            The number of iterations made.
+            The number of iterations made in total, including those of a restored state.
         """
         run = self.run
         bounds = self.bounds
@@ -219,7 +221,7 @@ class _Storage:
     """The objects whose state is stored, and the file in which it is stored.
 
     Args:
-        file: The file; None to store nothing.
+        file: The file; ``None`` to store nothing.
         run: The iteration.
         bounds: Its bounds.
         means: Its averages.
@@ -253,6 +255,6 @@ class _Storage:
             self._means.restore(part_of("means", found))
 
     def finish(self, *, certified: bool) -> None:
-        """Remove the file if nothing is left to be done."""
+        """Remove the file if the gap is certified."""
         if self._file and certified:
             self._file.remove()

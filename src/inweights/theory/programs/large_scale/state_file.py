@@ -33,8 +33,10 @@ class StateFile:
 
     Args:
         path: The file, in NumPy's format ``.npz``; it need not exist yet.
-        program: Constraints of the solution. The state of another program is refused.
-        gap: Requested relative gap, on which rounding in the iteration depends.
+        program: Constraints of the solution. The state of a different program is
+            refused.
+        gap: Requested relative gap, on which rounding in the iteration depends. The
+            state for a different gap is refused.
     """
 
     def __init__(self, path: Path, program: Program, gap: float) -> None:
@@ -48,8 +50,8 @@ class StateFile:
             Arrays by name, as :meth:`write` stored them; ``None`` if there is no file.
 
         Raises:
-            ConfigError: The file contains no state, or the state of other facts or
-                another gap.
+            ConfigError: The file cannot be read, contains no state, or contains the
+                state of other facts, another gap or another version.
         """
         if not self.path.exists():
             return None
@@ -69,7 +71,7 @@ class StateFile:
         return state
 
     def write(self, state: State) -> None:
-        """Replace the file; it is written completely or not at all.
+        """Replace the file by a state, completely or not at all.
 
         Args:
             state: Arrays by name.
@@ -84,7 +86,11 @@ class StateFile:
             os.replace(partial, self.path)
 
     def remove(self) -> None:
-        """Remove the file, after the solution is finished; nothing happens if there is none."""
+        """Remove the file; nothing happens if there is none.
+
+        Raises:
+            OSError: The file cannot be removed.
+        """
         self.path.unlink(missing_ok=True)
 
 

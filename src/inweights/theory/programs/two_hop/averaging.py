@@ -10,16 +10,16 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def average(templates: Float[Floats, "P K"]) -> Parameters:
-    """Average ``W`` over all permutations of the indices (Identity Bridge, Lemmas 1 and 4).
+    """Average a matrix over all permutations of the entities (Identity Bridge, Lemmas 1 and 4).
 
     Args:
         templates: ``W``, ``[2n + 2, 2n]``, in the order of :meth:`Parameters.matrix`.
 
     Returns:
-        The parameters of the average, which has the form of equation (3).
+        The twelve parameters of the average, which has the form of equation (3).
 
     Raises:
-        DataError: The shape is not ``[2n + 2, 2n]`` for any ``n``.
+        DataError: The shape is not ``[2n + 2, 2n]`` for any ``n`` of at least 2.
 
     Example:
         >>> point = Parameters(a1=1, b2=-0.5, g=2)

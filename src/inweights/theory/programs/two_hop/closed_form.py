@@ -1,15 +1,14 @@
-"""Give the optimum of program (2) for the two-hop world of complexity one in closed form (ours).
+"""Return the optimum of program (2) for the two-hop world of complexity one in closed form.
 
 :func:`closed_form` returns the optimum, and dual multipliers that prove it, for any
-number of entities; :func:`transfer_margin` gives the margin of an untrained fact about
-a group. The numeric solvers (:func:`~.nuclear_norm.solve`,
+number of entities. The numeric solvers (:func:`~.nuclear_norm.solve`,
 :func:`~.symmetric_solver.solve_symmetric`) are tested against them, and recipes compare
 trained models with them.
 
 The paper proves the signs of the margins (Identity Bridge, Theorems 1 and 2) under
-assumptions on the optimum. The optimum itself has a closed form. With identity facts,
-it depends on one number ``b`` between 1 and 2, the root of a monotone equation.
-``docs/theory.md`` has the proofs.
+assumptions on the optimum. The optimum itself has a closed form, which is our own. With
+identity facts, it depends on one number ``b`` between 1 and 2, the root of a monotone
+equation. ``docs/theory.md`` has the proofs.
 
 Shapes: ``n`` entities of each kind (the paper's ``N``), ``M`` prompts (``2n``, with
 identity ``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs (``2n``).
@@ -43,7 +42,7 @@ class ClosedForm:
     """Optimum of program (2) of Identity Bridge at complexity one, with multipliers that prove it.
 
     Attributes:
-        n: Number of subjects, of bridges and of objects: the paper's ``N``.
+        n: Number of subjects, of bridges and of objects (the paper's ``N``).
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
         parameters: The optimum in the symmetric form of equation (3).
         multipliers: Lagrange multiplier of one constraint of each kind, by the name of
@@ -85,7 +84,7 @@ class ClosedForm:
 
     @property
     def bound(self) -> float:
-        """Lower bound on the nuclear norm of every feasible matrix, from the multipliers alone."""
+        """Lower bound on the nuclear norm of every feasible matrix, proved by multipliers alone."""
         return sum(self.totals.values()) / max(1.0, self.operator_norm)
 
     @property
@@ -128,7 +127,7 @@ class ClosedForm:
         return centred, np.outer(means, [1.0, -1.0])
 
     def prompts(self) -> Float[Floats, "M P"]:
-        """Return the design matrix ``X`` of all training prompts.
+        """Return the matrix ``X`` of the token counts of all training prompts.
 
         Returns:
             Token counts ``[M, P]`` (``M`` prompts, ``P`` input tokens). The rows are
@@ -156,9 +155,10 @@ class ClosedForm:
         """Return the multiplier of every single constraint.
 
         Returns:
-            ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry at row ``m`` and column
-            ``k`` is the multiplier of the constraint that the answer to prompt ``m``
-            beats output ``k`` by 1; it is 0 at the right answer itself.
+            ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry in row ``m`` and column
+            ``k`` is the multiplier of the constraint that the logit of the right answer
+            to prompt ``m`` exceeds that of output ``k`` by 1. It is 0 at the right
+            answer itself.
         """
         n = self.n
         multipliers = np.zeros((len(self.answers()), 2 * n))
@@ -224,8 +224,8 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
         identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
 
     Returns:
-        Parameters, multipliers and a certified gap. Time and memory do not depend on
-        ``n``, except for the methods that return full matrices.
+        The optimum, with its parameters, multipliers and a certified gap. Time and
+        memory do not depend on ``n``, except for the methods that return full matrices.
 
     Raises:
         ConfigError: ``n`` is below 2.

@@ -35,9 +35,9 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
             star.
 
     Returns:
-        Names such as ``first hop, other bridge``: the prompt, and the output that its
-        right answer has to beat. *Own* means that this output has the index of the
-        prompt, *other* that it has another one.
+        Names such as ``first hop, other bridge``: the prompt, and the output whose
+        logit that of its right answer has to exceed by 1. *Own* means that this output
+        has the index of the prompt, and *other* that it has a different index.
 
     Example:
         >>> constraints(identity=False, complete=False)[:2]

@@ -25,8 +25,9 @@ class SmallSolution:
     Attributes:
         matrices: The matrices ``W_j``, which are feasible.
         multipliers: ``λ``, feasible for the dual, ``[C]`` (``C`` constraints).
-        value: Sum of the nuclear norms of ``matrices``, plus the tilt.
-        bound: Lower bound on the least value, certified by the multipliers.
+        value: Sum of the nuclear norms of ``matrices``, plus the linear term of the
+            tilt.
+        bound: Lower bound on the smallest value, certified by the multipliers.
         iterations: Number of Newton steps.
     """
 
@@ -49,7 +50,7 @@ def least_norms(
     gap: float = 1e-7,
     iterations: int = 500,
 ) -> SmallSolution:
-    """Solve ``min Σ_j ‖W_j‖_* + ⟨T_j, W_j⟩`` such that ``Σ_j ⟨K_kj, W_j⟩ ≥ 1`` for all ``k``.
+    """Minimise ``Σ_j ‖W_j‖_* + ⟨T_j, W_j⟩`` such that ``Σ_j ⟨K_kj, W_j⟩ ≥ 1`` for all ``k``.
 
     Args:
         coefficients: ``K_j`` for every matrix ``W_j``, ``[C, rows, columns]``: one
@@ -57,11 +58,12 @@ def least_norms(
         tilt: ``T_j`` for every matrix, with the size of ``W_j`` and an operator norm
             well below 1. If there are several optima, a small tilt selects a corner of
             their set; without it (the default) the solution is a point in the middle.
-        gap: Requested relative duality gap.
+        gap: Requested relative duality gap, above 0.
         iterations: Maximum number of Newton steps.
 
     Returns:
-        The matrices, the multipliers, the least ``value`` and the certified ``bound``.
+        The matrices ``W_j`` in the order of ``coefficients``, the multipliers, the
+        smallest ``value`` and its certified ``bound``.
 
     Raises:
         SolverError: The gap was not reached, for instance because the constraints
@@ -130,7 +132,7 @@ def _derivatives(
 
 
 def _failed(best: SmallSolution | None, gap: float, steps: int) -> str:
-    """Return the message for a path that ended before the gap was reached."""
+    """Return the error message for a path that ended before the gap was reached."""
     reached = "none" if best is None else f"{best.gap:.1e}"
     return (
         f"the central path ended at a gap of {reached}, not {gap:.1e}, after {steps} steps; "

@@ -35,17 +35,17 @@ from inweights.worlds.arrays import Float, Floats
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Twelve parameters of the symmetric form, equation (3) of Identity Bridge; all 0 by default.
+    """The twelve parameters of the symmetric form, equation (3) of Identity Bridge; 0 by default.
 
     Attributes:
-        a1: Logit of a subject's own bridge, above that of other bridges.
-        a2: Logit that a subject gives every bridge.
-        b1: Logit of a bridge's own token as output, above that of other bridges.
-        b2: Logit that a bridge gives every bridge.
-        c1: Logit of a subject's own object, above that of other objects.
-        c2: Logit that a subject gives every object.
-        d1: Logit of a bridge's own object, above that of other objects.
-        d2: Logit that a bridge gives every object.
+        a1: Logit that a subject gives its own bridge, minus that of other bridges.
+        a2: Logit that a subject gives other bridges.
+        b1: Logit that a bridge gives itself as output, minus that of other bridges.
+        b2: Logit that a bridge gives other bridges.
+        c1: Logit that a subject gives its own object, minus that of other objects.
+        c2: Logit that a subject gives other objects.
+        d1: Logit that a bridge gives its own object, minus that of other objects.
+        d2: Logit that a bridge gives other objects.
         e: Logit that the relation ``r1`` gives every bridge.
         f: Logit that ``r2`` gives every bridge.
         g: Logit that ``r1`` gives every object.
@@ -66,7 +66,7 @@ class Parameters:
     h: float = 0.0
 
     def matrix(self, n: int) -> Float[Floats, "P K"]:
-        """Return the full matrix ``W``: the transpose of Identity Bridge's equation (3).
+        """Return the full matrix ``W``, the transpose of Identity Bridge's equation (3).
 
         Args:
             n: Number of entities of each kind, from 2 to 10⁹.
@@ -99,10 +99,11 @@ class Parameters:
         )
 
     def row(self, line: str, n: int) -> Float[Floats, " K"]:
-        """Return one row of ``W``, without computing the whole matrix.
+        """Return one row of the full matrix ``W``, without computing the whole matrix.
 
         Args:
-            line: ``a`` (the first subject), ``b`` (the first bridge), ``r1`` or ``r2``.
+            line: Token of the row: ``a`` (the first subject), ``b`` (the first bridge),
+                ``r1`` or ``r2``, which is not checked.
             n: Number of entities of each kind.
 
         Returns:
@@ -125,10 +126,10 @@ class Parameters:
         """Return the margin of a prompt's right answer over all other outputs.
 
         Args:
-            prompt: Tokens separated by spaces, of ``a`` and ``b`` (the first subject
-                and the first bridge), ``r1``, ``r2``.
-            right: The right answer: ``b`` (the first bridge) or ``c`` (the first
-                object).
+            prompt: Tokens separated by spaces: ``a`` (the first subject), ``b`` (the
+                first bridge), ``r1`` and ``r2``, which are not checked.
+            right: The right answer: ``b`` (the first bridge); any other text means
+                ``c`` (the first object).
             n: Number of entities of each kind.
 
         Returns:
@@ -143,7 +144,7 @@ class Parameters:
         return float(logits[own] - np.delete(logits, own).max())
 
     def blocks(self, n: int) -> tuple[Float[Floats, "2 2"], Float[Floats, "2 4"]]:
-        """Return the two small matrices of Identity Bridge's Lemma 2.
+        """Return the two small matrices of Identity Bridge's Lemma 2, which determine the norm.
 
         Args:
             n: Number of entities of each kind.
@@ -177,7 +178,7 @@ class Parameters:
         return (n - 1) * _nuclear_norm(one) + _nuclear_norm(means)
 
     def lemma_2(self, n: int) -> float:
-        """Return the nuclear norm by formula (7) of Identity Bridge's Lemma 2, with (6).
+        """Return the nuclear norm of the full matrix by formulas (6) and (7) of Identity Bridge.
 
         Args:
             n: Number of entities of each kind.
@@ -215,10 +216,11 @@ class Parameters:
         return float((n - 1) * first + second)
 
     def slack(self, name: str) -> float:
-        """Return by how much the margin of a constraint exceeds 1; negative if it is violated.
+        """Return the margin of a constraint minus 1; negative if the constraint is violated.
 
         Args:
-            name: Name of the constraint, as :func:`constraints` returns it.
+            name: Name of the kind of constraint, as :func:`~.constraints.constraints`
+                returns it.
 
         Returns:
             The difference; 0 if the constraint is tight.

@@ -31,9 +31,9 @@ class SymmetricSolution:
         gap: Certified relative duality gap.
         multipliers: ``λ`` by the name of the constraint, summed over all constraints of
             a kind.
-        kkt: Violation of the optimality conditions: the largest of the violation of a
-            margin and the product of a multiplier with its slack, both relative to the
-            optimum, and the excess of the dual's operator norms over 1.
+        kkt: Largest violation of the optimality conditions: that of a margin, in
+            logits; the product of a multiplier with its slack, divided by the optimum;
+            and, for the closed form, the excess of the dual's operator norm over 1.
         iterations: Number of Newton steps; 0 for the closed form.
         seconds: Wall-clock time, in seconds.
     """
@@ -58,7 +58,7 @@ def solve_symmetric(
     gap: float = 1e-7,
     closed: bool = True,
 ) -> SymmetricSolution:
-    """Solve program (2) for the world of complexity one, in milliseconds for any ``n``.
+    """Solve program (2) for the two-hop world of complexity one, in milliseconds for any ``n``.
 
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` (input
     tokens by output tokens) of least nuclear norm with which each trained fact has a
@@ -88,13 +88,13 @@ def solve_symmetric(
         tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which
             selects a corner if the optimum is not unique. Without it (the default), the
             solution is a point in the middle of the optima.
-        gap: Requested relative duality gap, on the central path; below about 1e-8,
-            rounding prevents it.
+        gap: Requested relative duality gap on the central path, above 0. Below about
+            1e-8, rounding prevents it.
         closed: Whether to return the closed form if there is one (``complete``, no
             ``tilt``).
 
     Returns:
-        Parameters, multipliers and the certified gap.
+        The optimum, with its parameters, multipliers and certified gap.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -169,7 +169,7 @@ def _kkt(
 
 
 def _coordinates(rows: Reals, n: int) -> tuple[Reals, Reals]:
-    """Convert linear forms in the parameters to linear forms in the matrices of Lemma 2.
+    """Convert linear forms in the parameters into linear forms in the matrices of Lemma 2.
 
     ``α1 a1 + α2 a2`` is ``(α1 - α2/n) a1 + (α2/n) A``, and ``ε e`` is ``(ε/√n) √n e``.
     """
