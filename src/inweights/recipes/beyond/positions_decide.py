@@ -182,25 +182,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``mamba_of`` there).
 
     Returns:
-        - ``curves``: a row per run on the path-star and step: accuracies on held-out
-          leaves of the hardest (first) token, ``hardest``, of the whole path,
-          ``exact``, and of the last token, ``easiest_last``; ``trained``, the whole
-          path of trained leaves; ``chance`` of the hardest token; ``panel`` names the
-          group of conditions in the figure. Columns: ``world, model, condition, seed,
-          step, hardest, exact, easiest_last, trained, chance, panel``.
+        - ``curves``: a row per run on the path-star and step: the accuracies
+          ``hardest`` (hardest token, the first after the root, of held-out paths),
+          ``exact`` (whole held-out paths), ``easiest_last`` (last token of held-out
+          paths) and ``trained`` (whole trained paths); ``chance``, the accuracy of
+          guessing the hardest token; ``panel`` names the group of conditions in the
+          figure. Columns: ``world, model, condition, seed, step, hardest, exact,
+          easiest_last, trained, chance, panel``.
         - ``shares``: a row per run of a GPT and step: the share of the state before the
           first block that identifies the token
           (:func:`inweights.probes.token_share.token_share`). Columns: those of
           ``share``, and ``panel``.
-        - ``final``: a row per run on the path-star at its end: accuracies on held-out
-          leaves of the hardest (first) token, ``hardest``, of the whole path,
-          ``exact``, and of the last token, ``easiest_last``; ``trained``, the whole
-          path of trained leaves; ``chance`` of the hardest token; the initial
-          ``ratio``, ``gradient`` and ``share`` (as ``began``) of the token share;
-          ``nearest``, the share of leaves whose own first node is nearest; and
-          ``half``, the step at which the hardest token has an accuracy of a half (one
-          more than the last if it never has). Columns: ``world, model, condition, seed,
-          step, hardest, exact, easiest_last, trained, chance, ratio, gradient, began,
+        - ``final``: a row per run on the path-star at its last step: the columns of
+          ``curves``; the ``ratio``, ``gradient`` and ``share`` (as ``began``) of
+          :func:`inweights.probes.token_share.token_share` at step 0; ``nearest``, the
+          share of leaves whose own first node is nearest; and ``half``, the first step
+          at which the hardest token has an accuracy of a half (one more than the last
+          step if there is none). Columns: ``world, model, condition, seed, step,
+          hardest, exact, easiest_last, trained, chance, ratio, gradient, began,
           nearest, half``.
         - ``drowned``: the rows of ``final`` of the GPT with the positions N(0, 1) and
           sinusoidal, which are longer than the token embeddings. Columns: as in
@@ -208,11 +207,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``ends``: a row per condition of the GPT, seed and ``what`` (``hardest``,
           ``trained``, ``nearest``), with its value as ``accuracy``. Columns:
           ``condition, seed, what, accuracy``.
-        - ``dose``: a row per seed: rank correlation, over the three initial scales of
-          learned positions, of ``ratio`` and ``half`` (``by_ratio``). Columns: ``seed,
+        - ``dose``: a row per seed: ``by_ratio``, the rank correlation of ``ratio`` and
+          ``half`` over the three initial scales of learned positions. Columns: ``seed,
           by_ratio``.
         - ``grid``: a row per run on the grid and ``pairs`` (even or odd hops apart):
-          Spearman's ρ of cosine and hops; ``which`` is model and condition. Columns:
+          Spearman's ρ of cosine and hops; ``which`` names model and condition. Columns:
           those of ``even``, and ``pairs, which``.
     """
     runs = derived_paths.whole(tables["paths"])

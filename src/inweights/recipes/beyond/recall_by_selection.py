@@ -24,8 +24,7 @@ FULL = 0.99
 class Bijections(Config, tag_field="kind", tag="bijections"):
     """Config of random bijections from known and from new subjects to the same attributes.
 
-    A value of the wrong type raises a ``ConfigError``; ranges are checked when the
-    config is used.
+    A value of the wrong type raises a ``ConfigError``. Numbers below 1 are not checked.
 
     Attributes:
         n: Number of known subjects, of new subjects, and of attributes; by default 64.
@@ -47,7 +46,8 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
             queries.
 
         Raises:
-            ConfigError: ``seed`` is negative.
+            ConfigError: ``seed`` is not from 0 to below 2⁶³.
+            ValueError: ``n`` is negative, or ``relations`` is below 1.
         """
         rng = Streams(seed).numpy(WORLD, "bijections")
         groups = {
@@ -77,9 +77,9 @@ class Settings(iw.Config):
 
     Attributes:
         sizes: Numbers of known subjects, each of which is also the number of
-            attributes.
+            attributes; at least 1.
         widths: Widths of the models, at every size.
-        relations: Number of relations at every size.
+        relations: Number of relations at every size, at least 1.
         transferred: Config of the world whose new subjects are trained after the known
             ones.
         width: Width of the models that learn known and new subjects.
@@ -177,7 +177,7 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
     """Measure how linear subjects' embeddings are in the head's vectors of their attributes.
 
     Args:
-        model: A GPT with an untied head and ``R`` replicas.
+        model: A GPT with an untied head and ``R`` replicas, which is not checked.
         worlds: One world of :class:`Bijections` for each replica.
 
     Returns:

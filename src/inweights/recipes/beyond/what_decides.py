@@ -85,8 +85,8 @@ def plan(settings: Settings) -> Plan:
         False, True), ``tied_head`` (False, True), ``small_initialisation`` (False,
         True), ``decay`` (weight decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32, 64),
         ``steps`` (280, 560), and ``facts`` (number ``N`` of subjects: 10, 20); the
-        measure ``accuracy`` (:func:`inweights.probes.accuracy`). Labels are the full
-        values, also if ``shrink`` divides them.
+        measure ``accuracy`` (:func:`inweights.probes.accuracy`). The labels contain the
+        undivided values, even if ``shrink`` divides them.
 
     Raises:
         ConfigError: ``shrink`` is below 1, or too large for the model.

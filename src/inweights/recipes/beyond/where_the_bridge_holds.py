@@ -220,7 +220,8 @@ def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> S
             identity``.
 
     Returns:
-        The score of the column ``accuracy`` at the last step.
+        The score of the column ``accuracy`` at the last step. The names are not checked
+        here.
     """
     return final.at(
         axis=axis,

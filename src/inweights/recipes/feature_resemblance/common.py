@@ -145,7 +145,7 @@ def near(
         The judged score. The edges of its target are rounded to four digits.
 
     Raises:
-        ConfigError: The target contains all possible values of the score.
+        ConfigError: ``tolerance`` is negative, or the target lies above 1.
     """
     # No cosine is above 1; four digits, as the papers print them.
     high = min(1.0, round(printed + tolerance, 4))

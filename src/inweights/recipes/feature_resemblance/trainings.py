@@ -295,6 +295,6 @@ class GPTTraining(iw.Config):
             The curriculum, with at most ``steps`` updates of AdamW in each phase.
 
         Raises:
-            ConfigError: ``rate``, ``steps`` or a loss is out of range.
+            ConfigError: ``parts`` or ``losses`` is empty, or a number is out of range.
         """
         return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)

@@ -88,7 +88,7 @@ class Training(iw.Config):
 
     Attributes:
         architecture: ``TinyGPT``, ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative``
-            (TinyNN with frozen embeddings).
+            (TinyNN with frozen embeddings), which is not checked.
         rate: Peak learning rate, above 0. That of TinyGPT falls as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.

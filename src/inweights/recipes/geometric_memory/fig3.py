@@ -47,8 +47,9 @@ class Settings(iw.Config):
         every: Number of steps between two points of the curves, at least 1.
         larger: Further path-stars, which are trained only as in the paper, with the
             loss on the full path; none by default.
-        own: A path-star of your own, on which only the training of the first of
-            ``stars`` is run. With ``None``, the default, the paper's graphs are used.
+        own: A path-star of your own. If it is given, only the first of ``stars`` is
+            trained, on this graph instead of the paper's. ``None``, the default, means
+            the paper's graphs.
     """
 
     later = {"own": None, "larger": ()}

@@ -15,7 +15,8 @@ def linear_law(
         table: Table with the column, the factors (above 0), and ``fitted`` (a Boolean):
             whether the law is fitted to the row. The law predicts the column in every
             row.
-        column: Name of the column that the law predicts.
+        column: Name of the column that the law predicts. If a fitted value is NaN, all
+            predictions of its group are NaN.
         factors: Names of the columns of the factors. The fitted rows of each group must
             outnumber the factors, which is not checked.
         by: Names of the columns that define the groups.
@@ -27,8 +28,7 @@ def linear_law(
         grows if the factor doubles.
 
     Raises:
-        LinAlgError: In a fitted row, a value or the logarithm of a factor is not
-            finite.
+        LinAlgError: A factor of a fitted row is not above 0, or is not finite.
 
     Example:
         >>> rows = {"x": [1, 2, 4, 16], "fitted": [True, True, True, False], "y": [3.0, 5, 7, 10]}
