@@ -247,7 +247,7 @@ def settle(
             default the recipes that have been run on this disk are used.
         execution: Where and how tasks run; by default one after another in this
             process.
-        effort: Former name of ``execution``.
+        effort: Former name of ``execution``, which gives a ``DeprecationWarning``.
 
     Yields:
         One result of adding seeds for each recipe with undecided claims (with
@@ -261,6 +261,7 @@ def settle(
             name cannot be read.
         RunError: A training failed, the folder of a run is damaged, or a file cannot be
             written.
+        OSError: The ledger cannot be read.
     """
     from inweights.experiments.studies.settle import settle as settle_one
 

@@ -135,7 +135,9 @@ class Ledger:
 
     def of_scale(self, scale: str) -> Iterator[tuple[str, Entry]]:
         """Yield the id and the entry of every claim of a scale, in order of first appearance.
+
         Withdrawn claims are included.
+
         Args:
             scale: ``smoke``, ``cpu`` or ``paper``.
         """

@@ -223,8 +223,8 @@ def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
             default none.
 
     Returns:
-        ``says so`` (it contains words such as "unknown"), ``names`` (it contains one of
-        ``names``) or ``other``.
+        ``says so`` (it contains words such as "unknown"), otherwise ``names`` (it
+        contains one of ``names`` as whole words, ignoring case), otherwise ``other``.
 
     Example:
         >>> names = ["Vienna"]

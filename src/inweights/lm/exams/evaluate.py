@@ -65,8 +65,9 @@ def ask_with_thought(
     """Evaluate compositions step by step: the model first names the bridge, then the answer.
 
     The model continues the prompt of the first hop. Its words, whether right or wrong,
-    are inserted into the prompt of the second hop, and both together are the prompt for
-    the answer (Identity Bridge, Figure 1a).
+    are inserted into the prompt of the second hop (the word ``it`` if the model says
+    nothing), and both together are the prompt for the answer (Identity Bridge, Figure
+    1a).
 
     Args:
         lm: The model.

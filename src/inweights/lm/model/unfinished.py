@@ -123,7 +123,7 @@ class BegunTexts:
         return found
 
     def write(self, name: str, content: dict[str, Any]) -> None:
-        """Store a part, atomically.
+        """Store a part in the file, atomically; other parts are kept.
 
         Args:
             name: Name of the part, such as ``prose``.

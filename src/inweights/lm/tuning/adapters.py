@@ -22,12 +22,12 @@ from inweights.seeds import INITIALISATION, Streams
 def adapted(
     model: Any, config: FineTune, seed: int, *, keep: Path | None = None, **where: Any
 ) -> Iterator[Any]:
-    """Provide the model to train within a block, and merge its adapters at the end.
+    """Provide the model to train within a block, and merge its adapters after the block.
 
     The adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1), on every
     linear layer except the head. Matrix ``A`` is drawn at random, ``B`` is zero, and
-    there is no dropout. After the block the model has its own modules again, even if an
-    error was raised.
+    there is no dropout. After the block the model has its own modules again. If an
+    error was raised, the adapters are discarded.
 
     Args:
         model: A causal model of ``transformers``.
