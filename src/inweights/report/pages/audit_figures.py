@@ -8,22 +8,22 @@ from matplotlib.ticker import MaxNLocator
 from inweights.report.base import style
 from inweights.report.base.legend import columns_that_fit
 
-#: Pairs, and relations, that are drawn at most.
+#: Largest numbers of pairs and of relations that are drawn.
 PAIRS = 14
 RELATIONS = 18
 _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Return a figure of how many questions of each pair of relations are answered.
+    """Return a figure of how many questions of each pair of relations are predicted to be right.
 
-    Bars show the numbers of questions that follow, follow once identities are added,
-    tie, and fail. Without a prediction they show the highest accuracy that is possible
-    without attention, as a share of the chains.
+    Bars show the numbers of questions that follow from the facts, that follow once
+    identities are added, whose answers tie, and that fail. Without a prediction, bars
+    show how many chains can be right without attention, and the rest.
 
     Args:
-        outlook: Table of :func:`inweights.audit.outlook`, with at least one row; only
-            the first 14 pairs are drawn.
+        outlook: Table that :func:`inweights.audit.outlook` returned, with at least one
+            row, of which the first 14 are drawn.
     """
     rows = outlook.head(PAIRS).reverse()
     narrow = style.full_width() < style.FULL_WIDTH
@@ -87,11 +87,11 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Return a figure of how many chains lead from one relation to another, as a matrix.
+    """Return a matrix of the numbers of chains from one relation to another, as a figure.
 
     Args:
         compositions: Table ``compositions`` of :class:`inweights.audit.Audit`, with at
-            least one row; only the relations with the most chains are drawn, at most
+            least one row. Only the relations with the most chains are drawn, at most
             18.
     """
     size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
@@ -109,7 +109,7 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
     for first, second, chains in pairs.select("first", "second", "chains").iter_rows():
         grid[rows.index(first), columns.index(second)] = chains
     with style.context():
-        # Cells of a modest size, so that a small graph is no wall of colour.
+        # The size of cells is limited, so that a small graph does not fill the page.
         width = min(style.full_width(), 2.2 + 0.8 * len(columns))
         figure = Figure(figsize=(width, 1.1 + 0.32 * len(rows)), layout="constrained")
         axes = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""Write the section of a page that compares every setting with the paper and its code.
+"""Make the section of a page that compares every setting with the paper and its code.
 
 :func:`differences_section` is one of the sections of
 :func:`~inweights.report.build_page`.
@@ -24,19 +24,21 @@ def differences_section(
     protocol: PaperProtocol | None,
     statements: Mapping[str, PaperSetting] = {},
 ) -> str:
-    """Return a section with the settings that differ from the paper, as HTML.
+    """Return a section with the settings that differ from those of the paper, as HTML.
 
-    Settings that agree with the paper are shown in a closed block.
+    Settings that agree with the paper or its code are shown in a block that is closed
+    at first.
 
     Args:
-        rows: Rows of
-            :func:`~inweights.experiments.grammar.protocols.differences.table_of`.
-        protocol: What the paper states; ``None`` if unknown, in which case the result
-            is empty.
-        statements: Statements of the paper without a corresponding setting, by subject.
+        rows: Rows that
+            :func:`~inweights.experiments.grammar.protocols.differences.table_of`
+            returned.
+        protocol: Statements of the paper and its code; ``None`` if they are unknown.
+        statements: Statements of the paper to which no setting corresponds, by subject;
+            by default none.
 
     Returns:
-        The section; empty without ``protocol`` or without rows.
+        The section; an empty string if ``protocol`` is ``None`` or there are no rows.
     """
     if protocol is None or not rows:
         return ""
@@ -60,7 +62,7 @@ def differences_section(
 
 
 def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
-    """Return statements without a corresponding setting as sentences, with our own choice.
+    """Return statements to which no setting corresponds as sentences, with our own choice.
 
     Args:
         statements: The statements, by subject.
@@ -76,7 +78,7 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
 
 
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:
-    """Return how many settings are as in the paper, as in its code, smaller or ours, as text.
+    """Return as text how many settings are ours, smaller, as in the code or as in the paper.
 
     Args:
         rows: Rows of a table of differences; only ``whose`` is counted.

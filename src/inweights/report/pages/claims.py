@@ -1,7 +1,7 @@
-"""Write the verdicts of a page: a headline, and one row per claim with interval and target.
+"""Make the verdicts of a page: a headline, and one row per claim with interval and target.
 
-:func:`claims_section` is one of the sections of :func:`~inweights.report.build_page`;
-the command line also prints :func:`headline`.
+:func:`claims_section` is one of the sections of :func:`~inweights.report.build_page`.
+The command line also prints the result of :func:`headline`.
 """
 
 from collections import Counter
@@ -36,9 +36,10 @@ _EDGE = 8.0
 def headline(claims: Sequence[ClaimResult]) -> str:
     """Return a summary of all verdicts in one phrase, such as ``3 of 4 claims reproduced``.
 
-    Checks, which hold by construction, count only if there is nothing else (``2 of 2
-    checks hold``). For our own claims the word is ``hold``. If nothing was judged, the
-    text is ``4 claims, none judged``.
+    Checks, which hold by construction, are counted only if there are no other claims
+    (``2 of 2 checks hold``). If all claims are our own, the word is ``hold`` in place
+    of ``reproduced``. Numbers of other positive or open verdicts follow after a comma.
+    If nothing was judged, the text is, for example, ``4 claims, none judged``.
 
     Args:
         claims: The judged claims.
@@ -62,7 +63,7 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
-    """Return the headline, the counts and one row per claim as HTML; empty without claims.
+    """Return a section with headline, counts and one row per claim as HTML; empty without claims.
 
     Args:
         claims: The judged claims, in the order of the page.
@@ -92,7 +93,7 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
         for n, c in enumerate(claims)
     ]
     rows = tag("ol", *(claim_row(n, c) for n, c in enumerate(claims)), class_="claims")
-    # What is worth a look stands below: one line here.
+    # If nothing was judged, the section is a single line that can be opened.
     if all(claim.verdict == "not judged" for claim in claims):
         why = next((claim.why for claim in claims if claim.why), "")
         summary = escape(headline(claims)) + tag("span", escape(why), class_="size")
@@ -110,10 +111,10 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
 
 
 def claim_row(place: int, claim: ClaimResult) -> str:
-    """Return the row of one claim, as HTML.
+    """Return the row of one claim as HTML: verdict, sentence, source, interval and numbers.
 
     Args:
-        place: Index of the row on the page, from 0.
+        place: Index of the row on the page, from 0, which is used in its id.
         claim: The judged claim.
     """
     name = _CLASS[claim.verdict]
@@ -173,7 +174,7 @@ def interval_bar(claim: ClaimResult) -> str:
         claim: The judged claim.
 
     Returns:
-        The SVG; empty if nothing was measured.
+        The SVG element; an empty string if nothing was measured.
     """
     least = claim.target.least
     most = claim.target.most

@@ -21,14 +21,14 @@ from inweights.report.figures.draw import draw
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
 
-#: What LaTeX reads otherwise, or lacks.
+#: Replacements of characters that are special in LaTeX or that it lacks.
 _SPECIAL: dict[str, str] = load_toml(Path(__file__).with_name("latex.toml"))
-#: What CSV says of a claim.
+#: Columns of ``claims.csv``.
 _CSV = (
     "id claim place source published least most verdict measured low high level seeds "
     "condition case"
 )
-#: Greek letters, and those that LaTeX calls otherwise than Unicode does.
+#: Greek letters, and the names of those that LaTeX and Unicode call differently.
 _GREEK = "αβγδεηθκλμνρστφωΔΣΩΘ"
 _OTHERWISE = {"ε": "varepsilon", "λ": "lambda", "φ": "varphi"}
 
@@ -42,27 +42,29 @@ def write_export(
     csv: bool = False,
     raw: bool = False,
 ) -> list[Path]:
-    """Write the files of a finished run that a paper needs.
+    """Write files of a finished run for use in a paper.
 
     Args:
         outcome: The run.
-        folder: Folder to write into, which is created if necessary; files of the same
-            name are replaced.
+        folder: Folder of the files, which is created if necessary. Existing files of
+            the same names are replaced.
         pdf: Whether to write ``<figure>.pdf`` for each figure.
         latex: Whether to write ``claims.tex``, if the run has claims.
-        csv: Whether to write ``claims.csv`` and ``<table>.csv`` for each table. Columns
-            with lists, arrays and structs are left out.
-        raw: Whether texts in CSV are written unchanged, even if a spreadsheet would run
-            them as formulas.
+        csv: Whether to write ``claims.csv`` and, for each table, ``<table>.csv``.
+            Columns of lists, arrays, structs and objects are left out.
+        raw: Whether text in CSV is written unchanged, even if a spreadsheet would run
+            it as a formula. By default a ``'`` is added before such text.
 
     Returns:
-        Paths of the written files; empty if nothing was requested.
+        Paths of the written files, in the order figures, ``claims.tex``,
+        ``claims.csv``, tables; empty if nothing was requested.
 
     Raises:
-        ConfigError: Only the claims or only the figures are requested, and the run has
-            none; or a figure names an unknown drawing or option.
+        ConfigError: Only ``latex`` is set, and the run has no claims; only ``pdf`` is
+            set, and it has no figures; or a figure names an unknown drawing or option,
+            or the wrong number of tables.
         WriteError: A file cannot be written.
-        DataError: A figure names a missing table or column.
+        DataError: A figure names a missing table or column, or a table without rows.
     """
     if latex and not outcome.claims and not (pdf or csv):
         raise ConfigError(f"{outcome.recipe.name} has no claims for --latex")
@@ -73,7 +75,7 @@ def write_export(
         for figure in outcome.recipe.figures:
             picture = draw(figure, outcome.tables)
             stream = io.BytesIO()
-            with style.context():  # the same figure gives the same bytes
+            with style.context():  # the same figure always has the same bytes
                 about = {"CreationDate": None, "Producer": None}
                 picture.savefig(stream, format="pdf", metadata=about)
             files[f"{figure.id}.pdf"] = stream.getvalue()
@@ -99,13 +101,13 @@ def claims_latex(outcome: Outcome) -> str:
         outcome: The run.
 
     Returns:
-        The table, with one row per claim: its text, the target, the measured value, its
-        interval, the number of seeds and the verdict.
+        The text of the table, with one row per claim. The columns are its sentence, the
+        target, the measured value, its interval, the number of seeds and the verdict.
     """
     rows = []
     for claim in outcome.claims:
         cells = (claim.text, claim.target.text, *_numbers(claim), claim.verdict)
-        # Names of others are text and no command.
+        # Names from data must be text and not commands.
         rows.append(
             " & ".join("".join(map(_in_latex, cell)) for cell in cells) + r" \\"
         )
@@ -131,15 +133,16 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
 
     Args:
         claims: The judged claims.
-        raw: Whether texts are written unchanged, even if a spreadsheet would run them
-            as formulas.
+        raw: Whether text is written unchanged, even if a spreadsheet would run it as a
+            formula. By default a ``'`` is added before such text.
 
     Returns:
-        The text. Columns: ``id``; ``claim``, its sentence; ``place`` in the paper;
-        ``source``, the paper or ``ours``; ``published``, the printed number; ``least``
-        and ``most``, the ends of the target; ``verdict``; ``measured`` with its
-        interval from ``low`` to ``high`` at the confidence ``level``; ``seeds``, their
-        number; ``condition``; and ``case``, the deciding one.
+        The CSV text. Its columns are ``id``; ``claim``, the sentence; ``place`` in the
+        paper; ``source``, the short name of the paper or ``ours``; ``published``, the
+        printed number as text; ``least`` and ``most``, the ends of the target;
+        ``verdict``; ``measured`` with its interval from ``low`` to ``high`` at the
+        confidence level ``level``; ``seeds``, the number of seeds; ``condition``; and
+        ``case``, the deciding case. Missing values are empty.
     """
     named = {
         "claim": "text",

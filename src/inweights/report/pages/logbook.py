@@ -1,8 +1,8 @@
 """Write a finished run as a page of a public logbook, in the format of trackio.
 
 ``inweights export --logbook`` calls :func:`write_logbook`. A logbook is a folder of
-Markdown files with a marker before each cell, which trackio reads, serves and
-publishes. Trackio itself is not needed to write one.
+Markdown files with a marker before each cell. Trackio reads, serves and publishes these
+files, but is not needed for writing them.
 """
 
 import hashlib
@@ -25,11 +25,12 @@ from inweights.report.pages.sections import command_of
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
 
-#: Where trackio looks for the pages of a logbook, below the folder that holds it.
+#: Path of the pages of a logbook for trackio, relative to the folder of the logbook.
 PAGES = Path(".trackio", "logbook", "pages")
-#: What precedes a cell in a page, on a line of its own.
+#: Line that precedes a cell in a page.
 _MARKER = "<!-- trackio-cell"
-#: What each cell written here says of itself, so that cells of others are known.
+#: Attribute of all cells that are written here, which distinguishes them from other
+#: cells.
 _OWN = '"written_by": "inweights"'
 _HEADING = "## Pages"
 
@@ -39,24 +40,28 @@ def write_logbook(
 ) -> list[Path]:
     """Write a run as a page of a logbook, and update the logbook's index.
 
-    A folder without a logbook gets a new one. Otherwise the page is added, and an
-    earlier page of the same run is replaced. The same run gives the same bytes.
+    If the folder has no logbook, a new one is created. Otherwise the page is added to
+    the logbook, or replaces an earlier page of the same run. The same run always has
+    the same page, byte for byte.
 
     Args:
         outcome: The run.
-        folder: Folder of the logbook, whose files are in its subfolder ``.trackio``.
-        ledger: File of the ledger of claims, whose hash is recorded if it exists;
-            ``None`` for no ledger.
+        folder: Folder of the logbook, whose files are in its subfolder ``.trackio``. It
+            is created if necessary.
+        ledger: Path of the ledger, the file of claims that were stated before their
+            run. Its hash is recorded if the file exists. ``None`` for no ledger.
 
     Returns:
         Paths of the two files: the page and the index, below
         ``.trackio/logbook/pages``.
 
     Raises:
-        ConfigError: The page has cells that others added, or a figure names an unknown
-            drawing or option.
-        WriteError: A file cannot be written.
-        DataError: A figure names a missing table or column.
+        ConfigError: The existing page has cells that were not written by this function,
+            a figure names an unknown drawing or option, or the wrong number of tables,
+            or the settings of the run do not fit its recipe.
+        WriteError: A file cannot be written, or an existing page cannot be read.
+        DataError: A figure names a missing table or column, or a table without rows.
+        OSError: The ledger, or the folder of the run, cannot be read.
     """
     run = outcome.folder.path.name
     title = f"{outcome.recipe.name}, {outcome.scale}, {run}"
@@ -80,7 +85,7 @@ def write_logbook(
 
 
 def _has_others(text: str) -> bool:
-    """Return whether a page has a cell that this module did not write."""
+    """Return whether a page has cells that were not written by this module."""
     return text.count(_MARKER) != text.count(_OWN)
 
 
@@ -96,10 +101,10 @@ def _index(outcome: Outcome) -> str:
 
 
 def _with_page(index: str, title: str, slug: str) -> str:
-    """Return the index with a link to a page, below the links that it already has."""
+    """Return the index with a link to a page after the existing links."""
     if f"(#/{slug})" in index:
         return index
-    # An empty logbook of trackio has a row that says how to add a page.
+    # An empty logbook of trackio has a row that explains how to add a page.
     lines = [line for line in index.split("\n") if "`trackio logbook page" not in line]
     row = f"| [{_cell_text(title)}](#/{slug}) |"
     if _HEADING not in lines:
@@ -164,7 +169,7 @@ def _asked(outcome: Outcome) -> str:
 
 
 def _claims(outcome: Outcome) -> str:
-    """Return the table of claims, with four columns, since the pages of a logbook are narrow."""
+    """Return the table of claims; it has only four columns, since pages of a logbook are narrow."""
     rows = ["| verdict | claim | target | measured |\n|---|---|---|---|"]
     for claim in outcome.claims:
         name = claim.id.rpartition("/")[2]
@@ -179,7 +184,7 @@ def _claims(outcome: Outcome) -> str:
 
 
 def _measured(claim: ClaimResult) -> str:
-    """Return what was measured, its interval, and how many seeds meet the target, as text."""
+    """Return the measured number, its interval, and the number of seeds that meet the target."""
     if claim.measured is None:
         return ""
     if claim.low is not None and claim.high is not None:
@@ -213,7 +218,7 @@ def _cell(outcome: Outcome, kind: str, title: str, body: str) -> str:
     Args:
         outcome: The run, from which the cell's id and time are derived.
         kind: ``markdown``, ``code`` or ``figure``.
-        title: The cell's title.
+        title: Title of the cell.
         body: Content of the cell, as Markdown.
     """
     named = f"{outcome.folder.path.name} {kind} {title}"
@@ -224,19 +229,19 @@ def _cell(outcome: Outcome, kind: str, title: str, body: str) -> str:
         "title": in_order(title),
         "written_by": "inweights",
     }
-    # An arrow would end the comment that the marker is.
+    # The marker is a comment, which the characters "-->" would end.
     marker = json.dumps(about, ensure_ascii=False).replace(">", "\\u003e")
     return f"\n\n---\n{_MARKER}\n{marker}\n-->\n{body}\n"
 
 
 def _made(folder: Path) -> str:
-    """Return when the run was written, in UTC, to the second."""
+    """Return the time at which the run was written, in UTC, without fractions of a second."""
     changed = (folder / "config.json").stat().st_mtime
     return datetime.fromtimestamp(int(changed), UTC).isoformat()
 
 
 def _fence(language: str, text: str) -> str:
-    """Return a text as a fenced block, with fences and markers in it made harmless."""
+    """Return a text as a fenced block, in which fences and markers are replaced."""
     inner = (
         in_order(text).replace("````", "` ` ` `").replace(_MARKER, "<! -- trackio-cell")
     )

@@ -1,6 +1,6 @@
-"""Build the page of a prediction: predicted assertions and failures, advice, all tables.
+"""Build the page of a prediction, with predicted assertions and failures, advice and tables.
 
-``inweights predict --page`` writes what :func:`build_forecast_page` returns.
+``inweights predict --page`` writes the result of :func:`build_forecast_page` to a file.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from inweights.theory import Prediction
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.theory.prediction.trust import meaning, propose_training, trust
 
-#: Statements of each outcome that stand on the page by themselves; all are in the
+#: Largest number of statements of each outcome that are listed; all of them are in the
 #: table.
 _SHOWN = 12
 _LEVELS = {
@@ -48,15 +48,15 @@ def build_forecast_page(
     queries: pl.DataFrame | None = None,
     trained: str = "",
 ) -> str:
-    """Return the page of a prediction, as HTML.
+    """Return the page of a prediction as HTML.
 
     Args:
         made: The prediction.
-        name: Name of the facts, which is the title of the page.
-        queries: Rows to show, with further columns in addition to those of
-            ``made.queries``; ``None`` for ``made.queries``.
-        trained: Sentence about short trainings that were run in addition; by default
-            (empty) advice on running them.
+        name: Name of the facts, which is the title, as plain text.
+        queries: The table ``made.queries``, or some of its rows, with further columns;
+            ``None`` for ``made.queries`` itself.
+        trained: Sentence about short trainings that were also run, as plain text. If
+            empty, the default, the page recommends such trainings.
     """
     rows = made.queries if queries is None else queries
     if "outlook" not in rows.columns:

@@ -1,4 +1,4 @@
-"""Write the sections of a run's page besides the verdict: figures, numbers, settings, repetition.
+"""Make the sections of a run's page other than the verdicts: figures, numbers, settings.
 
 Each function returns HTML, which :func:`~inweights.report.build_page` joins.
 """
@@ -34,7 +34,7 @@ from inweights.support import progress
 from inweights.support.extras import installed
 from inweights.support.progress import plural
 
-#: Said below a figure that would play.
+#: Note below a static figure that would be interactive if plotly were installed.
 _STILL = (
     "This figure plays through training on a page that is made where plotly is installed: pip "
     "install 'inweights[interactive]'"
@@ -42,7 +42,7 @@ _STILL = (
 
 
 def header(run: Outcome) -> str:
-    """Return the header of a page as HTML: paper, title, summary, numbers and links."""
+    """Return the header of a run's page as HTML; errors of ``Outcome.results`` are passed on."""
     recipe = run.recipe
     facts = [
         ("recipe", recipe.name),
@@ -70,12 +70,12 @@ def header(run: Outcome) -> str:
 
 
 def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
-    """Return a section with a list of sentences as HTML; empty if there are none.
+    """Return a section with a list of sentences as HTML; empty if there are no sentences.
 
     Args:
         name: Id of the section.
-        title: Title of the section.
-        texts: The sentences.
+        title: Title of the section, as HTML.
+        texts: The sentences, as plain text.
     """
     if not texts:
         return ""
@@ -84,7 +84,7 @@ def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration, given in seconds, in readable units.
+    """Return a duration in seconds as text in readable units.
 
     Example:
         >>> duration(4.21), duration(754), duration(7320)
@@ -94,19 +94,19 @@ def duration(seconds: float) -> str:
 
 
 def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | None:
-    """Return the interactive form of a figure as HTML; ``None`` if its kind has none.
+    """Return the interactive form of a figure as HTML; ``None`` if its drawing has none.
 
-    The HTML needs ``assets/player.js`` and plotly on its page, which
-    :func:`inweights.report.pages.page.build_page` includes.
+    ``through_time`` and ``atlas`` have one. That of ``through_time`` needs plotly and
+    ``assets/player.js`` on its page, as :func:`~inweights.report.build_page` includes.
 
     Args:
-        figure: The figure.
-        tables: All tables of the run by name.
+        figure: Description of the figure.
+        tables: All tables of the run, by name.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, or an option or
-            the number of tables does not fit it.
-        DataError: A table or a column is missing, or a table has no rows.
+        ConfigError: The figure has an unknown kind or option, or a wrong number of
+            tables.
+        DataError: A table lacks rows or a column, or tables do not fit each other.
     """
     given = arguments(figure, find(figure), tables)
     made = PLAYERS.get(figure.kind)
@@ -120,20 +120,20 @@ def figures_section(
 ) -> tuple[str, bool]:
     """Return the section with all figures as HTML, and whether one of them is interactive.
 
-    If plotly is not installed, a static figure is shown instead, with a note.
+    If plotly is not installed, figures that need it are static and have a note.
 
     Args:
-        figures: The figures.
-        tables: All tables of the run by name.
-        stills: The drawn figures by id, one for each figure.
+        figures: Descriptions of the figures.
+        tables: All tables of the run, by name.
+        stills: The drawn figures, by id, one for each figure.
 
     Returns:
-        Two values: the HTML (empty without figures), and whether the page needs plotly
-        and the player's script.
+        The HTML, empty without figures, and whether the page needs plotly.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option.
-        DataError: A figure names a table or column that does not exist.
+        ConfigError: A figure has an unknown drawing or option, or the wrong number of
+            tables.
+        DataError: A figure names a missing table or column, or a table without rows.
     """
     if not figures:
         return "", False
@@ -173,13 +173,14 @@ def figures_section(
 
 
 def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return a table of how far probes exceed their controls, or chance, as HTML.
+    """Return a section with tables of how far probes exceed their controls, as HTML.
+
+    Probes without controls are listed with the values that are expected by chance.
 
     Args:
         tables: Tables of a run, by name. A probe's table has the column ``seed`` before
-            its own columns, and the column ``control`` if controls were run. If no
-            probe declares a measure (:func:`inweights.experiments.shows`), the result
-            is empty.
+            its own columns, and the column ``control`` if controls were run. Probes
+            without a declared value are ignored; the result may be empty.
     """
     parts = []
     without = []
@@ -216,10 +217,10 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return the first 50 rows of each table in closed blocks (``overview`` is open), as HTML.
+    """Return the first 50 rows of each table in blocks (only ``overview`` is open), as HTML.
 
     Args:
-        tables: Tables of a run, by name.
+        tables: Tables of a run, by name; if there are none, the result is empty.
     """
     if not tables:
         return ""
@@ -232,11 +233,11 @@ def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
-    """Return all settings as HTML, beginning with those that the paper does not state.
+    """Return a section with our own choices, followed by all settings, as HTML.
 
     Args:
-        config: Nested settings of the run.
-        ours: Our own choices: dotted names of settings, and sentences.
+        config: Nested settings of the run, as plain values.
+        ours: Our own choices, not the paper's: dotted names of settings, and sentences.
     """
     choices = ""
     if ours:
@@ -253,7 +254,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
 
 
 def again_section(run: Outcome) -> str:
-    """Return the command that repeats the run, its folder and its environment, as HTML."""
+    """Return a section with the command that repeats a run, its folder and environment, as HTML."""
     return tag(
         "section",
         tag("h2", "Run it again"),
@@ -270,7 +271,7 @@ def again_section(run: Outcome) -> str:
 
 
 def command_of(outcome: Outcome) -> str:
-    """Return the command that repeats a run, quoted for a POSIX shell, without default options."""
+    """Return the command that repeats a run, for a POSIX shell and without default options."""
     if outcome.command:
         return shlex.join(["inweights", *outcome.command])
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
@@ -288,7 +289,7 @@ def command_of(outcome: Outcome) -> str:
 
 
 def cite_section(entries: Sequence[str]) -> str:
-    """Return BibTeX entries to copy, as HTML; empty without entries."""
+    """Return a section with BibTeX entries and a button to copy them; empty without entries."""
     if not entries:
         return ""
     return tag("section", tag("h2", "Cite"), _to_copy("\n\n".join(entries)), id="cite")
