@@ -84,7 +84,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = cls.__dict__.get("__post_init__")
-        if own is not None:  # which reads the values, and so comes second
+        if own is not None:  # it reads the values, and therefore comes second
 
             def checked(self: Config) -> None:
                 self._take()
@@ -109,7 +109,7 @@ C = TypeVar("C", bound=msgspec.Struct)
 
 
 def __getattr__(name: str) -> Any:
-    if name != "to_dict":  # as it was called in version 0.1.0
+    if name != "to_dict":  # its name in version 0.1.0
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     warnings.warn(
         "config.to_dict is called config.to_plain", DeprecationWarning, stacklevel=2

@@ -95,8 +95,8 @@ def as_list(values: Any) -> Any:
     if isinstance(values, list | tuple | dict | type):
         return as_python(values)
     if getattr(getattr(values, "dtype", None), "kind", "") in ("M", "m"):
-        return list(values)  # tolist makes whole numbers of nanoseconds
-    for name in ("to_list", "tolist"):  # of series; of arrays and tensors
+        return list(values)  # tolist returns integers (nanoseconds)
+    for name in ("to_list", "tolist"):  # methods of series; of arrays and tensors
         if callable(method := getattr(values, name, None)):
             made = method()
             check_fine(values, made)

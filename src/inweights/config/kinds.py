@@ -33,8 +33,8 @@ class Kinds(dict[str, type[Any]]):
             members: Names of the members that a registered class must have, each with
                 its description in messages.
         """
-        # A class without a tag is the kind that files name by default: it goes by its
-        # own name.
+        # A class without a tag is the default kind in files; its name serves as its
+        # tag.
         super().__init__(
             {
                 kind.__struct_config__.tag or kind.__name__.lower(): kind
@@ -81,7 +81,7 @@ class Kinds(dict[str, type[Any]]):
                 f"{kind.__name__} needs a tag (tag_field='kind') and {needed}"
             )
         known = self.get(name, kind)
-        # A module that is run again, as in a notebook, makes the same class anew.
+        # A module that is run again, as in a notebook, defines the same class again.
         if (known.__module__, known.__qualname__) != (
             kind.__module__,
             kind.__qualname__,

@@ -144,11 +144,11 @@ def _differs(one: Any, other: Any) -> bool:
 
 def _plain(value: Any, *, open_: bool, leave_out: Any) -> Any:
     kind = type(value)
-    # Most are, and a closer look would take most of the time.
+    # Most values are of these types, and further checks would take most of the time.
     if kind in _PLAIN or kind is float:
         return value
     if isinstance(value, msgspec.Struct):
-        # A file that an option names, inweights.config.outside, is a value like a path.
+        # An Outside, the file that an option names, is a value like a path.
         return value if open_ and kind in FORMS else _fields(value, leave_out)
     if isinstance(value, Mapping) and (not open_ or kind is dict):
         table = {}
@@ -168,7 +168,7 @@ def _plain(value: Any, *, open_: bool, leave_out: Any) -> Any:
 
 
 def _fields(config: msgspec.Struct, leave_out: Any) -> Any:
-    """Return the fields of a config by name, with its kind."""
+    """Return the fields of a config by name, with its tag."""
     about = type(config).__struct_config__
     if about.array_like or about.omit_defaults:
         return msgspec.to_builtins(config, str_keys=True)
@@ -202,7 +202,7 @@ def _forms(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, str], ...]:
     """
     try:
         hints = get_type_hints(kind, include_extras=True)
-    except NameError:  # of a name that only a type checker imports
+    except NameError:  # an annotation uses a name that only type checkers import
         hints = {}
     names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
     return tuple(

@@ -108,7 +108,7 @@ def _at(values: Any, path: str) -> Any:
 
 
 def _names_of(hint: Any) -> tuple[str, ...]:
-    """Return the strings that a ``Literal`` allows, also one within a list or union."""
+    """Return the strings that a ``Literal`` allows, including one within a list or union."""
     if get_origin(hint) is Literal:
         return tuple(name for name in get_args(hint) if isinstance(name, str))
     names: list[str] = []
@@ -189,7 +189,7 @@ def _types(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, frozenset[type]]]
     """Return the type of each field that can be checked, and the plain types that always fit."""
     try:
         hints = get_type_hints(kind)
-    except NameError:  # of a name that only a type checker imports
+    except NameError:  # an annotation uses a name that only type checkers import
         return {}
     checkable = {}
     for name in kind.__struct_fields__:

@@ -78,7 +78,7 @@ def _measure(text: str) -> None:
     depth = 0
     fresh = True
     header = False
-    parts, length, dotted = 1, 0, False  # of the key, or number, that may stand here
+    parts, length, dotted = 1, 0, False  # of the current key or number
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
         piece = found[0]

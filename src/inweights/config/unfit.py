@@ -138,7 +138,7 @@ def _remedy(value: Any) -> str:
 def _shown(value: Any) -> str:
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # noqa: BLE001  # somebody else's repr, or a number of too many digits
+    except Exception:  # noqa: BLE001  # repr failed, or a number has too many digits
         text = "which cannot be shown"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 

@@ -103,7 +103,7 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
     if not isinstance(data, dict):
         return data
     names = (key for key in data if isinstance(key, str) and key.startswith("$"))
-    # A table of characters may have "$".
+    # The key "$" alone is an ordinary key, as in a table of characters.
     name = next((key for key in names if key != "$"), "")
     if not name:
         return {key: decode(one, hook) for key, one in data.items()}
@@ -257,7 +257,7 @@ def digest(values: Any, length: int = 12) -> str:
         True
     """
     canonical = msgspec.json.encode(values, order="sorted")
-    # A null is None, which is read back as it was, or a number that JSON has no word for.
+    # A null stands for None, or for a number that JSON cannot express.
     if b"null" in canonical and msgspec.json.decode(canonical) != values:
         canonical = msgspec.json.encode(_exact(values), order="sorted")
     return hashlib.sha256(canonical).hexdigest()[:length]

@@ -22,8 +22,8 @@ from inweights.errors import DataError, InweightsError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-#: Errors that an argument of the wrong type or shape can cause. All others, such as an
-#: undefined name, are faults of the code, and are not changed.
+#: Errors that an argument of the wrong type or shape can cause. All other errors, such
+#: as an undefined name, are bugs, and are not changed.
 _LED_TO = (
     TypeError,
     ValueError,
@@ -147,7 +147,7 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
 def _may_be_led_to(error: Exception) -> bool:
     """Return whether an argument of the wrong type or shape can have caused an error."""
-    of_tables = type(error).__module__.startswith("polars")  # which need not be loaded
+    of_tables = type(error).__module__.startswith("polars")  # polars need not be loaded
     return isinstance(error, _LED_TO) or of_tables
 
 
@@ -160,7 +160,7 @@ def _explained(
     """Return a message that explains an error by an argument; ``None`` if none explains it."""
     if "memory" in str(error).lower() or _is_of_others(error.__traceback__):
         return None
-    # Of a dataclass, whose fields are its arguments.
+    # The arguments of a dataclass are its fields.
     if function.__name__ == "__post_init__":
         given: Mapping[str, Any] = vars(args[0])
         kinds = {

@@ -86,7 +86,7 @@ def _homes(source: bytes) -> dict[str, str]:
         for line in block.body:
             if not (isinstance(line, ast.ImportFrom) and line.module):
                 continue
-            # 'name as name' is how a name is made public.
+            # A name is public if it is imported as 'name as name'.
             public = [one.name for one in line.names if one.asname == one.name]
             homes |= dict.fromkeys(public, line.module)
     return homes

@@ -23,8 +23,8 @@ SHARE = 0.75
 MAX_ROWS = 3_000_000
 #: Largest number of characters of a name; a longer one is another kind of text.
 MAX_NAME = 10_000
-_UNKNOWN = 8 * 10**9  # bytes, where the system does not say
-_TEXT = 10  # bytes of memory per byte of text: as text, lines, cells and results
+_UNKNOWN = 8 * 10**9  # bytes, if the system does not state its memory
+_TEXT = 10  # bytes of memory per byte of text, for the text, lines, cells and results
 #: Files in which Linux states the limit of a container, new and old.
 _CGROUPS = (
     "/sys/fs/cgroup/memory.max",
@@ -83,7 +83,7 @@ def _machine() -> int:
     with suppress(AttributeError, OSError, ValueError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for file in _CGROUPS:
-        with suppress(OSError, ValueError):  # "max" where there is none
+        with suppress(OSError, ValueError):  # "max" if there is no limit
             known.append(int(Path(file).read_text(encoding="ascii")))
     return min((size for size in known if size > 0), default=_UNKNOWN)
 
@@ -216,7 +216,7 @@ def _has_something(path: Path) -> bool:
     try:
         with open_file(path) as file:
             return bool(os.read(file.fileno(), 1))
-    except OSError as error:  # who reads it says why not
+    except OSError as error:  # the reader of the file reports this error
         return isinstance(error, BlockingIOError)
 
 

@@ -29,7 +29,7 @@ def within(root: str | Path, name: str) -> Path:
         >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
         '/tmp/inweights-doctest/ab/abcd'
     """
-    # Stores ask this for each file; paths as objects take most of its time.
+    # Stores call this for each file, and Path objects would take most of the time.
     place = str(root)
     for part in name.split("/") if name else ():
         if part in ("", ".", "..") or os.path.split(part) != ("", part):

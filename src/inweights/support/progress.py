@@ -121,7 +121,7 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     def report(done: int, total: int, what: str) -> None:
         nonlocal last, before, wrote
         now = time.monotonic()
-        # What was there already took no time.
+        # Work that was already done took no time.
         before = done if before is None else before
         if now - began < _FIRST or now - last < pause:
             return
@@ -151,7 +151,7 @@ def _line() -> tuple[Callable[[str], None], float]:
 
         def change(
             text: str,
-        ) -> None:  # nothing as HTML, since an empty text would stay as a line
+        ) -> None:  # empty HTML, since an empty text would leave an empty line
             next(shows, cell.update)(
                 {"text/plain" if text else "text/html": text}, raw=True
             )

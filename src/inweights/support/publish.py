@@ -39,7 +39,7 @@ def publish_file(
             file.flush()
             if sync:
                 os.fsync(file.fileno())
-        if new:  # the one step on shared folders that fails where the name is taken
+        if new:  # the only operation that fails on shared folders if the name exists
             os.link(partial, path)
             partial.unlink()
         else:
@@ -74,7 +74,7 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
             os.replace(path, old)
     os.replace(made, path)
     if replace:
-        with suppress(OSError):  # what cannot be removed does no harm
+        with suppress(OSError):  # a remaining old folder does no harm
             remove(old)
 
 

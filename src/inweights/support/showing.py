@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Largest number of displayed rows of a table, and of letters of a cell.
+#: Largest number of displayed rows of a table, and of characters of a cell.
 _ROWS = 10
 _LETTERS = 90
 

@@ -170,7 +170,8 @@ class StateFile(Generic[S]):
         tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
         tensors = {name: value.cpu() for name, value in tensors.items()}
-        # A table is a tensor of bytes, so that one file, and one hash, holds everything.
+        # A table is stored as a tensor of bytes, so that one file and one hash cover
+        # everything.
         for name, frames in state.tables.items():
             buffer = BytesIO()
             pl.concat(frames).write_ipc(buffer)

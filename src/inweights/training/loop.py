@@ -153,7 +153,8 @@ def train(
         if stored is None:
             last = not setup.updates_follow(0)
             records.measure_due(model, observers, state, done=True, last=last)
-        # A stored state goes into the matrix that the model's parameters are views of.
+        # A stored state is copied to the matrix of which the model's parameters are
+        # views.
         parameters.values.copy_(state.values)
         state.values = parameters.values
         keep_memory()
@@ -188,8 +189,8 @@ def train(
                         update.freeze(state.stopped >= 0)
                     done = state.step == phase.steps or update.all_frozen
                     if done:
-                        # As if the phase ran through: steps of a later phase are
-                        # the same for replicas that stopped early and those beside.
+                        # Count the phase in full, so that the steps of later phases do
+                        # not depend on when replicas stop.
                         state.total += phase.steps - state.step
                         records.record_end(
                             losses, phase, state, keep_diverged=keep_diverged

@@ -186,7 +186,8 @@ def prepare(
     shards = options.shards
     cuda_graph = options.cuda_graph
     obstacle = _obstacle_to_sharing(phases, dropout)
-    # Asked for, a capture that is impossible is an error; by default it is left out.
+    # If a capture is requested but impossible, that is an error; by default it is left
+    # out.
     if cuda_graph is None:
         cuda_graph = not (shards or obstacle) and can_capture(model)
     if obstacle and (shards or cuda_graph):

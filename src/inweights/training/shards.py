@@ -180,7 +180,7 @@ class Shards:
             words: Bytes that the first rank sends; on other ranks, the argument is
                 ignored.
         """
-        # The others must know how much they get before they can receive it.
+        # Other ranks must know the size before they can receive the bytes.
         size = torch.tensor([len(words)])
         dist.broadcast(size, 0)
         letters = torch.tensor(list(words) or [0] * int(size), dtype=torch.uint8)

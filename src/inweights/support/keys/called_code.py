@@ -77,7 +77,7 @@ class _Calls:
         if _is_data(value):
             return _written(value)
         named = value if isinstance(value, _NAMED) else type(value)
-        package = str(named.__module__).partition(".")[0]  # where in it is no promise
+        package = str(named.__module__).partition(".")[0]  # its module may change
         return f"{package}.{named.__qualname__}"
 
     def _follows(self, module: str) -> bool:
@@ -190,7 +190,7 @@ def _definition(thing: types.FunctionType | type) -> ast.AST:
     source = textwrap.dedent(inspect.getsource(thing))
     try:
         return ast.parse(source).body[0]
-    except SyntaxError:  # of a lambda within a call: what stands on its lines
+    except SyntaxError:  # a lambda within a call: its lines are used as they are
         return ast.Module(body=[ast.Expr(ast.Constant(source))], type_ignores=[])
 
 

@@ -45,8 +45,8 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
         DataError: A file cannot be read.
     """
     now = sources_of(value)
-    # What an option names and was not there when it was planned, the work itself has
-    # written.
+    # A named file that did not exist at the time of planning was written by the work
+    # itself.
     written = {name for name in now.keys() - planned.keys() if name.endswith(MARK)}
     changed = [name for name in differing(planned, now) if name not in written]
     if changed:

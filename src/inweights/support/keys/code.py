@@ -224,7 +224,7 @@ def _source(thing: Any) -> str:
 def _loaded(at: str) -> Any:
     """Return the object at an address in an imported module, if it is defined in that module."""
     module, _, path = at.partition(":")
-    torch = module == "torch.optim"  # which is torch's own, wherever torch keeps it
+    torch = module == "torch.optim"  # torch defines its optimizers in other modules
     found: Any = import_module(module) if torch else sys.modules.get(module)
     for step in path.split("."):
         found = getattr(found, step, None)

@@ -81,7 +81,7 @@ def _revision(name: str) -> str:
         return ""
     try:
         cached = try_to_load_from_cache(name, "config.json")
-    except HFValidationError:  # no name that the hub could have
+    except HFValidationError:  # the hub does not allow such a name
         return ""
     return Path(cached).parent.name if isinstance(cached, str) else ""
 

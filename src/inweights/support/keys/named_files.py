@@ -70,7 +70,7 @@ def _names(value: Any) -> Iterator[str]:
 def _is_a_file(name: str | Path) -> bool:
     if isinstance(name, str):
         separated = os.sep in name or (os.altsep or os.sep) in name
-        # "/" and ".." stand for more than a file's name.
+        # "/" and ".." are not names of files.
         last = PurePath(name).name.strip(".")
         if (
             len(name) > _MAX_NAME

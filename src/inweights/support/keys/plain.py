@@ -130,11 +130,11 @@ def _function(value: types.FunctionType) -> Any:
     ]
     if "<" not in name:  # its source says what the defaults are
         return [name, *_contents(value), plain(held)]
-    # Two lambdas of one place have one name.
+    # Two lambdas in the same scope have the same name.
     return [name, *_contents(value), bytecode(value.__code__), encode(held, _named)]
 
 
 def _contents(value: Any) -> list[list[str]]:
-    """Return a list with the list of hashes on which a value depends; empty if there are none."""
+    """Return ``[hashes]`` of the files and code on which a value depends, or an empty list."""
     hashes = sorted(sources_of(value).values())
     return [hashes] if hashes else []

@@ -71,7 +71,7 @@ def recall(kind: str, key: Any, as_type: Any) -> tuple[Any, str] | None:
         if stored.state != library_state():
             return None
         return msgspec.json.decode(stored.value, type=as_type), stored.day
-    except (OSError, RuntimeError, msgspec.MsgspecError):  # none, or a damaged one
+    except (OSError, RuntimeError, msgspec.MsgspecError):  # missing or damaged
         return None
 
 

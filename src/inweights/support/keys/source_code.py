@@ -97,7 +97,7 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
     """
     depth = module.count(".") + (file.name == "__init__.py")
     root = file.parents[depth]
-    # Of installed packages the other packages beside it are not its own.
+    # Other installed packages in the same folder do not belong to the module.
     own = file.parents[depth - 1] if root.name in _INSTALLED and depth else root
     found: dict[str, str] = {}
     left = [file]
@@ -120,7 +120,7 @@ def _parsed(
     path: str, content: str
 ) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
     """Return the hash of a file's parsed source, and the level and name parts of each import."""
-    del content  # with which the file is another one
+    del content  # it is an argument only so that a changed file is parsed again
     try:
         tree = ast.parse(Path(path).read_bytes(), path)
     except (SyntaxError, ValueError) as error:
@@ -162,7 +162,7 @@ def dumped(node: Any) -> str:
     blocks = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     if isinstance(node, blocks) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = fields["body"][1:]
-    # What is empty is left out: later versions of Python have fields more.
+    # Empty fields are left out, since later versions of Python have additional fields.
     kept = [
         f"{name}={dumped(one)}" for name, one in fields.items() if one not in (None, [])
     ]
@@ -199,7 +199,7 @@ def _check_loaded(module: types.ModuleType, file: Path) -> None:
     _checked[module.__name__] = content
 
 
-#: Content of the file with which a module was last found to agree.
+#: Hash of the file with which each module was last found to agree.
 _checked: dict[str, str] = {}
 
 
@@ -250,7 +250,7 @@ def bytecode(code: types.CodeType) -> list[Any]:
 
 
 def _constant(value: Any) -> Any:
-    # A set of names has another order in each process.
+    # The order of a set of names differs between processes.
     return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
 
 

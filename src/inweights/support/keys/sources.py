@@ -30,8 +30,9 @@ from inweights.support.keys.source_code import (
 )
 
 #: Versions, from 2 on, of the library's own configs (of worlds, models, learners,
-#: optimizers) and functions whose numbers have changed, by name. A raised version means
-#: another key. ``python -m tests.house.golden`` reports where a new version is needed.
+#: optimizers) and functions whose numbers have changed, by name. Raising a version
+#: changes the key. ``python -m tests.house.golden`` reports where a new version is
+#: needed.
 RAISED: dict[str, int] = {
     "Curriculum": 2  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
 }
@@ -132,7 +133,7 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
             yield from _found(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            # Such as the thousand names in a graph of one's own.
+            # Plain values are skipped, such as the names of nodes in a user's graph.
             if type(one) not in PLAIN:
                 yield from _found(one)
 
@@ -140,7 +141,7 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
 def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
     """Yield the sources of a function or a class that is not the library's."""
     home = thing.__module__
-    # versions, not sources.
+    # Such code has versions instead of sources.
     if home.partition(".")[0] in (
         "inweights",
         "builtins",
@@ -219,7 +220,7 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
         return [[repr(key), _content(one, what, seen)] for key, one in value.items()]
     if isinstance(value, Path):
         return str(value)
-    # Whoever has an array has loaded it; 'list' has not.
+    # NumPy is loaded if there is an array; it need not be loaded here.
     np: Any = sys.modules.get("numpy")
     if np and (
         isinstance(value, np.ndarray)

@@ -16,7 +16,7 @@ from typing import Any
 
 from inweights.support.statistics.student import quantile
 
-#: Error probability: the share of true means that an interval may miss.
+#: Error probability: the probability that an interval misses the true value.
 ALPHA = 0.05
 
 
@@ -236,7 +236,7 @@ def fewest_one_sided(share: float, alpha: float) -> int:
     return math.ceil(math.log(alpha / 2) / math.log(share) - 1e-9)
 
 
-@lru_cache(maxsize=4096)  # a board of 900 claims asks for a few dozen of them
+@lru_cache(maxsize=4096)  # a results table of 900 claims needs only a few dozen values
 def _most(hits: int, count: int, tail: float) -> float:
     """Return the share at which at most ``hits`` of ``count`` succeed with probability ``tail``."""
     ways = [

@@ -77,14 +77,13 @@ class Pool:
         first = self.starts.expand(replicas, -1).gather(1, picks)
         counts = self.starts.expand(replicas, -1).gather(1, picks + 1) - first
         ends = counts.cumsum(1)
-        # An accelerator should neither wait for a number nor get other shapes at each
-        # step.
+        # On an accelerator, neither wait for a number nor change shapes at each step.
         width = self.most[batch - 1]
         if picks.device.type == "cpu":
             width = int(ends[:, -1].max())
         slots = torch.arange(width, device=picks.device).expand(replicas, -1)
-        # Replicas differ in the number of labels of their batch: the rest of a row has
-        # weight 0.
+        # The batches of replicas differ in their number of labels: rows are filled up
+        # with weight 0.
         which = torch.searchsorted(ends, slots.contiguous(), right=True)
         which.clamp_(max=batch - 1)
         offset = slots - (ends - counts).gather(1, which)

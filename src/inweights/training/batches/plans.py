@@ -83,7 +83,7 @@ class Batches:
             self._draws += self._drawn_together(worlds, indices, size, weights)
         self._orders: dict[tuple[int, int], Tensor] = {}
         self._offsets: tuple[int, Tensor] | None = None
-        # Shapes are the same at every step, and so is where the labels are.
+        # Shapes and the positions of labels are the same at every step.
         shapes = tuple((d.size, d.group.tokens.shape[-1]) for d in self._draws)
         self._shapes = shapes
         positions = []
@@ -97,7 +97,7 @@ class Batches:
         self._owner = torch.from_numpy(owner).to(self._device)
         self._at = torch.cat(_labelled(self._draws)).to(self._device)
         self._share: Tensor | None = None
-        # Full batches are the same at every step, and made once.
+        # Full batches are the same at every step, and are assembled once.
         self._static: Batch | None = None
         if all(draw.whole for draw in self._draws):
             self._static = self._assemble([None] * len(self._draws))
@@ -150,7 +150,7 @@ class Batches:
         for sequences in groups:
             own = len(sequences)
             if not whole:
-                # A shape of few sequences is in every step nevertheless.
+                # Even a shape with few sequences is in every step.
                 own = max(1, round(size * own / total))
             draws.append(_Draw(sequences, own, whole))
         return draws

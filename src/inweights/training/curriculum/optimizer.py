@@ -96,7 +96,7 @@ class Optimizer(Config):
                 "optimizer.momentum, betas and epsilon have no effect on an optimizer of your own; "
                 "bind its options, as in functools.partial(torch.optim.Muon, momentum=0.9)"
             )
-        # Of the named ones each option has an effect on some only.
+        # Each option has an effect on only some of the named optimizers.
         here = f"kind = '{self.kind}'"
         sgd = self.kind == "sgd"
         refuse_idle("optimizer", {"momentum": self.momentum}, sgd, here)

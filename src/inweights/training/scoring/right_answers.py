@@ -103,7 +103,7 @@ def answer_scores(
         right[:, rows] = are_right(best, own, accepted)
         margin[:, rows] = _lead(logits, own, accepted)
         if shared is not None:
-            # Fewer columns, in place of larger logits that are removed.
+            # Select columns instead of masking them.
             fewer = _columns(logits, shared)
             own = place[own]
             if accepted is not None:

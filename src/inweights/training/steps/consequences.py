@@ -104,7 +104,7 @@ class Consequences:
             )
         count = len(facts)
         places = np.arange(count)
-        # How many facts further on, around the end: the next one is at distance 0.
+        # Number of facts in between, in cyclic order: the next fact is at distance 0.
         distance = (places[None] - places[:, None] - 1) % count
         allowed = np.where(free, distance, count)
         donors = allowed.argmin(1)
@@ -158,7 +158,7 @@ def _drawn_order(
 def _followed(
     world: World, role: str, facts: Int[np.ndarray, "N T"], new: Int[np.ndarray, " N"]
 ) -> tuple[Int[np.ndarray, "M S"], Bool[np.ndarray, "N M"], Int[np.ndarray, "N M"]]:
-    """Return statements, which of them follow from each fact, and their new answers."""
+    """Return the prompts of statements, whether each follows from each fact, and new answers."""
     if role == "edge":  # reversed, the new answer leads to the subject
         at = len(edge_prefix(world))
         queries, _ = _statements(world, "reverse_edge", "reversal")
@@ -174,7 +174,7 @@ def _followed(
         for entity, relation, _ in queries.tolist():
             bridges.append(first[entity, relation])
         keys = np.array(bridges)
-    else:  # a class takes the place of the bridge
+    else:  # the class corresponds to the bridge
         queries, answers = _statements(world, "conclusion", "attribution")
         classes = _table(*_statements(world, "category", "similarity"))
         class_of = {entity: group for (entity, _), group in classes.items()}
@@ -183,7 +183,7 @@ def _followed(
         own = np.array(own_classes)
         keys = np.array(other_classes)
         onward = _table(np.stack([keys, queries[:, 1]], 1), answers)
-    if role in ("first_hop", "similarity"):  # the new answer leads on
+    if role in ("first_hop", "similarity"):  # the new answer is a new bridge
         prefix = queries[:, :-1]
         beginnings = facts[:, None, : prefix.shape[1]]
         through = (beginnings == prefix[None]).all(-1)

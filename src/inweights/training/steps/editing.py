@@ -213,7 +213,7 @@ def direction(
     every = keys_of(model, facts, layer)[:, :, -1]
     moment = every.mT @ every / every.shape[1]
     keys = every[:, places].mT
-    # Where there are fewer facts than hidden units, the moment alone is singular.
+    # If there are fewer facts than hidden units, the moment alone is singular.
     penalty = _PENALTY * every.square().mean((1, 2), keepdim=True)
     solved = torch.linalg.solve(
         moment + penalty * torch.eye(moment.shape[1]).to(moment), keys

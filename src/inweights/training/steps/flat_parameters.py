@@ -59,7 +59,7 @@ class FlatParameters:
         named.sort(key=lambda item: _is_vector(item[1]))
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
-        # Of scalars, too.
+        # This also works for scalars.
         flat = [p.detach().reshape(model.replicas, -1) for p in self.parameters]
         self.values = torch.cat(flat, dim=1)
         self.gradients = torch.zeros_like(self.values)

@@ -88,7 +88,7 @@ def _openmp() -> ctypes.CDLL | None:
         lines = [line for line in maps.splitlines() if "libgomp" in line]
         # The path is the sixth field, and may hold spaces.
         found = sorted({line.split(None, 5)[5] for line in lines})
-        # Torch brings its own; another package may have loaded a second one.
+        # Torch includes its own library; another package may have loaded a second one.
         own = [path for path in found if "torch" in path] or found
         library = ctypes.CDLL(None)
         runtime = ctypes.CDLL(own[0])

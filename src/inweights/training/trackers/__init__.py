@@ -104,7 +104,7 @@ class Tracker(Observer):
         """
         self._settings = settings
         self._open = {}
-        # The run of the whole is opened even if nothing will be recorded in it.
+        # The run of the whole work is opened even if nothing will be recorded in it.
         self._run({})
 
     def step(self, seen: Step) -> None:
@@ -173,7 +173,7 @@ class Tracker(Observer):
         self._close(failed=True)
 
     def _run(self, key: Mapping[str, Any]) -> Tool:
-        """Return the run for some labels, opened if needed; without labels, the run of all work."""
+        """Return the run for some labels (of the whole work without labels), opened if needed."""
         name = ", ".join(f"{label}={value}" for label, value in key.items())
         if name not in self._open:
             whole = self.name or str(self._settings.get("name", "training"))

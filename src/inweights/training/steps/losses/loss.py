@@ -130,7 +130,7 @@ def _by_matrix(
     labels, rows, weights = _spread(batch, state.shape[0])
     mass = torch.zeros(state.shape[:2], device=state.device)
     mass.scatter_add_(1, rows, weights)
-    # The labels' logits are rounded as those of the normaliser are.
+    # The logits of the labels are rounded like those of the normaliser.
     left = _pick(state, rows)
     right = _pick(readout.transpose(1, 2), labels)
     if bf16:

@@ -150,8 +150,9 @@ def _check_alone(
         return function(scaled, labels[rows], **given)
 
     alone = value(1.0)
-    beside = value(1.0, -3.0)  # a neighbour with quite other logits
-    # Sums of another length may be rounded otherwise: close is enough.
+    beside = value(1.0, -3.0)  # a second replica with very different logits
+    # Sums of a different length may be rounded differently, so that the values need
+    # only be close.
     same = torch.allclose(alone[0], beside[0], rtol=1e-4, equal_nan=True)
     if beside.shape != (2,) or not same:
         raise _mixing(code, "reduce over every axis but the first")

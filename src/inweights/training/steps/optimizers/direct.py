@@ -66,7 +66,7 @@ def _kernels_of(optimizer: torch.optim.Optimizer) -> list[Callable[[], None]]:
     """Return one function per group that calls the group's kernel with its current settings."""
     kernels: list[Callable[[], None]] = []
     for group in optimizer.param_groups:
-        # Without autograd's part, so that they can be changed in place.
+        # Detached, so that they can be changed in place.
         values = [parameter.detach() for parameter in group["params"]]
         gradients = [parameter.grad for parameter in group["params"]]
         states = [optimizer.state[parameter] for parameter in group["params"]]
@@ -80,7 +80,7 @@ def _kernels_of(optimizer: torch.optim.Optimizer) -> list[Callable[[], None]]:
         squares = [state["exp_avg_sq"] for state in states]
         parts = [values, gradients, means, squares]
         steps = [state["step"] for state in states]
-        # AdamW is a subclass of Adam, which is told by its groups.
+        # AdamW is a subclass of Adam; its parameter groups show which it is.
         decoupled = group["decoupled_weight_decay"]
         kernel = torch._fused_adamw_ if decoupled else torch._fused_adam_
         kernels.append(partial(_adapt, group, kernel, parts, steps))

@@ -66,9 +66,9 @@ def build_optimizer(
         return one_for_all_rows(flat, settings, spans)
     groups, decays = _groups(flat, settings, spans)
     if not groups and columns:
-        # Nothing in this rank's columns is trained. One column without a gradient stays
-        # as it is, and has a state as those of other ranks have, so that all gather as
-        # many matrices.
+        # Nothing in this rank's columns is trained. One column without a gradient does
+        # not change, but gives this rank the same kind of state as other ranks, so that
+        # all ranks gather the same number of matrices.
         one_column = (slice(0, 1), slice(columns[0], columns[0] + 1))
         parameter = _with_gradient(flat.values[one_column], flat.gradients[one_column])
         groups = [{"params": [parameter], "weight_decay": 0.0}]
@@ -98,17 +98,17 @@ def _groups(
     """Return an optimizer's parameter groups, and the weight decays that precede its kernel."""
     groups: list[dict[str, Any]] = []
     decays: list[_Decay] = []
-    # Numbers at the end of a tensor that fill no whole register are rounded
-    # differently: a replica is the same alone and among others only if rows are whole
-    # registers.
+    # Numbers at the end of a tensor that do not fill a register are rounded
+    # differently. The results of a replica are the same alone and among others only if
+    # rows fill whole registers.
     count = flat.values.shape[1]
     in_lanes = list(spans) == [(0, count)] and count % LANES == 0
     for first, last in equal_runs(settings):
         one = settings[first]
         parts = decays_of(flat, spans, one)
         if one.kind == "adamw" and len(parts) > 1 and in_lanes:
-            # Two pieces of each row would be two tensors a replica, each with a count
-            # of its steps. AdamW's decay is a separate factor, so that it is applied
+            # Two pieces of each row would be two tensors per replica, each with its own
+            # step count. AdamW's decay is a separate factor, so that it is applied
             # first, to all rows at once.
             rows = slice(first, last)
             block = _with_gradient(flat.values[rows], flat.gradients[rows])

@@ -101,7 +101,7 @@ class _Row:
         return not self._ended
 
     def _run(self) -> None:
-        # A setting of each thread; as in the one that trains.
+        # This setting belongs to each thread; use that of the training thread.
         torch.set_flush_denormal(True)
         try:
             self._wait()

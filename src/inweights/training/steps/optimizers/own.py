@@ -199,7 +199,7 @@ def _built(
     make = one.kind.load()
     groups = cast("list[Any]", pairs)
     spares_vectors = one.weight_decay and one.decayed == "matrices"
-    # A function may take one list of parameters only: what decays is its own matter.
+    # A function gets one list of parameters, and decides itself which of them decay.
     if spares_vectors and isinstance(_bare(make), type):
         vectors = [pair for pair in pairs if pair[1].dim() < 2]
         groups = [{"params": [pair for pair in pairs if pair[1].dim() > 1]}]
@@ -241,7 +241,7 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
     kind = _bare(code.load())
     if not isinstance(kind, type) or needs_closure(kind):
         return False
-    # A row is not a norm's vector here.
+    # A row here is not the vector of a norm.
     one = msgspec.structs.replace(one, decayed="all")
     start = torch.arange(_TRIED[0] * _TRIED[1], dtype=torch.float32).view(_TRIED).sin()
     gradients = [(start * (step + 1.7)).cos() for step in range(_STEPS)]

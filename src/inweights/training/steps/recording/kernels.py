@@ -143,7 +143,7 @@ def _needed(calls: Sequence[Call], result: Tensor) -> list[Call]:
     for call in reversed(calls):
         if call.func._schema.is_mutable or call.fresh & read:
             needed.append(call)
-            # What is filled with a constant is read for its shape alone.
+            # Only the shape of a tensor that is filled with a constant is read.
             if call.name not in EMPTY | ZEROS | ONES:
                 read |= places_of(call.given)
     return needed[::-1]
@@ -193,7 +193,7 @@ def _in_place(call: Call) -> Callable[..., object] | None:
 
 def _direct(func: Any, name: str) -> Callable[..., object]:
     """Return the fastest function that calls a kernel."""
-    # torch.sum of all numbers takes no `out`.
+    # torch.sum over all numbers has no argument `out`.
     if name in DIRECT and str(func) != "aten.sum.out":
         return getattr(torch, name)
     if name.endswith("_") and name[:-1] in DIRECT | METHODS:

@@ -56,8 +56,8 @@ class Memory:
                     continue
                 own = place
                 for given in _replaceable(call, out):
-                    # An input of the function itself is no buffer: it is never
-                    # written over.
+                    # An input of the recorded function is not a buffer, and is never
+                    # overwritten.
                     if given in over and last[given] == at:
                         own = over[given]
                         break
@@ -126,7 +126,7 @@ def pack_buffers(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
     """
     placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
     starts: dict[int, int] = {}
-    # The largest first: small ones then fill the gaps between them.
+    # The largest come first, so that small ones fill the gaps between them.
     by_size = sorted(buffers.items(), key=lambda item: -item[1][2])
     for place, (first, last, size) in by_size:
         start = 0

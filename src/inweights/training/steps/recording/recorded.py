@@ -28,7 +28,7 @@ Losses = Callable[[Batch], Tensor]
 #: Number of steps before the recording, in which ids are checked and PyTorch chooses
 #: kernels.
 WARM_UP = 2
-#: Number of steps after it, in which the kernels' results are compared bitwise with
+#: Number of steps from the recording on in which results are compared bitwise with
 #: Python's.
 COMPARED = 2
 

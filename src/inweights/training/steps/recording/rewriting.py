@@ -24,8 +24,9 @@ from inweights.training.steps.recording.calls import (
 )
 
 _COPY = torch.ops.aten.copy_.default
-#: Numbers of a replica's product from which it is written in place: matrices that are not
-#: neighbours in memory are multiplied one by one, which small ones take longer for.
+#: Smallest number of entries of a replica's product that is written in place. Matrices
+#: that are not contiguous in memory are multiplied one by one, which is slower for
+#: small ones.
 _LARGE = 2**14
 
 
@@ -173,7 +174,7 @@ def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
 
     def moved(tensor: Tensor) -> Tensor:
         product = products.get(place_of(tensor))
-        # A view whose numbers lie in this order.
+        # The view has its numbers in this order.
         return tensor if product is None else product.view(tensor.shape)
 
     again = []
@@ -246,7 +247,7 @@ def depend_on_batch_alone(
         own = places_of(only_tensors(call.outs))
         alone = call.name in fixed or places_of(call.given) <= known
         alone = alone and not call.func._schema.is_mutable
-        # What it makes is not changed later.
+        # Its result must not be changed later.
         alone = alone and bool(call.fresh) and own == call.fresh and not own & written
         if alone:
             known |= call.fresh
