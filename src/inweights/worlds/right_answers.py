@@ -124,7 +124,7 @@ def first_tokens(statements: Statements) -> Int[Ids, " M"]:
 
 
 def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " M"]:
-    """Number the distinct prompts of statements; equal prompts get the same number.
+    """Number the distinct prompts of statements; equal prompts have the same number.
 
     Args:
         statements: ``M`` statements.

@@ -177,7 +177,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         Args:
             rng: Random generator.
             entities: Token ids of the level, ``[n]``.
-            weights: Probability of each entity, ``[n]``.
+            weights: Relative frequency of each entity, ``[n]``.
         """
         count = round(self.told * len(entities))
         return rng.choice(entities, count, replace=False, p=weights / weights.sum())
@@ -210,7 +210,7 @@ def _draw_values(
         rng: Random generator.
         count: Number of values.
         answers: Token ids from which values are drawn, ``[n]``.
-        weights: Probability of each answer, ``[n]``.
+        weights: Relative frequency of each answer, ``[n]``.
     """
     more = rng.choice(answers, max(0, count - len(answers)), p=weights / weights.sum())
     return rng.permutation(np.concatenate([rng.permutation(answers), more]))[:count]

@@ -100,8 +100,8 @@ def read_analogies(
     Raises:
         ConfigError: The limit is negative.
         DataError: The file is missing, has a different header or no rows, or a line has
-            a blank or missing cell, an unknown relation, or a subject that an earlier
-            line has, or a cell is too long; the message states the line.
+            a blank, missing or overlong cell, an unknown relation, or a subject that an
+            earlier line has; the message states the line.
 
     Example:
         >>> rows = read_analogies()
@@ -185,7 +185,7 @@ def _spread(rows: Sequence[AnalogyRow], limit: int) -> tuple[AnalogyRow, ...]:
 def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     """Permute the categories of rows, so that real-world knowledge does not help.
 
-    Every row gets the category of another row, which differs from its own.
+    Each row receives the category of a different row, which differs from its own.
 
     Args:
         rows: The rows, at least one.

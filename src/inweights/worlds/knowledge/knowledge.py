@@ -182,8 +182,8 @@ def read_knowledge(
             replaced by their labels. Empty for none.
 
     Returns:
-        The facts in the order of the source, each once, with remarks on them and on how
-        they were read.
+        The facts in the order of the source, without repetitions, and with remarks on
+        them and on how they were read.
 
     Raises:
         ConfigError: A database has no query or another source has one, a required
@@ -276,8 +276,8 @@ def is_source(name: str) -> bool:
     """Return whether a name is a source of facts; False for a folder, as it may contain a world.
 
     A source is a name that begins with ``@``, an address with ``://``, the path of an
-    existing file, or ``owner/name`` of a data set of the hub. It is only checked
-    whether a path exists.
+    existing file, or ``owner/name`` of a data set of the hub. Only the existence of a
+    path is checked.
 
     Args:
         name: The name.

@@ -21,7 +21,7 @@ class Components:
         total: Number of facts.
 
     Attributes:
-        rows: Indices of the facts of each component, in ascending order within it.
+        rows: For each component, the indices of its facts in ascending order (NumPy).
     """
 
     def __init__(self, facts: Ids, nodes: Ids, *, total: int) -> None:

@@ -67,9 +67,10 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
         Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids; a kind without
         questions has no rows. ``T`` is 3 for ``composition``, 4 for ``chain`` and 2 for
         the others. A prompt with several right answers has one row for each, in
-        consecutive rows. There are at most :data:`MOST` prompts of ``chain`` and of
-        ``reversal``, twice as many of ``implication`` and ``unstated`` together, and
-        :data:`.two_steps.COMPOSITIONS` of ``composition``.
+        consecutive rows. There are at most 20,000 prompts of ``composition``, 2,000
+        each of ``chain`` and ``reversal``, and 4,000 of ``implication`` and
+        ``unstated`` together. If ``composition`` or ``chain`` has more than a million
+        answers, there are fewer.
 
     Example:
         >>> prompts, answers = questions([(1, 9, 2), (2, 8, 3)], ["composition"])["composition"]

@@ -130,7 +130,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Names of the kinds of questions that become queries, from :attr:`questions`."""
+        """Names of the kinds of questions that become queries; ``all`` means all five."""
         if self.questions == "all":
             return KINDS
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
@@ -241,7 +241,7 @@ def identities_of(facts: Knowledge) -> Bools:
 
 
 def two_step_questions(facts: Knowledge) -> int:
-    """Return the number of two-step questions, which are distinct prompts, not pairs of facts.
+    """Return the number of distinct prompts that chain two facts, apart from identities.
 
     Example:
         >>> two_step_questions(read_knowledge("@people"))

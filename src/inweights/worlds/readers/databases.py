@@ -22,7 +22,7 @@ _HINT = "give --query 'SELECT subject, relation, object FROM …'"
 
 
 def is_database(source: str) -> bool:
-    """Return whether the name of a source is the address of a database, as it contains ``://``.
+    """Return whether a source is the address of a database, that is, contains ``://``.
 
     Args:
         source: The name.

@@ -63,7 +63,7 @@ def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
 
 
 def _lines_or_none(path: Path, text: str) -> list[tuple[int, Any]] | None:
-    """Return the values of all lines with their numbers; None if a line is not JSON."""
+    """Return the values of all lines with their numbers; ``None`` if a line is not JSON."""
     try:
         return [*_lines(path, text)]
     except DataError:

@@ -41,7 +41,7 @@ _LISTS = (
 
 
 class Records:
-    """Reads facts from JSON records.
+    """Reader of the facts in JSON records.
 
     Args:
         path: File, for error messages.

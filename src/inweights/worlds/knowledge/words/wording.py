@@ -128,8 +128,8 @@ class Wording(Config):
     def kind(self, relation: str) -> str:
         """Return the kind of a relation's objects: ``person``, ``name`` or ``other``.
 
-        :attr:`kinds`, or else ``kinds.toml``, lists its name, noun or verb; otherwise
-        it is ``other``.
+        It is the kind under which :attr:`kinds`, or else ``kinds.toml``, lists the
+        relation's name, noun or verb; without an entry, it is ``other``.
 
         Example:
             >>> words = Wording(kinds={"person": KindOfRelation(relations=("goalkeeper",))})

@@ -88,7 +88,7 @@ def arrange(
 
     Returns:
         The columns, the header, all other rows, and remarks on assumptions. Without
-        rows, the columns are those of ``needed`` in order, whatever ``layout`` says.
+        rows, the columns are those of ``needed`` in order, regardless of ``layout``.
 
     Raises:
         UnclearHeaderError: The first row may be a header or not (a ``DataError``).
