@@ -131,8 +131,8 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
 def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
     """Compute the effective rank and the nuclear norm of a GPT's query and key matrices.
 
-    The effective rank is the exponential of the entropy of the singular values, divided
-    by their sum (Roy and Vetterli, 2007).
+    The effective rank is the exponential of the entropy of the singular values, after
+    these are divided by their sum (Roy and Vetterli, 2007).
 
     Args:
         model: A GPT with ``R`` replicas and causal attention, which is not checked. A

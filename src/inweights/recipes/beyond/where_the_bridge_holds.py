@@ -88,7 +88,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``axis`` and ``value`` (the setting that differs from the
         base run, and its value in words: keys of :data:`AXES`), ``init``
-        (initialisation: standard, small), ``world`` (``C = 1`` and ``C = 2``, with
+        (initialisation: standard, small), and ``world`` (``C = 1`` and ``C = 2``, with
         identities; ``no identity``, C = 1); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`; during training) and ``alignment``
         (:func:`inweights.probes.alignment`; during training), every ``every`` steps.
@@ -149,8 +149,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             contrast, nearest``). All have the columns ``axis, value, init, world, seed,
             step``. The labels are ``axis`` and ``value`` (the setting that differs from
             the base run, and its value in words: keys of :data:`AXES`), ``init``
-            (initialisation: standard, small), ``world`` (``C = 1`` and ``C = 2``, with
-            identities; ``no identity``, C = 1).
+            (initialisation: standard, small), and ``world`` (``C = 1`` and ``C = 2``,
+            with identities; ``no identity``, C = 1).
 
     Returns:
         - ``map_c1``: the rows of ``final`` with identities at complexity one. Columns:

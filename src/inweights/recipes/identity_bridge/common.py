@@ -54,7 +54,8 @@ class EmbMLPTraining(iw.Config):
         facts.
 
         Raises:
-            ConfigError: A setting of the training is out of range.
+            ConfigError: ``rate`` is not above 0 and finite, ``steps`` is negative, or
+                ``weight_decay`` is out of range.
         """
         return self.of_world(1)
 
@@ -71,7 +72,8 @@ class EmbMLPTraining(iw.Config):
             number of facts.
 
         Raises:
-            ConfigError: A setting of the training is out of range.
+            ConfigError: The learning rate is not above 0 and finite, ``steps`` is
+                negative, or ``weight_decay`` is out of range.
         """
         rate = self.rate * facts if self.per_fact else self.rate
         return iw.learners.two_hop_mlp(
