@@ -146,6 +146,17 @@ class ModelCase:
             torch.testing.assert_close(model(tokens)[r], model(tokens[r])[r])
 
     @torch.no_grad()
+    def test_tokens_of_another_number_of_replicas_are_refused(self) -> None:
+        message = r"one matrix per replica \(3\), got 2"
+        model, tokens = self.build(), self.tokens(2, 4, 3)
+        calls: list[Any] = [model, model.hidden]
+        if self.attends:
+            calls.append(model.attention_patterns)
+        for call in calls:
+            with pytest.raises(DataError, match=message):
+                call(tokens)
+
+    @torch.no_grad()
     def test_hidden_states_by_filter(self) -> None:
         model = self.build()
         batch = pack([self.tokens(3, 3), self.tokens(2, 1)])

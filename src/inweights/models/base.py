@@ -18,7 +18,7 @@ from torch import Tensor
 from inweights.errors import ConfigError, DataError
 from inweights.models.building import rebuilt
 from inweights.models.layers import Embedding, Linear
-from inweights.models.packing import Packed, pack
+from inweights.models.packing import Packed
 from inweights.models.states import ReadableStates
 from inweights.support.border import guarded
 from inweights.support.progress import plural
@@ -192,16 +192,15 @@ class Model(ReadableStates):
 
         Raises:
             DataError: ``inputs`` are not a tensor of integers of one of these shapes,
-                have no positions, or contain an id that the model does not have
-                (checked on the CPU, and for wrapped modules on every device).
+                have no positions, or contain an id that the model does not have (which
+                is checked on the CPU, and for wrapped modules on every device).
             ConfigError: A sequence is longer than the model's limit, or the model
                 cannot compute logits at these positions.
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``, or the first
-                axis of token ids ``[R, B, T]`` does not have the length ``R``.
+            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         if isinstance(inputs, Packed):
             return self.unembed(self.deepest(inputs, at))
-        return self.forward(pack([inputs])).unflatten(1, inputs.shape[-2:])
+        return self.forward(self._packed(inputs)).unflatten(1, inputs.shape[-2:])
 
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None

@@ -20,7 +20,7 @@ from inweights.models.base import Model
 from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.layers.attention import sinusoids
 from inweights.models.layers.blocks import Block, Memory
-from inweights.models.packing import Packed, pack
+from inweights.models.packing import Packed
 from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
@@ -218,12 +218,11 @@ class GPT(Model):
                 longer than ``config.context``.
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
                 from 0 to ``V - 1`` (the latter is checked only on the CPU).
-            RuntimeError: The first axis of ``[R, B, T]`` does not have the length ``R``.
         """
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
         # The state before block i is the one after the block before it.
-        before = list(self.states(pack([tokens])).values())
+        before = list(self.states(self._packed(tokens)).values())
         blocks = cast("Iterable[Block]", self.passes)
         batch, length = tokens.shape[-2:]
         patterns = {}

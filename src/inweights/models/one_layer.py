@@ -23,7 +23,7 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Layer, check_ids, rows_of
 from inweights.models.layers.fused import mean_of_last
-from inweights.models.packing import Packed, check_tokens
+from inweights.models.packing import Packed, check_replicas, check_tokens
 from inweights.models.tiny_nn import FrozenEmbedding
 from inweights.worlds.arrays import Float, Int
 
@@ -240,7 +240,6 @@ class OneLayer(Model):
         Raises:
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
                 from 0 to ``V - 1`` (the latter is checked only on the CPU).
-            RuntimeError: The first axis of ``[R, B, T]`` does not have the length ``R``.
         """
         self._check(tokens)
         weights = self._weights(tokens).mT  # [R, B, t, s]
@@ -259,13 +258,13 @@ class OneLayer(Model):
         Raises:
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
                 from 0 to ``V - 1`` (the latter is checked only on the CPU).
-            RuntimeError: The first axis of ``[R, B, T]`` does not have the length ``R``.
         """
         self._check(tokens)
         return self._weights(tokens)[..., -1]
 
     def _check(self, tokens: Tensor) -> None:
         check_tokens(tokens)
+        check_replicas(tokens, self.replicas)
         check_ids(tokens, self.vocabulary)
 
     def _values(self, tokens: Tensor) -> Tensor:

@@ -163,6 +163,23 @@ def check_tokens(tokens: Any) -> None:
         )
 
 
+def check_replicas(tokens: Int[Tensor, "*R B T"], replicas: int) -> None:
+    """Raise an error unless token ids ``[R, B, T]`` fit a model's number of replicas.
+
+    Args:
+        tokens: Token ids; those without a replica axis, ``[B, T]``, always fit.
+        replicas: Number of replicas ``R`` of the model.
+
+    Raises:
+        DataError: The first of three axes is neither 1 nor ``R``.
+    """
+    if tokens.dim() == 3 and len(tokens) not in (1, replicas):
+        raise DataError(
+            f"expected token ids [R, B, T] with one matrix per replica ({replicas}), got "
+            f"{len(tokens)} matrices"
+        )
+
+
 def running_sums(
     x: Float[Tensor, "R S D"], shapes: Sequence[tuple[int, int]]
 ) -> Float[Tensor, "R S D"]:

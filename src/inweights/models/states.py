@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from inweights.errors import ConfigError, check_names
 from inweights.models.hooking import Edit, Reading, checked_edit, reading
-from inweights.models.packing import Packed, pack
+from inweights.models.packing import Packed, check_replicas, pack
 from inweights.worlds.arrays import Float, Int
 
 
@@ -26,10 +26,12 @@ class ReadableStates(nn.Module):
     A subclass implements :meth:`states`, :attr:`layer_names` and :meth:`unembed`.
 
     Attributes:
+        replicas: Number of replicas ``R``; a subclass sets it.
         reading: Record of the current batch and of the prompts for which a hook is
             called; ``None`` unless hooks are set.
     """
 
+    replicas: int
     reading: Reading | None = None
 
     _edits: Mapping[str, Edit] = {}
@@ -52,6 +54,9 @@ class ReadableStates(nn.Module):
 
         Args:
             batch: Packed sequences, ``S`` tokens in total.
+
+        Raises:
+            NotImplementedError: The class does not implement the method.
         """
         raise NotImplementedError
 
@@ -60,6 +65,9 @@ class ReadableStates(nn.Module):
 
         Args:
             state: The deepest state, ``[R, n, D]``.
+
+        Raises:
+            NotImplementedError: The class does not implement the method.
         """
         raise NotImplementedError
 
@@ -96,11 +104,10 @@ class ReadableStates(nn.Module):
         Raises:
             ConfigError: A layer is unknown, ``at`` is a different string, or a sequence
                 is longer than the model's limit.
-            DataError: ``inputs`` are not token ids as described, or contain an id that
-                the model does not have (checked on the CPU).
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``, or the first
-                axis of token ids ``[R, B, T]`` does not have the model's number of
-                replicas.
+            DataError: ``inputs`` are not token ids as described, do not fit the number
+                of replicas, or contain an id that the model does not have (checked on
+                the CPU).
+            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
 
         Example:
             >>> import torch
@@ -112,7 +119,7 @@ class ReadableStates(nn.Module):
         """
         if isinstance(at, str):
             check_names("place", [at], ("last", "all"))
-        batch = inputs if isinstance(inputs, Packed) else pack([inputs])
+        batch = self._packed(inputs)
         wanted = self._known(self.layer_names if layers is None else layers)
         states = self.states(batch)
         if isinstance(at, str) and at == "all":
@@ -150,11 +157,10 @@ class ReadableStates(nn.Module):
             ConfigError: A layer is unknown or its state cannot be decoded
                 (:meth:`decode`), ``at`` is a different string, or a sequence is longer
                 than the model's limit.
-            DataError: ``inputs`` are not token ids as described, or contain an id that
-                the model does not have (checked on the CPU).
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``, or the first
-                axis of token ids ``[R, B, T]`` does not have the model's number of
-                replicas.
+            DataError: ``inputs`` are not token ids as described, do not fit the number
+                of replicas, or contain an id that the model does not have (checked on
+                the CPU).
+            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         states = self.hidden(
             inputs, layers=self.decodable if layers is None else layers, at=at
@@ -255,6 +261,14 @@ class ReadableStates(nn.Module):
                 f"hooks; if it ran, {type(self).__name__}.states must pass each state through "
                 "self.hook"
             )
+
+    def _packed(self, inputs: Packed | Int[Tensor, "*R B T"]) -> Packed:
+        """Return token ids as a packed batch, after checking that they fit the replicas."""
+        if isinstance(inputs, Packed):
+            return inputs
+        batch = pack([inputs])
+        check_replicas(inputs, self.replicas)
+        return batch
 
     def _known(self, names: Iterable[str], *, parts: bool = False) -> tuple[str, ...]:
         """Return names as a tuple; all must be layers or, with ``parts``, parts of layers."""

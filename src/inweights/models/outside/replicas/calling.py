@@ -31,6 +31,7 @@ from inweights.models.outside.forms import (
 )
 from inweights.models.outside.replicas.rowwise import Noise, Rows, reason_of
 from inweights.models.outside.replicas.stacking import Names, find
+from inweights.models.packing import check_replicas
 from inweights.worlds.arrays import Float, Int
 
 #: Name of the deepest state of every wrapped module, which is its logits.
@@ -75,7 +76,8 @@ class ModuleCaller(Model):
         return self._called(tokens, names)
 
     def _check_ids(self, tokens: Int[Tensor, "*R B T"]) -> None:
-        """Raise an error for ids out of range, which would index the table of the next replica."""
+        """Raise an error for ids that are out of range or do not fit the number of replicas."""
+        check_replicas(tokens, self.replicas)
         if tokens.is_meta or not tokens.numel():
             return
         least, most = torch.aminmax(tokens)
