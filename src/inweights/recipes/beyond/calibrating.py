@@ -79,7 +79,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     ``program (2)`` (the accuracy that the program of Identity Bridge §4.3 predicts).
 
     Args:
-        tables: The tables that :func:`~.calibrated_predictions.plan` makes, by name:
+        tables: The tables of a run of :func:`~.calibrated_predictions.plan`, by name:
             ``answered``
             (:func:`~inweights.audit.prediction.by_training.trained_queries`: ``model,
             predicted, share, lower, upper``), ``features`` (:func:`world_features`:

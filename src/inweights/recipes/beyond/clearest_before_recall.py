@@ -79,7 +79,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps of the clearest geometry and of full recall, and the geometry at the end.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``correlation``
+        tables: The tables of a run of :func:`plan`, by name: ``correlation``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``), ``recall`` (:func:`inweights.probes.graph_recall`:
             ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have

@@ -121,7 +121,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success, similarity, recall of the attribution, and the predicted similarity.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``rehearsed, part, role, distribution,
             statements, accuracy, accuracy_among, chance, loss, right_answers``),
             ``resemblance`` (:func:`inweights.probes.resemblance`: ``rehearsed, prompt,

@@ -94,7 +94,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies, rises of the answers' probabilities, and similarity by layer.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``before``
+        tables: The tables of a run of :func:`plan`, by name: ``before``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
             ``after``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:

@@ -130,7 +130,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return all edits in one table, with the expected effects, and the predictions from keys.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``rank-one;
             first_hop`` (:func:`inweights.probes.edits`: ``holds, reached, unmoved,

@@ -29,7 +29,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     replicas of a short training that answer the query).
 
     Args:
-        tables: The tables that :func:`~.predicted_composition.plan` makes, by name:
+        tables: The tables of a run of :func:`~.predicted_composition.plan`, by name:
             ``trained`` (:func:`inweights.probes.margins`, with ``model``), ``accuracy``
             (:func:`inweights.probes.accuracy`, with ``model``), ``predicted``
             (:func:`inweights.theory.predicted_queries`), ``softly`` (the same with

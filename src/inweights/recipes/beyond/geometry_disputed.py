@@ -163,7 +163,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return geometry and neighbours of runs that store every edge, effects of heads, and theory.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``all``, ``even``, ``odd``
+        tables: The tables of a run of :func:`plan`, by name: ``all``, ``even``, ``odd``
             and ``course`` (:func:`inweights.probes.hop_correlation`; ``course`` with
             ``step``), ``recall`` (:func:`inweights.probes.graph_recall`), ``named``
             (:func:`inweights.probes.named_geometry`) and ``cosines``

@@ -144,7 +144,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     tried, or one layer more than the largest number.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``hops, chains, layers,
             beside, seed, part, role, distribution, statements, accuracy,
             accuracy_among, chance, loss, right_answers``. The labels are ``hops``

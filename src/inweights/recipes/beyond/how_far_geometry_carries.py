@@ -165,7 +165,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the reach of each cell, the law of each seed, and the runs that learn paths.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``places``
+        tables: The tables of a run of :func:`plan`, by name: ``places``
             (:func:`inweights.probes.stepwise`: ``part, role, place, statements,
             accuracy, recall, exact``), ``navigation``
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,

@@ -108,7 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the geometry of embeddings by the number of idle tokens, and its dependence on it.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``raw``
+        tables: The tables of a run of :func:`plan`, by name: ``raw``
             (:func:`inweights.probes.hop_correlation`: ``architecture, spearman,
             null_mean, null_low, null_high, p``), ``centred``
             (:func:`inweights.probes.hop_correlation`: ``architecture, spearman,

@@ -19,7 +19,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on queries by which of their hops occur in no trained two-hop fact.
 
     Args:
-        tables: The tables that :func:`~.league.plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`~.league.plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``cost``
             (:func:`~.league.cost`: ``parameters, operations``). Both have the columns

@@ -166,7 +166,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy by role and over all queries, realignment, and half-times in training.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name, with the columns of their
+        tables: The tables of a run of :func:`plan`, by name, with the columns of their
             probes: ``accuracy``, ``composed`` (:func:`inweights.probes.accuracy`; the
             second with ``step``), ``embedding``, ``layer``
             (:func:`inweights.probes.realignment`), ``by_loops``

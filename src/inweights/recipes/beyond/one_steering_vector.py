@@ -250,7 +250,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies, and by how much each condition exceeds half of LoRA's gain.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``said``
+        tables: The tables of a run of :func:`plan`, by name: ``said``
             (:func:`~inweights.recipes.beyond.one_steering_vector.learn`), with the
             columns ``task, seed, id, chain, role, prompt, answer, best, rank, hit,
             reciprocal, chance, probability, share, others, arm, constant, cosine``.

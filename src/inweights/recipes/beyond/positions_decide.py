@@ -163,7 +163,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     if none does, ``by_ratio`` is 0.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
             exact, statements, chance, step``), ``share``
             (:func:`inweights.probes.token_share.token_share`: ``token, added, ratio,

@@ -200,7 +200,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the frames of the animations, and the tables that claims judge.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name, all with the columns
+        tables: The tables of a run of :func:`plan`, by name, all with the columns
             ``graph`` and ``seed``: ``recall`` (``architecture`` and the columns of
             :func:`~inweights.probes.graph_recall`), ``correlation`` and ``far``
             (``architecture`` and the columns of

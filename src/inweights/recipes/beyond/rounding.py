@@ -147,7 +147,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the lowest and the final Spearman's ρ, how long a geometry lasts, and final margins.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``order``
+        tables: The tables of a run of :func:`plan`, by name: ``order``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high``), ``margin`` (:func:`inweights.probes.geometric_margin`: ``over,
             margin, worst, positive, null_positive, null_worst, null_all``). All have

@@ -131,7 +131,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the effect of each factor for each seed, and shares of variance with intervals.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``cell, rate,
             random_offset, tied_head, small_initialisation, decay, layers, width, steps,
             facts, seed, part, role, distribution, statements, accuracy, accuracy_among,

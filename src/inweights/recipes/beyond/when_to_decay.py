@@ -158,7 +158,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy and recall, and the gain over the same GPT without weight decay.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``head, width, decayed,
             when, seed, part, role, distribution, statements, accuracy, accuracy_among,
             chance, loss, right_answers``. The labels are ``head`` (tied, untied),

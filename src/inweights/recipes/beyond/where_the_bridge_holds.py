@@ -142,7 +142,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the final accuracy along every axis, and its relation to alignment.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
             (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,

@@ -92,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what states carry at the last position, the largest shares, and effects in controls.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, accuracy,
             accuracy_among, chance, loss, right_answers``), ``carries``
             (:func:`inweights.probes.carries`: ``place, depth, position, bridge,

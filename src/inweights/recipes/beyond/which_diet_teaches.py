@@ -135,7 +135,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies by kind of question, lost knowledge, false assertions, and tokens.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``before``
+        tables: The tables of a run of :func:`plan`, by name: ``before``
             (:func:`~inweights.recipes.shared.language.strategies.known_before`:
             ``chain, role, prompt, answer, best, rank, reciprocal, probability, share,
             others, kind``), ``after``

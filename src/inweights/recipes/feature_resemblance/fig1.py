@@ -129,7 +129,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the rise of similarity from layer to layer, its prediction, and final losses.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines``
+        tables: The tables of a run of :func:`plan`, by name: ``cosines``
             (:func:`inweights.probes.depth.label_cosines`: ``layer, depth, same, other,
             other_size``), ``foretold``
             (:func:`inweights.probes.depth.predicted_similarity_by_depth`: ``depth,

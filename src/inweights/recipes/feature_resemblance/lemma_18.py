@@ -70,7 +70,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the distances of the networks from the limit of infinite width, by layer and width.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``states``
+        tables: The tables of a run of :func:`plan`, by name: ``states``
             (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`) with the
             columns ``width, seed, layer, length, same, other, cosine``.
 

@@ -180,7 +180,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the losses of each descent, their bounds, and cosines of dissimilar entities times √d.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``alike``
+        tables: The tables of a run of :func:`plan`, by name: ``alike``
             (:func:`inweights.probes.resemblance`: ``course, width, prompt, layer,
             depth, one, two, cosine, other, contrast``), ``starts``
             (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`:

@@ -102,7 +102,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success, recall and similarity (penultimate layer) for every condition and seed.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``answers``
+        tables: The tables of a run of :func:`plan`, by name: ``answers``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) with
             the columns ``condition, seed, id, chain, role, prompt, answer, best, rank,
             hit, reciprocal, chance, probability, share, others, kind, thought, told,

@@ -91,7 +91,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return similarities, accuracies on the conclusions, and the final loss of each phase.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name, all with the column
+        tables: The tables of a run of :func:`plan`, by name, all with the column
             ``seed``: ``accuracy`` and ``resemblance`` (``course`` and the columns of
             the probes of these names), ``stage_one`` (``course`` and the columns of
             :func:`~inweights.theory.feature_resemblance.stage_one.stage_one`),

@@ -89,7 +89,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the skew of embeddings beyond the graph's spectrum, and the result of each test.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``energy``
+        tables: The tables of a run of :func:`plan`, by name: ``energy``
             (:func:`inweights.probes.spectral_energy`: ``architecture, condition, space,
             eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
             null_high``), ``known`` (:func:`inweights.probes.known_geometries`:

@@ -144,7 +144,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return recall at the end, when edges are stored, and the correlation of cosine and hops.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines``
+        tables: The tables of a run of :func:`plan`, by name: ``cosines``
             (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
             ``recall`` (:func:`inweights.probes.graph_recall`: ``recall, worst,
             recall_others, accuracy, ceiling, loss, floor, step``). All have the columns

@@ -101,7 +101,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final accuracies with frozen and with trained embeddings, and curves.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
             ``edges`` (:func:`inweights.probes.stepwise`: ``role, hub, recall``). All
             have the columns ``embeddings, seed, part, place, accuracy, exact,

@@ -131,7 +131,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the costs of geometric and associative storage of growing graphs, and the errors.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``costs``
+        tables: The tables of a run of :func:`plan`, by name: ``costs``
             (:func:`~inweights.theory.geometric_memory.storage_tables.costs`: ``graph,
             directions, size, measure, tied, associations, associative, geometric,
             ratio``), ``constructions``

@@ -80,7 +80,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the frames of the animations, the drawn graphs, and the tables that claims judge.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall``
+        tables: The tables of a run of :func:`plan`, by name: ``recall``
             (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
             accuracy, ceiling, loss, floor``), ``correlation``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,

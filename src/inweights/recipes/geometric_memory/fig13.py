@@ -202,7 +202,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the curves of every token, final accuracies, and when each token is learnt.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, arms,
             condition, seed, part, place, hardest, accuracy, exact, statements, chance,
             step``. The labels are ``graph`` ((arms, nodes of a path): (2, 5); (3, 4);

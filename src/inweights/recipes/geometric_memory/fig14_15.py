@@ -115,7 +115,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final accuracies of paths, when tokens are learnt, and the geometry.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
             exact, statements, chance, step``), ``cosines``
             (:func:`inweights.probes.arm_cosines`: ``leaf, first, own, cosine``),

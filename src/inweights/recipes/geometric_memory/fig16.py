@@ -121,7 +121,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the curves and final accuracies of every run, and the final accuracy of each token.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
             ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). All have
             the columns ``graph, condition, split, seed, part, place, accuracy, exact,

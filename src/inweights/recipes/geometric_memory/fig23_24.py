@@ -81,7 +81,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return matrices of cosines of the first seed, and the correlation with hops for every seed.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines``
+        tables: The tables of a run of :func:`plan`, by name: ``cosines``
             (:func:`inweights.probes.cosines`), ``early``
             (:func:`inweights.probes.cosines`: ``step``). All have the columns ``graph,
             architecture, condition, seed, source, target, hops, cosine``. The labels

@@ -87,7 +87,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table ``task``, with the number of possible first nodes for each arm.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``stars``
+        tables: The tables of a run of :func:`plan`, by name: ``stars``
             (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`:
             ``panel, note, arm, depth, kind, node, x, y``), ``design``
             (:func:`~inweights.theory.geometric_memory.star_picture.star_design`:

@@ -129,7 +129,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final accuracies, curves of the hardest token, and recall of trained facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
             ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). All have
             the columns ``graph, condition, taught, seed, part, place, accuracy, exact,

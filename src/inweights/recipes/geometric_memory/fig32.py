@@ -100,7 +100,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return geometry compared with chance, over all pairs and over pairs without an edge.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall``
+        tables: The tables of a run of :func:`plan`, by name: ``recall``
             (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
             accuracy, ceiling, loss, floor``), ``cosines``
             (:func:`~inweights.probes.geometry.reference_graph.both_ways` of

@@ -84,7 +84,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     an answer.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, edges,
             task, seed, part, place, hardest, accuracy, exact, statements, chance,
             step``. The labels are ``graph`` ((arms, nodes of a path): (200, 4)),

@@ -75,7 +75,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves, their means and final values, and when held-out paths are learnt.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, pauses,
             seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
             labels are ``graph`` ((arms, nodes of a path): (600, 5)) and ``pauses``

@@ -70,7 +70,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves of paths and edges, their peak, and the loss after the peak.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``paths``
+        tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance``), ``edges``
             (:func:`inweights.probes.stepwise`: ``role, recall``). All have the columns
             ``graph, condition, seed, part, place, accuracy, exact, statements, step``.

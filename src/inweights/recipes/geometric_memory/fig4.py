@@ -70,7 +70,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return cosines of a leaf with the first node of its own arm, and of all other arms.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines``
+        tables: The tables of a run of :func:`plan`, by name: ``cosines``
             (:func:`inweights.probes.arm_cosines`: ``leaf, first, own, cosine``),
             ``navigation`` (:func:`inweights.probes.navigation`: ``depth, hops, nearest,
             ridge, explained, chance``), ``paths``

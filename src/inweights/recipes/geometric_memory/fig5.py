@@ -92,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the final and the best geometry of a memory of edges, and cosines by hops.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines``
+        tables: The tables of a run of :func:`plan`, by name: ``cosines``
             (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
             ``correlation`` (:func:`inweights.probes.hop_correlation`: ``spearman,
             null_mean, null_low, null_high, p, step``), ``recall``

@@ -163,7 +163,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps at which edges are stored and margins become positive, and half-times.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall``
+        tables: The tables of a run of :func:`plan`, by name: ``recall``
             (:func:`inweights.probes.graph_recall`: ``architecture, horizon, condition,
             recall, worst, recall_others, accuracy, ceiling, loss, floor, step``),
             ``energy`` (:func:`inweights.probes.spectral_energy`: ``architecture,

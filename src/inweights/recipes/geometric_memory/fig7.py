@@ -118,7 +118,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the energy in the top eigenspaces, and the number of dimensions in use.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``energy``
+        tables: The tables of a run of :func:`plan`, by name: ``energy``
             (:func:`inweights.probes.spectral_energy`: ``axis, value``), ``deeper``
             (:func:`inweights.probes.spectral_energy`: ``architecture, condition``). All
             have the columns ``graph, seed, space, eigenvalue, size, energy, cumulative,

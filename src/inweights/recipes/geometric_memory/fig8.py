@@ -119,7 +119,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     ``curves``, of ``by_space`` there.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``autograd``
+        tables: The tables of a run of :func:`plan`, by name: ``autograd``
             (:func:`inweights.probes.dynamics.off_descent`: ``distance, travelled``),
             ``spaces`` (:func:`inweights.probes.dynamics.along_descent`: ``step, space,
             size, coefficient, energy, length``), ``moments``

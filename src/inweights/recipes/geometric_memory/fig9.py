@@ -116,7 +116,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return energies minus those of random vectors, with and without self-edges, and margins.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall``
+        tables: The tables of a run of :func:`plan`, by name: ``recall``
             (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
             accuracy, ceiling, loss, floor``), ``margin``
             (:func:`inweights.probes.edge_margin`: ``rivals, over, margin, worst,

@@ -87,7 +87,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return correlations of cosine and hop distance, over all and over non-adjacent pairs.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``cosines``
+        tables: The tables of a run of :func:`plan`, by name: ``cosines``
             (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
             ``correlation`` (:func:`inweights.probes.hop_correlation`: ``spearman,
             null_mean, null_low, null_high, p``), ``recall``

@@ -85,7 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on the two-hop questions that were not trained, and recall of the facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`), with the columns ``model, relations,
             told, identity, seed, part, role, distribution, statements, accuracy,
             accuracy_among, chance, loss, right_answers``. The labels are ``model``

@@ -102,7 +102,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the panels of the figure, the peaks of the templates, and accuracies.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``tokens``
             (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,

@@ -98,7 +98,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the rise of the answer's probability for the prompt ``(e1, r2)``, and accuracies.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``before``
+        tables: The tables of a run of :func:`plan`, by name: ``before``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
             ``after``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:

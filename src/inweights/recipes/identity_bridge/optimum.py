@@ -97,7 +97,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the panels of the figure, peaks of rows, extreme margins, and gaps of the norms.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``tokens`` (``row,
+        tables: The tables of a run of :func:`plan`, by name: ``tokens`` (``row,
             row_group, column, column_group, value, top, answer``), ``margins`` (``part,
             role, distribution, prompt, answer, predicted, margin, margin_among,
             right_answers``), ``norms`` (``least_margin, norm``), ``first_hop`` (``row,

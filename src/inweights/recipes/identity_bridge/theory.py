@@ -121,9 +121,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return margins by ``n``, the expected accuracy minus 1/C, and whether signs of margins agree.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``directions`` and ``ends``
-            (:func:`inweights.probes.direction`: ``identity, training, seed, cosine,
-            least_margin, excess, query_margin, expected``; ``directions`` also
+        tables: The tables of a run of :func:`plan`, by name: ``directions`` and
+            ``ends`` (:func:`inweights.probes.direction`: ``identity, training, seed,
+            cosine, least_margin, excess, query_margin, expected``; ``directions`` also
             ``step``); ``accuracy``, which is not used; and those of the computations,
             with the columns ``check`` and ``value``, ``seed`` and their labels:
             ``with`` and ``without`` (``n``) and ``full`` (``n, identity, complexity``)

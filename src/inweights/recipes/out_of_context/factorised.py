@@ -102,7 +102,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on the queries (``questions``) and on the facts (``memorised``).
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy``
+        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``ends``
             (:func:`inweights.probes.direction`: ``cosine, least_margin, excess,

@@ -166,7 +166,7 @@ def derive(
     """Return accuracy on the queries, agreement with the prediction, and recall of the facts.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``trained``
+        tables: The tables of a run of :func:`plan`, by name: ``trained``
             (:func:`inweights.probes.margins`), ``accuracy``
             (:func:`inweights.probes.accuracy`) and ``predicted``
             (:func:`inweights.theory.predicted_queries`).
