@@ -105,6 +105,8 @@ class Target(Config):
     def falls_short(self, value: float, rounding: Rounding = _USUAL) -> bool:
         """Return whether a number is below the range by more than the tolerance.
 
+        The result is false if the range has no lower limit.
+
         Args:
             value: The number.
             rounding: Tolerance within which a number counts as equal to an end of the
@@ -114,6 +116,8 @@ class Target(Config):
 
     def exceeds(self, value: float, rounding: Rounding = _USUAL) -> bool:
         """Return whether a number is above the range by more than the tolerance.
+
+        The result is false if the range has no upper limit.
 
         Args:
             value: The number.

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return the executor by its former name."""
+    """Return the executor :class:`Ray`, which was moved, with a warning."""
     if name != "Ray":
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from inweights.experiments.engine.executors.ray import Ray

@@ -285,7 +285,7 @@ def _kinds_in_words(kinds: Mapping[str, str]) -> str:
 
 
 def kind_of(dtype: pl.DataType) -> str:
-    """Return a word for the kind of a column's values, whatever the width of numbers is.
+    """Return a word for the type of a column's values; all numeric types are ``number``.
 
     Args:
         dtype: Type of the column, of polars.

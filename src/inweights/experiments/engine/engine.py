@@ -143,7 +143,7 @@ def execute(
 
 
 class _Remembering:
-    """Progress report that is passed on, and that remembers the total amount of work."""
+    """Progress display that passes reports on to another one and remembers the total work."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -77,7 +77,7 @@ class ExecutionOptions:
 
     Attributes:
         device: Torch device of the models, such as ``cpu``, ``cuda`` or ``cuda:1``.
-        jobs: Number of parallel processes.
+        jobs: Number of parallel processes; by default 1.
         threads: Number of threads of each process; by default 1, since several runs
             with more threads on one machine can slow each other down tenfold.
         plugins: Names of modules that the processes import first; by default none.

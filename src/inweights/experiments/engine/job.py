@@ -100,6 +100,7 @@ def task_of(job: Job, line: bytes | str) -> Task:
         ValueError: The line is not JSON, or the number of lists of parts differs from
             the number of runs.
         KeyError: A field is missing.
+        IndexError: A run refers to a trial that is missing.
     """
     job.check_version()
     load_plugins(job.plugins)

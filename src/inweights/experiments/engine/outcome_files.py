@@ -154,8 +154,9 @@ def refresh(
         FolderError: The run is damaged, lacks measured tables from which others are
             derived, or its tables cannot be derived again.
         ConfigError: The stored settings do not fit the recipe.
-        DataError: A file of a user's own facts is missing or cannot be read, or a
-            table lacks a column from which another one is derived.
+        KeyError: The recipe no longer has the scale of the run.
+        DataError: A file of a user's own facts is missing or cannot be read, or a table
+            lacks a column from which another one is derived.
         RunError: The folder was removed or replaced in the meantime.
         WriteError: A file cannot be written (a ``RunError``).
     """
@@ -184,6 +185,7 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
         FolderError: The run lacks measured tables from which others are derived, or
             ``derive`` raised an error of Python or polars.
         ConfigError: The stored settings do not fit the recipe.
+        KeyError: The recipe no longer has the scale of the run.
         DataError: A file that the settings name cannot be read, or a table lacks a
             column from which another one is derived.
     """

@@ -109,7 +109,7 @@ class LearnTask:
 
     @cached_property
     def key(self) -> str:
-        """Name of the task: a hash of the keys of its runs and the parts that it makes."""
+        """Name of the task: a hash (20 digits) of the keys of its runs and the parts it makes."""
         return digest([[run.key for run in self.runs], self.parts], KEY_LENGTH)
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of :mod:`~.protocols` that was in this module before."""
+    """Return an object that was moved to :mod:`~.protocols`, with a warning."""
     from inweights.experiments.grammar.protocols import compare, differences
 
     for module in (compare, differences):

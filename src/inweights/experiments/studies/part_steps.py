@@ -142,7 +142,8 @@ def looks_of(task: LearnTask) -> float:
         task: The training, whose learner must be a :class:`Curriculum`.
 
     Returns:
-        The sum of :func:`looks_at` over all runs and measures, as a float.
+        The sum of :func:`looks_at` over all runs and measures: a whole number, as a
+        float.
     """
     assert isinstance(task.learner, Curriculum)
     looks = 0.0

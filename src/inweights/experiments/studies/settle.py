@@ -46,7 +46,8 @@ class Settled:
         outcome: The run with the recipe's own seeds, or with one new seed if results of
             earlier seeds were given. Each of its claims has the verdict at its largest
             number of seeds.
-        seeds: Number of seeds of the last analysis; 0 if no claim was undecided.
+        seeds: Number of seeds of the last analysis or, if there was none, the smallest
+            number of seeds of an undecided claim; 0 if no claim was undecided.
         before: Ids of the claims that were undecided at the beginning.
         left: Ids of the claims that are still undecided.
         why: Reason why no more seeds were added, as a clause without a full stop; empty
@@ -102,7 +103,10 @@ def settle(
         seeds were added.
 
     Raises:
-        ConfigError: There is no such scale, or a folder cannot be written.
+        ConfigError: There is no such scale, a folder cannot be written, tasks cannot
+            run where ``execution`` says, or user code of the recipe depends on
+            something that cannot be hashed. Errors of the recipe's functions are passed
+            on.
         DataError: A file that the settings name cannot be read, or a table lacks a column
             from which another table is derived.
         RunError: A training failed, or the folder of a run is damaged.
@@ -174,12 +178,12 @@ def settle(
 
 
 def _undecided(claims: Iterable[ClaimResult]) -> tuple[str, ...]:
-    """Return the ids of the open claims."""
+    """Return the ids of the undecided claims."""
     return tuple(claim.id for claim in claims if is_open(claim))
 
 
 def _fewest(claims: Iterable[ClaimResult]) -> int:
-    """Return the smallest number of seeds of any open claim."""
+    """Return the smallest number of seeds of an undecided claim; 0 if there is none."""
     return min((claim.replicates for claim in claims if is_open(claim)), default=0)
 
 
@@ -229,6 +233,7 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     Raises:
         FolderError: The returned run is damaged, or the store cannot be read.
         DataError: A file that the settings name cannot be read.
+        ConfigError: User code of the recipe depends on something that cannot be hashed.
     """
     if scale not in recipe.scales:
         return None
@@ -266,7 +271,8 @@ def own_folders(
             not.
 
     Raises:
-        ConfigError: There is no such scale.
+        ConfigError: There is no such scale, or user code of the recipe depends on
+            something that cannot be hashed.
         DataError: A file that the settings name cannot be read.
         FolderError: The store cannot be read.
     """

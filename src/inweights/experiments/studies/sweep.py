@@ -110,6 +110,8 @@ def sweep(
             that class is raised instead.
         FolderError: A stored table is damaged, or the folder of the store below
             ``runs`` is a symbolic link.
+        OSError: With ``fresh=True``, a stored file cannot be removed; or a process
+            cannot be started.
 
     Warns:
         CautionWarning: Facts are not known, the seeds are too few to compare the

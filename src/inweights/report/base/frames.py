@@ -1,4 +1,4 @@
-"""Accept tables of other libraries, and write tables as CSV.
+"""Convert tables of other libraries to polars, and write tables as CSV.
 
 :func:`as_polars` converts a user's table for the drawings, and :func:`csv_text` writes
 a table for a spreadsheet.
@@ -11,25 +11,26 @@ import polars as pl
 
 from inweights.errors import DataError
 
-#: The column that tells replicates apart; what a probe returns has REPLICA instead.
+#: Column that distinguishes replicates. Tables of probes have REPLICA in its place.
 SEED = "seed"
 REPLICA = "replica"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Return a table as a polars frame; a column ``replica`` is also copied to ``seed``.
+    """Return a table as a polars frame, in which a column ``replica`` is copied to ``seed``.
 
     Args:
-        table: A frame of polars (a lazy one is collected) or pandas, or a dictionary of
-            columns.
+        table: A frame of polars (a lazy frame is collected) or pandas, or a dictionary
+            of columns.
 
     Returns:
-        The table. If it has a column ``replica`` and no ``seed``, a copy of it with the
-        name ``seed`` precedes it.
+        The table. If it has a column ``replica`` and no ``seed``, a copy of this column
+        with the name ``seed`` precedes it.
 
     Raises:
-        DataError: The table has another type.
+        DataError: The table has a different type. Errors of polars and pandas for
+            columns that do not fit each other are passed on.
 
     Example:
         >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
@@ -60,16 +61,17 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
-    """Return a table as CSV, such that a spreadsheet does not run its texts as formulas.
+    """Return a table as CSV in which a spreadsheet does not run text as formulas.
 
     Args:
-        table: The table.
-        raw: Whether texts are written unchanged. By default a ``'`` is added before
-            texts and names of columns that begin with ``=``, ``+``, ``-``, ``@``, a tab
-            or a carriage return, unless they are numbers.
+        table: The table, without columns of lists, arrays, structs or objects, for
+            which polars raises an error.
+        raw: Whether text is written unchanged. By default a ``'`` is added before text
+            and names of columns that begin with ``=``, ``+``, ``-``, ``@``, a tab or a
+            carriage return, unless they are numbers.
 
     Returns:
-        The text, with the names of the columns in the first line.
+        The CSV text, with the names of the columns in the first line.
     """
     if raw or not table.width:
         return table.write_csv()
@@ -82,6 +84,6 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
 
 def _quoted(texts: pl.Series) -> pl.Series:
     texts = texts.cast(pl.String)
-    # A negative number begins like a formula, and is none.
+    # A negative number begins like a formula, but is not one.
     runs = texts.str.contains(r"^[=+\-@\t\r]") & ~texts.str.contains(_NUMBER)
     return ("'" + texts).zip_with(runs.fill_null(False), texts).alias(texts.name)

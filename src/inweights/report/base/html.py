@@ -152,7 +152,7 @@ def nav(links: Iterable[tuple[str, str]]) -> str:
     """Return links to the sections of a page as a ``<nav>`` element.
 
     Args:
-        links: Pairs of the id of a section and the text of its link. Both are HTML.
+        links: Pairs of the id of a section and the text of its link, which is HTML.
     """
     ways = (tag("a", text, href=f"#{key}") for key, text in links)
     return tag("nav", *ways, aria_label="Sections")

@@ -41,10 +41,11 @@ class Auto:
     The columns before ``seed`` are the varied settings. The axis is ``step`` if there
     is such a column, otherwise the first numeric setting. If no setting is numeric, the
     values of a setting are shown side by side. The drawn column is the one that the
-    probe declares (:func:`inweights.experiments.shows`), or the only column of numbers.
-    Of the other columns that distinguish rows, the first one distinguishes lines and
-    the second one panels; the numbers are averaged over all further columns. Given
-    options take precedence.
+    probe declares (:func:`inweights.experiments.shows`), otherwise the only
+    floating-point column or, if there is none, the only integer column. Of the other
+    columns that distinguish rows, the first one distinguishes lines and the second one
+    panels; the numbers are averaged over all further columns. Given options take
+    precedence.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
@@ -203,7 +204,7 @@ _SHARES = (
 
 
 def _is_share(column: pl.Series) -> bool:
-    """Return whether a column contains shares, judging by its name, or Booleans."""
+    """Return whether a column contains Booleans, or shares, as far as its name tells."""
     named = not {*column.name.lower().replace("-", "_").split("_")}.isdisjoint(_SHARES)
     if not (named or column.dtype == pl.Boolean):
         return False

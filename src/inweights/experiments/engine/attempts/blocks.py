@@ -98,8 +98,9 @@ def group_size(block: LearnTask, device: str) -> int:
 
     Raises:
         ConfigError: A single run does not fit in the memory of the CPU, or, on a CUDA
-        device, a run has no model. torch.OutOfMemoryError: A single run does not fit in
-        the memory of a CUDA device.
+            device, a run has no model.
+        DataError: A world cannot be built from its files. torch.OutOfMemoryError: A
+        single run does not fit in the memory of a CUDA device.
     """
     if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
         return capacity(block.runs[0])
@@ -183,6 +184,7 @@ def capacity(run: Run) -> int:
 
     Raises:
         ConfigError: A single run does not fit in the memory limit of this process.
+        DataError: The world of the run cannot be built from its files.
     """
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1

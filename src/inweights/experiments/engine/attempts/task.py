@@ -129,7 +129,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
 
 def _is_memory(error: Exception) -> bool:
-    """Return whether an error means that memory ran out; on a CPU only the message shows it."""
+    """Return whether an error means that memory ran out, which may be clear only by its message."""
     allocator = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 

@@ -74,7 +74,7 @@ def kind_of(task: Task) -> Hashable:
 
 @dataclass
 class _Part:
-    """Expected time and time so far of one task."""
+    """Expected duration of one task, and its time so far."""
 
     kind: Hashable
     expected: float

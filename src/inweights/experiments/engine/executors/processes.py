@@ -171,7 +171,7 @@ class Leased:
 
 
 class _WorkerPool:
-    """The processes that run the tasks of a schedule, and the lines that they write."""
+    """Worker processes that run the tasks of a schedule, and the queue of lines they write."""
 
     def __init__(self, job: Job, schedule: Schedule) -> None:
         self.job = job

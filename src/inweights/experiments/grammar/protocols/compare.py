@@ -44,7 +44,8 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
 
     Raises:
         ConfigError: The recipe's paper has no protocol file, or there is no such scale.
-        DataError: A file that the settings name cannot be read.
+        DataError: A file that the settings name cannot be read. Errors of the recipe's
+            ``plan`` are passed on.
 
     Example:
         >>> from inweights.recipes import get_recipe

@@ -89,8 +89,9 @@ class DifferenceRow:
     Attributes:
         setting: Path of the setting, without the indices of lists.
         value: Value of the setting in this library, as text.
-        whose: Origin of the value: ``paper``, ``code``, ``smaller``, ``ours`` or
-            ``unclassified``, as :class:`Difference` explains.
+        whose: Origin of the value: ``paper`` (as the paper states), ``code`` (as in its
+            code), ``smaller`` (a smaller size), ``ours`` (our own choice) or
+            ``unclassified`` (not mentioned anywhere, which is an error).
         stated: What the paper and its code state, as text; ``not mentioned`` if they do
             not mention the setting.
         why: Reason for our own choice of the value; otherwise empty.

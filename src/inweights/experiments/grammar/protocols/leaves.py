@@ -34,7 +34,7 @@ class Subject:
 
 
 def subjects_of(plan: Plan) -> Iterator[Subject]:
-    """Yield the settings of every trial, then of every computation, of a plan.
+    """Yield a :class:`Subject` for every trial, then for every computation, of a plan.
 
     Settings without an effect are left out: those that have no effect given the other
     settings, and those that never have one (:data:`NAMES`). The settings of a measure
@@ -73,7 +73,7 @@ def _computation(computation: Computation) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the path and the value of every setting below a path; lists of configs add indices.
+    """Yield path and value of every setting below a path, with indices for lists of configs.
 
     A setting that has no effect, given the others, is left out.
     """

@@ -101,7 +101,7 @@ def _parts(
     parts: dict[str, Any] = {}
     for name, part in whole.items():
         changes = [one for one in point if one[0].partition(".")[0] == name]
-        # Values live as long as the points, so that their addresses tell them apart.
+        # The values exist as long as the points, so that their ids identify them.
         marks: list[int | str] = [name]
         for path, value, _ in changes:
             marks += [path, id(value)]
