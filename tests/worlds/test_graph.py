@@ -299,6 +299,20 @@ def test_a_broken_file_says_where(
         Graph(shape="file", file=str(file)).build()
 
 
+@pytest.mark.parametrize("name", ["g.adjlist", "g.graphml"])
+def test_a_graph_that_may_not_be_opened(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    def deny(*_args: Any, **_options: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / name).write_text("a b\n", encoding="utf-8")
+    monkeypatch.setattr("networkx.read_adjlist", deny)
+    monkeypatch.setattr(Path, "open", deny)
+    with pytest.raises(DataError, match="cannot read .*: Permission denied"):
+        read_edges(tmp_path / name)
+
+
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="n must be at least 3, got 2"):
         Graph(shape="cycle", n=2)

@@ -57,8 +57,8 @@ def read_graph(file: Path) -> Any:
         several graphs, the first one is returned.
 
     Raises:
-        DataError: The file is missing, too large, not in this format, or it is XML that
-            declares an entity.
+        DataError: The file cannot be read, is too large or not in this format, or is
+            XML that declares an entity.
         KeyError: The extension is not a key of :data:`FORMATS`.
     """
     import networkx as nx
@@ -66,8 +66,6 @@ def read_graph(file: Path) -> Any:
     suffix = file.suffix.lower()
     name, function = FORMATS[suffix]
     check_file(file, factor=100)  # a tree of elements, then a graph of dictionaries
-    if suffix in _XML:
-        refuse_entities(file)
     read: Callable[..., Any] = getattr(nx, function)
     options = {"label": _gml_label(file)} if suffix == ".gml" else {}
     # The XML parser raises a SyntaxError; its message has line and column.
@@ -79,7 +77,13 @@ def read_graph(file: Path) -> Any:
         *_DAMAGE,
     )
     try:
+        if suffix in _XML:
+            refuse_entities(file)
         found = read(file, **options)
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror}") from None
     except damage as error:
         raise DataError(f"{file} is not {_article(name)} file: {error}") from None
     return found[0] if isinstance(found, list) else found
