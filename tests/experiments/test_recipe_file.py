@@ -126,7 +126,7 @@ def test_seeds_and_version_of_the_file_come_first(tmp_path: Path) -> None:
 
 
 def test_a_module_that_is_no_recipe_says_what_it_lacks() -> None:
-    with pytest.raises(ConfigError, match="optimum defines no SCORES"):
+    with pytest.raises(ConfigError, match="optimum does not define SCORES"):
         recipe("inweights.recipes.identity_bridge.optimum")
 
 

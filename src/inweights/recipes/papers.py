@@ -95,7 +95,7 @@ def recipe(module: str) -> Recipe:
     own = vars(importlib.import_module(module))
     for needed in ("SCORES", "Settings", "plan"):
         if needed not in own:
-            raise ConfigError(f"{module} defines no {needed}")
+            raise ConfigError(f"{module} does not define {needed}")
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
     entry = papers()[source]

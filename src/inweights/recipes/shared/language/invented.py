@@ -65,7 +65,7 @@ class Invented(iw.Config):
             )
         if self.people < self.towns:
             raise ConfigError(
-                f"{self.people} people are too few for {self.towns} towns"
+                f"people must be at least the number of towns ({self.towns}), got {self.people}"
             )
         if self.second == "known" and self.towns > len(CITIES):
             raise ConfigError(
@@ -97,8 +97,8 @@ class Invented(iw.Config):
             fitting = [c for c, country in CITIES.items() if country in countries]
             if len(fitting) < self.towns:
                 raise ConfigError(
-                    f"{self.countries} countries have {len(fitting)} known cities, fewer than "
-                    f"the {self.towns} towns"
+                    f"the first {self.countries} countries have {len(fitting)} known cities, fewer "
+                    f"than the {self.towns} towns"
                 )
             towns = fitting[: self.towns]
             lies = [CITIES[town] for town in towns]
