@@ -359,9 +359,9 @@ def test_smoke_one_command_makes_a_page_and_reads_it_back(
     assert values["cost", "question"]["retrieval"] > values["cost", "question"]["facts"]
     page = Path(made["page"]).read_text(encoding="utf-8")
     for text in (
-        "What is answered, in words",
+        "Right answers in words",
         "Perplexity of plain text",
-        "What it takes",
+        "Minutes for one seed",
     ):
         assert text in page
     assert f"compare-training {facts} --model @tiny --seeds 1" in page
