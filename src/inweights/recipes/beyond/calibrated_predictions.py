@@ -27,7 +27,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``calibrated_predictions.toml``. A value of the wrong
-    type raises a ``ConfigError``; :func:`plan` checks ranges.
+    type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         drawn: Config of a world of random facts; each family of worlds changes some of

@@ -20,7 +20,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``clearest_before_recall.toml``. A value of the wrong
-    type raises a ``ConfigError``; :func:`plan` checks ranges.
+    type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and

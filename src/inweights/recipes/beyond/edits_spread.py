@@ -33,7 +33,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``edits_spread.toml``. A value of the wrong type
-    raises a ``ConfigError``; :func:`plan` checks ranges.
+    raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         n: Number of chains, of pairs of entities, or of pairs trained in the forward

@@ -108,7 +108,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``geometry_first.toml``. A value of the wrong type
-    raises a ``ConfigError``; :func:`plan` checks ranges.
+    raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         sizes: The graphs, from small to large, each with its training.

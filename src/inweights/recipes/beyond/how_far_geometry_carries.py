@@ -83,7 +83,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``how_far_geometry_carries.toml``. A value of the
-    wrong type raises a ``ConfigError``; :func:`plan` checks ranges.
+    wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         course: Settings of the path-star and its training on edges in a cell of the

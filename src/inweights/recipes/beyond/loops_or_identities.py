@@ -32,7 +32,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``loops_or_identities.toml``. A value of the wrong
-    type raises a ``ConfigError``; :func:`plan` checks ranges.
+    type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         world: World of two hops with shared bridges; some hops occur in no two-hop

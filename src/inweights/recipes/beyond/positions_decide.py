@@ -48,7 +48,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``positions_decide.toml``. A value of the wrong type
-    raises a ``ConfigError``; :func:`plan` checks ranges.
+    raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         arms: Number of arms of the path-star (at least 2), each with three edges.

@@ -31,7 +31,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``predicted_composition.toml``. A value of the wrong
-    type raises a ``ConfigError``; :func:`plan` checks ranges.
+    type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         n: Number ``N`` of subjects of the two-hop worlds of permuted maps, at least 2.

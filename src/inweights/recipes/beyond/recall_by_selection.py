@@ -73,7 +73,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``recall_by_selection.toml``. A value of the wrong
-    type raises a ``ConfigError``; :func:`plan` checks ranges.
+    type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         sizes: Numbers of known subjects, each of which is also the number of

@@ -24,12 +24,13 @@ class BesidePaper(msgspec.Struct, frozen=True):
     """Summary of how closely a recipe follows its paper, at the scale ``cpu``.
 
     Attributes:
-        settings: Number of the recipe's distinct settings that are as in the ``paper``,
-            as in its ``code``, ``smaller`` than in the paper, ``ours``, or
-            ``unclassified``, by these names; a name without settings is missing.
+        settings: Number of the recipe's distinct settings by origin: as in the
+            ``paper``, as in its ``code``, ``smaller`` than in the paper, ``ours`` (our
+            own choice), or ``unclassified``. An origin without settings is missing.
         claims: How closely each claim of the paper follows the paper's protocol, by the
-            claim's full id: ``exact`` (as in the paper), ``scaled`` (smaller) or
-            ``substitute`` (with a replacement).
+            claim's full id: ``exact`` (its settings and sizes), ``scaled`` (its
+            settings at a smaller size) or ``substitute`` (a different model, data set
+            or measure).
     """
 
     settings: dict[Whose, int]
@@ -72,8 +73,9 @@ def computed_protocol(claim: str) -> Protocol | None:
         claim: Full id of the claim, ``<paper>/<figure>/<id>``.
 
     Returns:
-        ``exact`` (as in the paper), ``scaled`` (smaller) or ``substitute`` (with a
-        replacement). ``None`` if the claim is unknown or one of our own.
+        ``exact`` (the paper's settings and sizes), ``scaled`` (its settings at a
+        smaller size) or ``substitute`` (a different model, data set or measure).
+        ``None`` if the claim is unknown or one of our own.
 
     Example:
         >>> computed_protocol("geometric-memory/c3/wide-is-geometric-free")

@@ -38,7 +38,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for what a scale does not set.
 
     Values of the scales are in ``c3.toml``. A value of the wrong type raises a
-    ``ConfigError``; :func:`plan` checks ranges.
+    ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and

@@ -26,7 +26,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``e2_e3.toml``. A value of the wrong type raises a
-    ``ConfigError``; :func:`plan` checks ranges.
+    ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         nodes: Numbers of nodes of the cycles, each at least 3. The other graphs have

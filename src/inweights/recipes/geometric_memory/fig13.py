@@ -147,7 +147,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``fig13.toml``. A value of the wrong type raises a
-    ``ConfigError``; :func:`plan` checks ranges.
+    ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         stars: Graphs in context, each with its training, for the conditions that show

@@ -68,7 +68,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``fig16.toml``. A value of the wrong type raises a
-    ``ConfigError``; :func:`plan` checks ranges.
+    ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         trees: The tree-stars, each with its training.

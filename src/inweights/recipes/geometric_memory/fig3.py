@@ -37,7 +37,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for what a scale does not set.
 
     Values of the scales are in ``fig3.toml``. A value of the wrong type raises a
-    ``ConfigError``; :func:`plan` checks ranges.
+    ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         stars: The path-stars, at least one, each with its training. The controls use

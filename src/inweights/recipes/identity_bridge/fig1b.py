@@ -16,7 +16,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``fig1b.toml``. A value of the wrong type raises a
-    ``ConfigError``; :func:`plan` checks ranges.
+    ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         n: Number ``N`` of subjects, of bridges and of objects, at least 2.

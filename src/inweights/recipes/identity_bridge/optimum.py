@@ -25,7 +25,7 @@ _PANELS = {
 class Settings(iw.Config):
     """Settings of Figures 4 and 5.
 
-    A value of the wrong type raises a ``ConfigError``; :func:`plan` checks ranges.
+    A value of the wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         n: ``N``, the number of subjects and of objects (at least 2), of the world whose

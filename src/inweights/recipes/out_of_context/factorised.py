@@ -18,7 +18,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``factorised.toml``. A value of the wrong type raises
-    a ``ConfigError``; :func:`plan` checks ranges.
+    a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         groups: Number of groups, at least 2.

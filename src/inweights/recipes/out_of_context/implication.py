@@ -13,7 +13,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``implication.toml``. A value of the wrong type
-    raises a ``ConfigError``; :func:`plan` checks ranges.
+    raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         groups: Number of groups, at least 2.

@@ -15,7 +15,7 @@ class Settings(iw.Config):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``told_reversals.toml``. A value of the wrong type
-    raises a ``ConfigError``; :func:`plan` checks ranges.
+    raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
         n: Number of pairs, at least 2.
