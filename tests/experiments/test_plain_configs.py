@@ -70,7 +70,7 @@ def test_omegaconf_and_hydra_hold_configs() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({}, "named by 'kind'"),
+        ({}, "with 'kind'"),
         ({"n": 3}, "got 'n'"),
         ({"kind": "gtp"}, "did you mean 'gpt'"),
         ({"kind": ["gpt"]}, "unknown kind"),

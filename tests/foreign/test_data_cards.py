@@ -66,7 +66,7 @@ def test_hashes_and_columns_are_those_of_the_files(tmp_path: Path) -> None:
 
 def test_a_card_needs_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["world", "two-hop", "--card"]) == 2
-    assert "name it with --out FOLDER" in capsys.readouterr().err
+    assert "--card requires --out FOLDER" in capsys.readouterr().err
 
 
 @pytest.mark.slow
