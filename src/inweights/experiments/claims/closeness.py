@@ -38,7 +38,7 @@ class Closeness:
             the range ``close``, ``not close`` if it lies completely outside, and
             ``undecided`` if it lies only partly within the range.
         derived: Whether the number is not printed in the paper, but follows from two
-            printed numbers.
+            printed numbers; by default false.
     """
 
     published: float

@@ -40,7 +40,7 @@ class Score(Config):
         bounds: Smallest and largest possible value of the score; ``None`` for no
             bounds.
         exact: Whether the numbers do not depend on random numbers, so that one seed is
-            enough.
+            enough; by default false.
 
     Example:
         >>> accuracy = share("compositions", "accuracy", identity=True)

@@ -47,7 +47,7 @@ class Stating:
         source: Short name of the paper, or ``ours``.
         place: Place in the paper, for claims that do not state one.
         condition: Value of the label ``condition`` that is stated for claims whose
-            scores do not select rows by it; by default empty.
+            scores do not select rows by it; by default empty. It selects no rows.
 
     Example:
         >>> from inweights.experiments import share

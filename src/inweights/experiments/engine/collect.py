@@ -42,8 +42,8 @@ def collect(
 
     Stored tables are reused, no matter for which recipe or sweep they were computed;
     with ``execution.fresh`` they are removed from the store and computed again. New
-    tables are stored. A ``UserWarning`` names runs that diverged, a ``CautionWarning``
-    runs in which a computation with ``uniform`` returned NaN.
+    tables are stored. A ``UserWarning`` states how many runs diverged, and a
+    ``CautionWarning`` in how many a computation with ``uniform`` returned NaN.
 
     Args:
         plan: The trials, measures and computations.

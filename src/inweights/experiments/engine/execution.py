@@ -76,7 +76,8 @@ class ExecutionOptions:
     """Options that define where and how work is done; they change results at most in the last bits.
 
     Attributes:
-        device: Torch device of the models, such as ``cpu``, ``cuda`` or ``cuda:1``.
+        device: Torch device of the models, such as ``cuda`` or ``cuda:1``; by default
+            ``cpu``.
         jobs: Number of parallel processes; by default 1.
         threads: Number of threads of each process; by default 1, since several runs
             with more threads on one machine can slow each other down tenfold.
@@ -84,17 +85,18 @@ class ExecutionOptions:
         progress: Called with the number of updates done, the total number, and a
             description of the current work; ``None``, the default, shows nothing.
         observers: Objects that are notified of the work and of every table that is
-            stored.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
-            machine.
+            stored; by default none.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty, the
+            default, for this machine.
         store: Folder, or address of a bucket, in which the tables of single runs are
             stored; empty for a folder below that of all runs.
         executor: Executor that runs the tasks. By default it depends on ``jobs`` and
             ``on``: this process for one job, otherwise parallel processes or Ray.
-        fresh: Whether everything is computed again, even if it is stored.
-        keep_models: Whether trained weights are stored too.
-        command: Words of the command that repeats the run, if it is not ``inweights
-            run``.
+        fresh: Whether everything is computed again, even if it is stored; by default
+            only what is missing is computed.
+        keep_models: Whether trained weights are stored, too; by default they are not.
+        command: Words of the command that repeats the run, without ``inweights``;
+            empty, the default, for ``inweights run``.
         expect: Function of a list of tasks that returns the expected duration of each,
             for the progress display. By default all updates are expected to take
             equally long.

@@ -35,10 +35,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         store: Store of the results: a folder, or the address of a bucket.
-        device: Torch device of the models, such as ``cpu`` or ``cuda``.
-        threads: Number of threads of each process.
+        device: Torch device of the models, such as ``cuda``; by default ``cpu``.
+        threads: Number of threads of each process; by default 1.
         plugins: Names or paths of the users' modules that are imported first, and whose
-            objects tasks may use.
+            objects tasks may use; by default none.
         lease: Seconds after which another process may take over a task whose process
             has not renewed its lease. With 0, the default, all processes are on this
             machine, where the operating system releases the locks of a dead process.

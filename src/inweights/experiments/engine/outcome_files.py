@@ -59,7 +59,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     """Load a finished run, check that none of its files has changed, and judge its claims.
 
-    If trainings diverged, a ``UserWarning`` names them.
+    If trainings diverged, a ``UserWarning`` states how many, and names the first one.
 
     Args:
         recipe: Recipe of the run.

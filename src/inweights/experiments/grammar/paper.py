@@ -74,8 +74,8 @@ class Paper:
             name: Short name of the recipe, the part of its name after the slash.
             place: Place in the paper, such as ``Fig. 2``, for claims that do not state
                 one.
-            condition: Value of the column ``condition`` in the rows that are judged,
-                for claims whose scores do not name one; by default all rows are judged.
+            condition: Value of the label ``condition`` that is stated for claims whose
+                scores do not select rows by it; by default empty. It selects no rows.
 
         Returns:
             A :class:`Stating`, a callable that returns a :class:`Claim`; call it once
@@ -102,12 +102,13 @@ class Paper:
         Args:
             name: Short name of the recipe, the part of its name after the slash.
             title: What the recipe shows, in one sentence.
-            place: Place in the paper.
-            summary: What is done, in a few sentences.
-            claims: Claims that are judged.
-            figures: Figures that are drawn.
+            place: Place in the paper, such as ``Fig. 2``; by default empty.
+            summary: What is done, in a few sentences; by default empty.
+            claims: Claims that are judged; by default none.
+            figures: Figures that are drawn; by default none.
             ours: Our own choices, which the paper does not state: dotted names of
-                settings, and sentences.
+                settings, and sentences. By default those of the paper (:attr:`ours`),
+                which are deprecated.
             **code: ``scales``, the settings of each scale by name; ``seeds``, the
                 number of seeds, for all scales or by scale; ``plan``, the function that
                 returns the plan for given settings; optionally ``derive`` and

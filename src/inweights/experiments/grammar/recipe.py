@@ -45,18 +45,20 @@ class Recipe:
             all of one config class.
         seeds: Number of seeds for each scale, by the scale's name.
         plan: Function that returns the plan for given settings.
-        claims: Claims that are judged.
-        figures: Figures that are drawn.
+        claims: Claims that are judged; by default none.
+        figures: Figures that are drawn; by default none.
         derive: Function that takes a dictionary of the measured tables, by name, and
             returns a dictionary of further tables; ``None`` if there are no further
             tables.
         ours: Our own choices, which the paper does not state: dotted names of settings,
-            which are marked wherever settings are listed, and explanatory sentences.
+            which are marked wherever settings are listed, and explanatory sentences. By
+            default none.
         first_seed: First root seed; the others follow it. It is 100 by default, since
             settings were chosen on other seeds than those on which claims are judged.
-        root_seeds: The root seeds themselves, if they are not consecutive.
-        version: Version, raised by hand when results change. It is part of the key of
-            every run, so that runs of earlier versions are not reused.
+        root_seeds: The root seeds themselves, if they are not consecutive; empty, the
+            default, for consecutive seeds.
+        version: Version, by default 1, raised by hand when results change. It is part
+            of the key of every run, so that runs of earlier versions are not reused.
         whole: The complete recipe, if this one has only some of its claims; otherwise
             ``None``.
         versions: Version of each claim in the ledger, by id, for claims that the ledger
@@ -67,7 +69,8 @@ class Recipe:
             the results as sentences; ``None`` if there are none.
         meanings: Meaning of settings, by name. The meanings of settings that are not
             listed are in the docstring of their config.
-        reasons: Reasons for settings that differ from those of the paper.
+        reasons: Reasons for settings that differ from those of the paper; by default
+            none.
         protocol: Statements of the paper and its code about the settings; ``None`` if
             unknown.
 

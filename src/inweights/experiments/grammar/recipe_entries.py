@@ -28,17 +28,19 @@ class StatedClaim(Config):
             recipe's file, unless the source is ``ours``.
         close: Smallest and largest number that count as close to the published one; by
             default the published number divided and multiplied by 1.5.
-        judged: Statistic over seeds that is judged: ``typical``, the median;
-            ``reliable``, the share of seeds that meet the target, for a claim that says
-            *always*, *never* or *fails*; ``mean``, for a paper that prints a mean.
+        judged: Statistic over seeds that is judged: ``typical``, the default, the
+            median; ``reliable``, the share of seeds that meet the target, for a claim
+            that says *always*, *never* or *fails*; ``mean``, for a paper that prints a
+            mean.
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` (a
             smaller size) or ``substitute`` (another model, other data or another
             measure). By default the value in the recipe's file, unless the source is
             ``ours``.
-        condition: Value of the column ``condition`` in the rows that are judged. By
-            default the value in the recipe's file; if that is empty, too, all rows are
-            judged.
-        check: Whether the claim holds by construction, so that it only tests the code.
+        condition: Value of the label ``condition`` that is stated if the score does not
+            select rows by it; by default the value in the recipe's file. It selects no
+            rows.
+        check: Whether the claim holds by construction, so that it only tests the code;
+            by default false.
     """
 
     says: str
@@ -85,8 +87,8 @@ class RecipeFile(Config):
         place: Place in the paper.
         cited: Short form of ``place`` for the claims; by default ``place`` itself.
         summary: What is done, in a few sentences.
-        condition: Value of the column ``condition`` in the rows that are judged, for
-            claims whose scores do not name one; if empty, all rows are judged.
+        condition: Value of the label ``condition`` that is stated for claims whose
+            scores do not select rows by it; by default empty. It selects no rows.
         protocol: How closely the paper's protocol is followed; see
             :class:`StatedClaim`.
         published: The number or relation that the paper prints, for claims that do not

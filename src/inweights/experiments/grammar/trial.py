@@ -150,19 +150,21 @@ class Computation:
         options: Keyword arguments of ``compute``: plain values, configs and functions.
             By default there are none.
         seeded: Whether the table is computed for each seed, which is passed to
-            ``compute`` as the argument ``seed``. If not, the table is computed once,
-            and its rows have the first seed in the column ``seed``.
+            ``compute`` as the argument ``seed``. If not (the default), the table is
+            computed once, and its rows have the first seed in the column ``seed``.
         together: Whether a seeded ``compute`` is called once for all seeds that are not
             stored yet, with the argument ``seeds``, a list, and returns a table with a
-            column ``seed``. The rows of each seed are still stored separately.
+            column ``seed``. The rows of each seed are still stored separately. By
+            default false.
         effort: Estimated duration, expressed as the number of updates of a small model
-            that take as long; used for the progress display.
+            that take as long; by default 1000. The progress display uses it.
         stages: Share of the effort, from 0 to 1, for each stage, by the stage's name
             and in order. If there are stages, ``compute`` takes an argument
             ``progress``, a function that it calls with the amount done, the total
             amount and the name of the stage.
         uniform: Whether the tables of all conditions and seeds must have the same
-            columns with the same types; otherwise missing values become null.
+            columns with the same types. By default this is not required, and missing
+            values become null.
     """
 
     name: str

@@ -46,9 +46,10 @@ def forecast(
     """Estimate the cost of the missing runs of a plan by timing a few steps.
 
     Runs that train together form a group. Two to six groups of different sizes are
-    timed, and more of them if all runs together take longer. The cost of a step of the
-    other groups is interpolated by the product of the numbers of parameters and facts.
-    Only trainings by a ``Curriculum`` are timed. Nothing is stored.
+    timed (all of them if there are fewer), and more if all runs together take longer.
+    The cost of a step of the other groups is interpolated by the product of the numbers
+    of parameters and facts. Only trainings by a ``Curriculum`` are timed. Nothing is
+    stored.
 
     Args:
         plan: The trials, measures and computations.

@@ -20,7 +20,8 @@ class MeasureEntry(Config):
         probe: Name of a probe of the library, or ``module:function``.
         name: Name of the table; by default the name of the probe, without its module.
         options: Keyword arguments of the probe; by default none.
-        every: Number of steps between measurements; 0 measures once, at the end.
+        every: Number of steps between measurements; 0, the default, measures once, at
+            the end.
         where: Values of labels, by name. Only trials that have these labels with these
             values are measured; by default all trials are.
     """

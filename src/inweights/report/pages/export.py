@@ -48,10 +48,13 @@ def write_export(
         outcome: The run.
         folder: Folder of the files, which is created if necessary. Existing files of
             the same names are replaced.
-        pdf: Whether to write ``<figure>.pdf`` for each figure.
-        latex: Whether to write ``claims.tex``, if the run has claims.
-        csv: Whether to write ``claims.csv`` and, for each table, ``<table>.csv``.
-            Columns of lists, arrays, structs and objects are left out.
+        pdf: Whether to write ``<figure>.pdf`` for each figure; by default it is not
+            written.
+        latex: Whether to write ``claims.tex``, if the run has claims; by default it is
+            not written.
+        csv: Whether to write ``claims.csv`` and, for each table, ``<table>.csv``; by
+            default they are not written. Columns of lists, arrays, structs and objects
+            are left out.
         raw: Whether text in CSV is written unchanged, even if a spreadsheet would run
             it as a formula. By default a ``'`` is added before such text.
 

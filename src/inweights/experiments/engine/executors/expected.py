@@ -31,7 +31,7 @@ class Expected(NamedTuple):
             assumed to be wrong by the same factor.
         seconds: Expected duration in seconds, or in any other unit that is the same for
             all tasks of the work.
-        measured: Whether the seconds were measured on this machine.
+        measured: Whether the seconds were measured on this machine; by default false.
     """
 
     kind: Hashable
@@ -128,7 +128,8 @@ class ExpectedTime:
                 are assumed to be wrong by the same factor.
             seconds: Expected duration in seconds, or in any other unit that is the same
                 for all tasks.
-            measured: Whether the seconds were measured on this machine.
+            measured: Whether the seconds were measured on this machine; by default
+                false.
         """
         self._parts[name] = _Part(kind, seconds, measured)
 

@@ -27,7 +27,8 @@ class PaperText(Config):
         venue: Where it was published, or ``not stated``.
         code: The paper's code as ``owner/repository@commit``; or a note that no code
             was found, with the places that were searched.
-        changes: Statements of other versions that differ, each with its version.
+        changes: Statements of other versions that differ, each with its version; by
+            default none.
     """
 
     version: str
@@ -47,18 +48,19 @@ class PaperSetting(Config):
     Attributes:
         paper: Value in the text. If it is a list, any of its values is meant; for a
             setting that is itself a list, the whole list.
-        place: Section, table or figure in which the text states it.
+        place: Section, table or figure in which the text states ``paper`` or ``every``;
+            empty without these.
         every: Whether the statement holds for every value of the setting, like a
-            theorem for every size.
+            theorem for every size; by default false.
         lost: Place of the statement in the text, if the value is missing in our copy of
-            the text.
-        unstated: Whether the text states no value.
+            the text; otherwise empty.
+        unstated: Whether the text states no value; by default false.
         code: Value in the paper's code; ``None`` if unknown.
-        at: Place in the code, as ``file:line``.
+        at: Place in the code, as ``file:line``; empty if ``code`` is not given.
         size: Whether the setting is a size, so that a smaller value results in the same
-            experiment at a smaller scale.
+            experiment at a smaller scale; by default false.
         ours: What the library does about the statement, if no setting corresponds to
-            it.
+            it; otherwise empty.
 
     Raises:
         ConfigError: None or several of ``paper``, ``every``, ``lost`` and ``unstated``
@@ -120,7 +122,8 @@ class ProtocolPart(Config):
             any characters; by default all recipes.
         where: Labels or settings that a trial must have, by name or path, each with its
             value or a list of allowed values; by default the part applies to all trials.
-        settings: Statements by the path of the setting, with ``*`` for any characters.
+        settings: Statements by the path of the setting, with ``*`` for any characters;
+            by default none.
         others: Statements to which no setting of the library corresponds, by subject,
             such as ``label smoothing``.
     """
@@ -159,7 +162,7 @@ class PaperProtocol(Config):
     Attributes:
         paper: The version of the text and of the code.
         parts: Statements about settings, from general to specific.
-        ours: Reasons that apply to several recipes.
+        ours: Reasons that apply to several recipes; by default none.
     """
 
     paper: PaperText
