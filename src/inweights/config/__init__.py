@@ -98,11 +98,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         check_types(self)
 
     def named(self) -> Self:
-        """Return the config whose fields become part of a run's key; by default this config."""
+        """Return the config whose fields are part of a run's key; by default this config."""
         return self
 
     def _take(self) -> None:
-        """Convert arguments of other types, such as functions, to the types that are stored."""
+        """Convert arguments such as functions to the types that the config stores."""
 
 
 C = TypeVar("C", bound=msgspec.Struct)
@@ -257,7 +257,7 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
 def _with(
     values: dict[str, Any], key: str, value: Any, *, listed: bool = False
 ) -> dict[str, Any]:
-    """Return plain values with one value replaced; if ``listed``, a list may be given as text."""
+    """Return plain values with one value replaced; with ``listed``, a list may be text."""
     changed: dict[str, Any] = _replaced(values, key, 0, value, listed)
     return changed
 
@@ -286,7 +286,7 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
 
 
 def _as_listed(now: Any, value: Any) -> Any:
-    """Return the list that a value such as ``3,4`` stands for, if the present value is a list."""
+    """Return the list that ``3,4`` stands for, if the present value is a list."""
     if not isinstance(now, list) or not isinstance(value, str | int | float):
         return value
     if any(isinstance(one, dict) for one in now):

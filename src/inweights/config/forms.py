@@ -92,7 +92,7 @@ def write_text(value: str) -> dict[str, str]:
 
 
 def _moment(value: datetime | time) -> Any:
-    """Return the encoding of a date with time, or of a time, with its time zone and ``fold``."""
+    """Return the encoding of a time or datetime, with its time zone and ``fold``."""
     zone: tzinfo | None = value.tzinfo
     bare = value.replace(tzinfo=None, fold=0).isoformat()
     if zone is None:

@@ -1,4 +1,4 @@
-"""Refer to a file, folder or model in an option, so that its content is part of a run's key."""
+"""Refer to a file, folder or model whose content is part of a run's key."""
 
 from __future__ import annotations
 

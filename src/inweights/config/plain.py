@@ -195,7 +195,7 @@ def _is_written(value: Any) -> bool:
 
 @functools.cache
 def _forms(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, str], ...]:
-    """Return each field's name, its name in files, and its form: ``closed``, ``row`` or ``open``.
+    """Return each field's name, its name in files, and ``closed``, ``row`` or ``open``.
 
     A field is ``closed`` if its type determines how its values are converted, and a
     ``row`` if it is a sequence of values of any type.

@@ -84,7 +84,7 @@ def refusal(
 
 
 def _with_key(text: str, kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """Return the message with ``[...]`` replaced by the first invalid key of the dictionary."""
+    """Return the message with ``[...]`` replaced by the first invalid key."""
     if found := re.search(r"`\$\.(\w+)\[\.\.\.\]", text):
         for key, value in values[found[1]].items():
             try:
@@ -96,7 +96,7 @@ def _with_key(text: str, kind: type[msgspec.Struct], values: Mapping[str, Any]) 
 
 
 def _at(values: Any, path: str) -> Any:
-    """Return the value at a path of an error message, ``gpt.sizes[1]``; ``None`` without a path."""
+    """Return the value at a path such as ``gpt.sizes[1]``; ``None`` if there is none."""
     for key, place in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
         if key and isinstance(values, Mapping):
             values = values.get(key)
@@ -186,7 +186,7 @@ def _converted(
 
 @functools.cache
 def _types(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, frozenset[type]]]:
-    """Return the type of each field that can be checked, and the plain types that always fit."""
+    """Return the type of each checkable field, and the plain types that always fit."""
     try:
         hints = get_type_hints(kind)
     except NameError:  # an annotation uses a name that only type checkers import

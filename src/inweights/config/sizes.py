@@ -1,4 +1,4 @@
-"""Check that the numbers of configs are in range, and that every given setting has an effect."""
+"""Check that numbers of configs are in range, and that given settings have an effect."""
 
 from collections.abc import Mapping
 

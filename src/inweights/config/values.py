@@ -234,7 +234,7 @@ def _json(data: Any) -> str:
 
 
 def _in_order(members: Any, inner: Hook) -> list[Any]:
-    """Return the members of a set in an order that does not depend on how the set stores them."""
+    """Return the members of a set, sorted by their JSON."""
     known = {_json(inner(one)): one for one in members}
     if len(known) < len(members):
         raise ConfigError(f"a set may contain NaN at most once, got {members!r}")
@@ -242,7 +242,9 @@ def _in_order(members: Any, inner: Hook) -> list[Any]:
 
 
 def digest(values: Any, length: int = 12) -> str:
-    """Return the first digits of the SHA-256 hash of plain values; the order of keys has no effect.
+    """Return the first hexadecimal digits of the SHA-256 hash of plain values.
+
+    The order of keys has no effect.
 
     Args:
         values: JSON data, as :func:`encode` and :func:`inweights.config.identity`

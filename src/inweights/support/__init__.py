@@ -1,1 +1,1 @@
-"""Utilities that every package may use, and that do not depend on worlds, models or experiments."""
+"""Utilities for every package, which do not depend on worlds, models or experiments."""

@@ -74,7 +74,7 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return a function of the library in its :func:`guarded` form, and other values unchanged."""
+    """Return a function of the library in :func:`guarded` form, other values unchanged."""
     own = isinstance(thing, FunctionType) and thing.__module__.startswith("inweights")
     return _guarded_once(thing) if own else thing
 

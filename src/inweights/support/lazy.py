@@ -56,7 +56,7 @@ def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) ->
 
 
 def forward(name: str, former: str, present: str) -> Any:
-    """Return a public object of a package that is imported under its former name, with a warning.
+    """Return a public object of a package under the package's former name, with a warning.
 
     Args:
         name: Public name of the object.

@@ -95,7 +95,7 @@ def _load(plugin: str) -> ModuleType:
 
 
 def _file_of(plugin: str) -> Path | None:
-    """Return the file of a plugin given by path or in the current folder; otherwise ``None``."""
+    """Return the file of a plugin, by path or in the current folder, or ``None``."""
     if not _is_path(plugin) and (plugin in sys.modules or _is_importable(plugin)):
         return None
     home = Path(plugin) if _is_path(plugin) else Path(*plugin.split("."))

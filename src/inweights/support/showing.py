@@ -86,9 +86,10 @@ class Card:
 
 
 class Carded:
-    """Base of classes whose instances are displayed as a card: as text, or as HTML in notebooks.
+    """Base of classes whose instances are displayed as a card, as text or as HTML.
 
-    A subclass defines the method ``_card``, which returns the :class:`Card`.
+    Notebooks display HTML. A subclass defines the method ``_card``, which returns the
+    :class:`Card`.
     """
 
     def _card(self) -> Card:

@@ -96,7 +96,7 @@ class ReplicaState(State):
         self.stopped = self.stopped.cpu()
 
     def begin_next_phase(self) -> None:
-        """Move on to the next phase, with no steps, no stopped replica and no optimizer state."""
+        """Move on to the next phase: no steps, stopped replicas or optimizer state."""
         self.phase += 1
         self.step = 0
         self.optimizer = {}
@@ -258,7 +258,7 @@ class StateFile(Generic[S]):
             self.clear()
 
     def clear(self) -> None:
-        """Remove the file if it exists, for example after the result of the training is stored.
+        """Remove the file if it exists, for example when the training is complete.
 
         Raises:
             OSError: The file cannot be removed.

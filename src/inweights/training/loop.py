@@ -27,7 +27,7 @@ from inweights.worlds.world import Worlds
 
 @dataclass(frozen=True)
 class Result:
-    """Result of :func:`train`: recorded losses, measured tables, and the replicas that stopped.
+    """Result of :func:`train`: recorded losses, measured tables, and stopped replicas.
 
     Attributes:
         losses: Table with the columns ``phase`` (name of the phase), ``step``,

@@ -97,7 +97,7 @@ class PhaseUpdate:
         self.freeze(state.stopped >= 0)
 
     def __call__(self) -> Float[Tensor, " R"]:
-        """Make the update of the state's step; return the loss of each replica before it, ``[R]``.
+        """Make the update of the state's step, and return the losses before it, ``[R]``.
 
         Raises:
             ConfigError: A user's schedule, loss, penalty or optimizer cannot be used,
@@ -178,7 +178,7 @@ class PhaseUpdate:
     def _build_optimizer(
         self, settings: Sequence[Optimizer], moving: Sequence[int]
     ) -> None:
-        """Build the phase's optimizer, and the two functions that load and return its state."""
+        """Build the phase's optimizer, and the functions that load and return its state."""
         parameters = self._setup.parameters
         self._optimizer: torch.optim.Optimizer | OwnOptimizer
         if isinstance(self._phase.optimizer.kind, Code):
@@ -234,7 +234,7 @@ def compute_gradients(
     moving: Sequence[int],
     batch: Batch,
 ) -> Float[Tensor, " R"]:
-    """Compute each replica's loss on a batch, and write its gradient into the parameters' matrix.
+    """Compute the loss of each replica on a batch, and write its gradient to the matrix.
 
     Args:
         loss: Function that returns the loss of each replica, ``[R]``, with a graph for

@@ -35,7 +35,7 @@ LOSSES = {
 def record_running(
     losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState
 ) -> None:
-    """Record the losses of all replicas that have not stopped, and stop those that have diverged.
+    """Record the losses of replicas that have not stopped; stop those that diverged.
 
     Args:
         losses: The loss of each replica at the state's step, ``[R]``, in nats.
@@ -58,7 +58,9 @@ def stop_replicas(
     *,
     recorded: bool,
 ) -> None:
-    """Stop the replicas that meet the stop rule and have not stopped yet; record their last loss.
+    """Stop the replicas that now meet the stop rule, and record their last loss.
+
+    Replicas that have already stopped do not change.
 
     Args:
         met: Which replicas meet the rule, ``[R]``, on the CPU.
@@ -84,7 +86,7 @@ def record_end(
     *,
     keep_diverged: bool,
 ) -> None:
-    """Record a loss of NaN for each replica whose weights or loss are not finite after a phase.
+    """Record a loss of NaN for replicas whose weights or loss are not finite after a phase.
 
     Other replicas get no further row. For a replica that stopped early, only the
     weights are checked, so that its rows do not depend on the other replicas.
@@ -124,7 +126,7 @@ def measure_due(
     done: bool,
     last: bool,
 ) -> None:
-    """Measure the model with the observers that are due, and notify all observers of the results.
+    """Measure the model with the observers that are due, and notify all observers.
 
     Errors of measures and observers are passed on.
 
@@ -189,7 +191,7 @@ def notify_step(
 
 
 def observer_of(code: Code) -> Observer:
-    """Return an observer: an instance of a user's class, or an object that calls a user's function.
+    """Return an observer that runs a user's code: an instance of a class, or of a function.
 
     Args:
         code: Reference to a subclass of :class:`~inweights.training.Observer`, or to a

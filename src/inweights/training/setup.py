@@ -35,7 +35,7 @@ from inweights.worlds.world import World, Worlds
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSetup:
-    """Everything that stays the same while a model is trained, from the first phase to the last.
+    """Everything that stays the same through all phases of a training.
 
     Attributes:
         model: The model, whose ``R`` replicas are trained in place.
@@ -71,7 +71,7 @@ class TrainingSetup:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Phases of the first replica's curriculum; other replicas differ only in optimizers."""
+        """Phases of the first replica; other replicas differ only in optimizers."""
         return self.curricula[0].phases
 
     @property
@@ -111,7 +111,7 @@ class TrainingSetup:
         return self.checkpoint.read(self.parameters.values.device)
 
     def initial_state(self) -> ReplicaState:
-        """Return the state before the first step: current parameters (not copied) and no losses."""
+        """Return the state before the first step: the parameters (not copied), no losses."""
         return ReplicaState(
             phase=0,
             step=0,
@@ -148,7 +148,7 @@ def prepare(
     seeds: int | Sequence[int],
     options: RunOptions,
 ) -> TrainingSetup:
-    """Check the arguments of :func:`inweights.train`, and return the objects that its phases share.
+    """Check the arguments of :func:`inweights.train`; return what its phases share.
 
     Afterwards, the parameters of ``model`` are views of one matrix ``[R, P]``, until
     :meth:`FlatParameters.release` is called.
@@ -245,7 +245,7 @@ def _one_for_each_replica(
 
 
 def _obstacle_to_sharing(phases: Sequence[Phase], dropout: DropoutMasks) -> str:
-    """Return why steps can be neither divided among processes nor captured; "" if they can be."""
+    """Return why steps can be neither divided among processes nor captured, or ""."""
     why = "so that steps can be neither divided among processes nor captured as a CUDA graph"
     drawn = ""
     if dropout.active:

@@ -48,7 +48,7 @@ class Shards:
         self._at: Tensor | None = None
 
     def columns(self, count: int) -> tuple[int, int]:
-        """Return this rank's range of columns: the first column, and the column after the last one.
+        """Return this rank's columns: the first column, and the column after the last one.
 
         The two numbers are equal if no column is left for this rank.
 
@@ -90,7 +90,7 @@ class Shards:
         return Batch(packed, self._own_at, batch.labels, weights, own.clamp(min=0))
 
     def _split(self, batch: Batch) -> None:
-        """Divide the sequences of each shape among the ranks, and store this rank's indices."""
+        """Divide the sequences of each shape among the ranks; store this rank's indices."""
         chosen = []
         shapes = []
         start = 0
@@ -199,7 +199,7 @@ class _Where(msgspec.Struct):
 
 
 class _SharedCheckpoint:
-    """A checkpoint of the whole model, from which any number of ranks can continue training."""
+    """A checkpoint of the whole model, from which any number of ranks can continue."""
 
     def __init__(self, shards: Shards, file: Checkpoint | None) -> None:
         self._shards = shards

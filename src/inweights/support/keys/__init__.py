@@ -1,1 +1,1 @@
-"""Compute the part of a run's key for a user's files and code: contents, sources, addresses."""
+"""Compute the part of a run's key that covers a user's files and code."""

@@ -63,7 +63,7 @@ class _Calls:
         self._open: list[object] = []
 
     def meaning(self, value: Any) -> str:
-        """Return a text that describes a value, and changes if what the value computes changes."""
+        """Return a text for a value that changes if what the value computes changes."""
         if isinstance(value, partial):
             given = {
                 name: self.meaning(one) for name, one in sorted(value.keywords.items())
@@ -102,7 +102,7 @@ class _Calls:
     def _said(
         self, node: ast.AST, names: Mapping[str, Any], module: types.ModuleType
     ) -> str:
-        """Return a text with the parsed source of some code and the meanings of the names in it."""
+        """Return a text with the parsed source of some code and the meanings of its names."""
         bound = _bound(node)
         names = {**names, **_imported(node, module)}
         read = [
@@ -195,7 +195,7 @@ def _definition(thing: types.FunctionType | type) -> ast.AST:
 
 
 def _bound(node: ast.AST) -> set[str]:
-    """Return the local names of a function or class: those to which its code assigns values."""
+    """Return the local names of a function or class, to which its code assigns values."""
     if not isinstance(node, _Function | ast.ClassDef):
         return set()
     inner = [*ast.walk(node)]
@@ -266,7 +266,7 @@ def _tree(module: types.ModuleType) -> ast.Module:
 
 
 def _targets(node: ast.stmt) -> set[str]:
-    """Return the names to which a statement assigns values, including ``a`` in ``a["b"] = 1``."""
+    """Return the names to which a statement assigns, including ``a`` in ``a["b"] = 1``."""
     stored = [
         one for one in ast.walk(node) if isinstance(one, ast.Name) and not _is_read(one)
     ]

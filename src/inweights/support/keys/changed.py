@@ -67,7 +67,7 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
 
 
 def _changeable(name: str) -> list[str]:
-    """Return the names of globals that a function of a script or notebook uses and can change."""
+    """Return the globals that a function of a script or notebook uses and can change."""
     home, _, path = name.partition(":")
     found: Any = sys.modules.get(home)
     for step in path.split("."):
@@ -86,7 +86,7 @@ def _changeable(name: str) -> list[str]:
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Return the sorted names whose hashes differ, or that are in only one of two dictionaries.
+    """Return the sorted names whose hashes differ, or that are in only one dictionary.
 
     Args:
         one: Hashes by name.

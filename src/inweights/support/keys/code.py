@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 else:
 
     class Taken:
-        """Stand-in at run time, where ``Taken[T]`` is ``T``, so that configs check only ``T``."""
+        """Stand-in at run time, where ``Taken[T]`` is ``T``, which configs check."""
 
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
 
 def usual(value: Any) -> Any:
-    """Return a value unchanged but typed as ``Any``, for use as the default of a config's field.
+    """Return a value unchanged but typed as ``Any``, as the default of a config's field.
 
     Fields that also accept a function or a class (:class:`Taken`), which their config
     converts, have such defaults.
@@ -198,7 +198,7 @@ def first_argument(thing: Callable[..., Any]) -> str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a user's own function as they are after storing and loading.
+    """Return the keyword arguments of a user's function as they are after storing.
 
     Raises:
         ConfigError: An option cannot be stored and restored exactly; the message states
@@ -222,7 +222,7 @@ def _source(thing: Any) -> str:
 
 
 def _loaded(at: str) -> Any:
-    """Return the object at an address in an imported module, if it is defined in that module."""
+    """Return the object at an address, if its module is imported and defines it."""
     module, _, path = at.partition(":")
     torch = module == "torch.optim"  # torch defines its optimizers in other modules
     found: Any = import_module(module) if torch else sys.modules.get(module)

@@ -19,7 +19,7 @@ _known: dict[tuple[str, int, int, int], str] = {}
 
 
 def fingerprint(path: str | Path) -> str:
-    """Return the hash of a file's bytes, or of the names and bytes of all files below a folder.
+    """Return a hash of the bytes of a file, or of the names and bytes of a folder's files.
 
     The hash of a file is cached, so that a file is read only once as long as it does
     not change.

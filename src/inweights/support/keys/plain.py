@@ -86,7 +86,7 @@ def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
 
 
 def _named(value: Any) -> Any:
-    """Return the part of a key for an object with a name and a source, or ``None`` for others."""
+    """Return the part of a key for a value with a name and a source, otherwise ``None``."""
     if isinstance(value, Outside):
         return [value.name, *_contents(value)] if value.contents else None
     if isinstance(value, msgspec.Struct):

@@ -54,7 +54,7 @@ def file_of(module: str) -> Path | None:
 
 
 def is_own(module: str, file: Path) -> bool:
-    """Return whether a module is a user's own: not installed, not Python's, and not the library's.
+    """Return whether a module is a user's own, and not installed, Python's or the library's.
 
     A module counts as installed if its file is in ``site-packages`` or
     ``dist-packages``.
@@ -119,7 +119,7 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
 def _parsed(
     path: str, content: str
 ) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
-    """Return the hash of a file's parsed source, and the level and name parts of each import."""
+    """Return the hash of a file's parsed source, and level and name parts of its imports."""
     del content  # it is an argument only so that a changed file is parsed again
     try:
         tree = ast.parse(Path(path).read_bytes(), path)
@@ -137,7 +137,7 @@ def _parsed(
 
 
 def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """Yield the files of a dotted name: those of its parent packages, and that of the module."""
+    """Yield the files of a dotted name: those of its parent packages, then the module's."""
     place = base
     for part in parts:
         place = place / part
@@ -235,7 +235,7 @@ def _codes(code: types.CodeType) -> dict[str, types.CodeType]:
 
 
 def bytecode(code: types.CodeType) -> list[Any]:
-    """Return the operations, names and constants of compiled code, without its position in a file.
+    """Return the operations, names and constants of compiled code, without positions.
 
     Returns:
         A list of three items: the operations as hexadecimal digits, the list of names,

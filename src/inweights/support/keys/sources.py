@@ -34,7 +34,7 @@ from inweights.support.keys.source_code import (
 #: changes the key. ``python -m tests.house.golden`` reports where a new version is
 #: needed.
 RAISED: dict[str, int] = {
-    "Curriculum": 2  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
+    "Curriculum": 2  # loss, its gradient and a GPT's attention are rounded differently
 }
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -69,7 +69,7 @@ def sources_of(value: Any) -> dict[str, str]:
 
 
 def has_own_code(value: Any) -> bool:
-    """Return whether a value contains a function or class that does not belong to this library.
+    """Return whether a value contains a function or class from outside this library.
 
     Mappings, lists, tuples and ``functools.partial`` are searched. A config, a member
     of an enumeration or a callable object counts if its class is not of this library,
@@ -100,7 +100,7 @@ def defaults_of(value: types.FunctionType) -> list[Any]:
 
 
 def public_name(thing: Any) -> str:
-    """Return ``module:name`` of a function or class; for one of the library, ``inweights:name``."""
+    """Return ``module:name`` of a function or class (``inweights:name`` in the library)."""
     home = thing.__module__
     return (
         f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"

@@ -1,4 +1,4 @@
-"""Confidence intervals of medians, shares and means in plain Python, without a statistics library.
+"""Confidence intervals of medians, shares and means, without a statistics library.
 
 The ends of the interval of a median are two values of the ordered sample, and the
 interval of a share is Clopper and Pearson's; both are exact for every distribution. The
@@ -23,7 +23,7 @@ ALPHA = 0.05
 def interval(
     values: Any, alpha: float = ALPHA, bounds: tuple[float, float] | None = None
 ) -> tuple[float, float, float]:
-    """Return the mean of a sample, and the lower and upper end of Student's interval of the mean.
+    """Return the mean of a sample and the ends of Student's interval of the mean.
 
     With ``bounds``, the interval is clipped to them. For example, the true mean of a
     share lies in [0, 1], so that clipping does not remove possible values and the
@@ -68,7 +68,7 @@ def interval(
 def bounded_interval(
     values: Sequence[float], alpha: float, bounds: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return the mean of bounded values, and the ends of an interval that allows for rare failures.
+    """Return the mean of bounded values and the ends of an interval for rare failures.
 
     The interval is Student's for the sample with one additional value at each bound.
     Therefore it has a width even if all values are equal. The returned mean is that of
@@ -220,13 +220,13 @@ def share_interval(
 
 
 def fewest_one_sided(share: float, alpha: float) -> int:
-    """Return the smallest number of seeds that can show that a true share exceeds a given share.
+    """Return the smallest number of seeds that can show that a share exceeds a limit.
 
     If all of these seeds are successes, the interval that :func:`share_interval`
-    returns lies above the given share.
+    returns lies above the limit.
 
     Args:
-        share: The share to exceed, above 0 and below 1.
+        share: The limit, above 0 and below 1.
         alpha: Error probability of the two-sided interval, above 0 and below 1.
 
     Example:
@@ -238,7 +238,7 @@ def fewest_one_sided(share: float, alpha: float) -> int:
 
 @lru_cache(maxsize=4096)  # a results table of 900 claims needs only a few dozen values
 def _most(hits: int, count: int, tail: float) -> float:
-    """Return the share at which at most ``hits`` of ``count`` succeed with probability ``tail``."""
+    """Return the share at which P(at most ``hits`` of ``count`` succeed) is ``tail``."""
     ways = [
         math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
         for k in range(hits + 1)

@@ -1,1 +1,1 @@
-"""Batches: the facts that a step reads (``plans``), as sequences (``sequences``, ``worlds``)."""
+"""Batches: the facts of a step (``plans``), as sequences (``sequences``, ``worlds``)."""

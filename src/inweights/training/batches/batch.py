@@ -37,7 +37,7 @@ class Batch:
 
     @property
     def selected(self) -> Int[Tensor, " n"] | None:
-        """Indices in ``S`` of the labelled positions, ``[n]``, for the argument ``at`` of a model.
+        """Indices in ``S`` of the labelled positions, ``[n]``: the argument ``at`` of a model.
 
         The value is ``None``, which stands for all positions, if every sequence is a
         single token and every token is labelled.
@@ -47,7 +47,7 @@ class Batch:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The tensors of the batch: tokens, positions, ``at``, labels, weights and any ``rows``."""
+        """Tensors of the batch: tokens, positions, ``at``, labels, weights and any ``rows``."""
         of_inputs = [self.inputs.tokens, self.inputs.positions]
         of_labels = [self.at, self.labels, self.weights]
         if self.rows is not None:

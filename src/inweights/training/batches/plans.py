@@ -132,7 +132,7 @@ class Batches:
     def _drawn_together(
         self, worlds: Sequence[World], indices: Ids, size: int, weights: Floats
     ) -> list[_Draw]:
-        """Return one draw per shape of sequences; together they use ``size`` sequences per step.
+        """Return one draw per shape; together they use ``size`` sequences per step.
 
         Each shape gets a share of ``size`` in proportion to the number of its
         sequences, but at least one sequence.
@@ -156,7 +156,7 @@ class Batches:
         return draws
 
     def _assemble(self, picks: Sequence[Tensor | None]) -> Batch:
-        """Return the batch of the selected sequences of each draw; ``None`` selects all of them."""
+        """Return the batch of selected sequences of each draw; ``None`` selects all."""
         replicas = self._model.replicas
         tokens: list[Tensor] = []
         labels: list[Labels] = []

@@ -138,7 +138,7 @@ def take(
 
 
 def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
-    """Return the labelled positions of a sequence, given the lengths of its prompt and answer."""
+    """Return the labelled positions of a sequence with a given prompt and answer length."""
     last = prompt + answer - 2
     if phase.place == "every":
         return torch.arange(last + 1)

@@ -41,7 +41,7 @@ class ShapeGroup:
 
 
 def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
-    """Check worlds for a model, and return one world if all are equal, otherwise one per replica.
+    """Check worlds for a model; return one if all are equal, otherwise one per replica.
 
     Worlds are equal if they have the same facts and queries; the first one is then
     returned.
@@ -96,7 +96,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
 def shape_groups(
     worlds: Sequence[World], part: Part, indices: Int[Ids, " n"] | None = None
 ) -> list[ShapeGroup]:
-    """Return statements as tensors, one group for each pair of prompt length and answer length.
+    """Return statements as tensors, one group per pair of prompt and answer lengths.
 
     Args:
         worlds: A sequence of one world, or of one per replica, as :func:`as_worlds`

@@ -181,7 +181,7 @@ class Phase(Config):
                 )
 
     def _check_batch(self) -> None:
-        """Check sizes and roles at once, since the first step of the phase may be hours away."""
+        """Check sizes and roles at once, since the phase may only start hours later."""
         sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
         drawn: list[str] = []
         for key, size in sizes.items():
@@ -200,7 +200,7 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Tokens that the loss predicts: ``at`` for a user's loss function, otherwise ``loss``.
+        """Tokens that the loss predicts: ``at`` for a user's loss, otherwise ``loss``.
 
         The value is ``last``, ``answer``, ``every``, or indices of tokens of the
         answer.
@@ -210,10 +210,11 @@ class Phase(Config):
 
     @property
     def own(self) -> str:
-        """Names of the settings that run a user's code on tensors at every step, joined by "and".
+        """Names of the settings that run a user's code on tensors at every step.
 
-        The names are ``loss``, ``penalty``, ``optimizer`` and ``observers``. A user's
-        schedule does not count. The text is empty if there is no such code.
+        They are joined by "and". The names are ``loss``, ``penalty``, ``optimizer`` and
+        ``observers``. A user's schedule does not count. The text is empty if there is
+        no such code.
         """
         found = {
             "loss": isinstance(self.loss, Code),
@@ -251,7 +252,7 @@ class Curriculum(Config):
 
     @property
     def shape(self) -> Curriculum:
-        """Copy of the curriculum with fixed learning rates, weight decay and optimizer options.
+        """Copy of the curriculum with fixed learning rates and weight decay.
 
         The setting ``decayed`` and the options of users' optimizers are reset, too.
         Curricula that are trained together as one program must have equal shapes.

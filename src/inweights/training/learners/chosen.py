@@ -25,7 +25,7 @@ GRAPHS = ("graph", "path-star", "own-path-star")
 
 
 def named_for(world: Any, model: Any) -> Curriculum:
-    """Return the curriculum with which an architecture is trained on a family of worlds by default.
+    """Return the default curriculum for a family of worlds and an architecture.
 
     If there is none, as for a user-defined world, the result is ``Curriculum()``, which
     trains on all facts with AdamW at a constant rate of .001 for 280 steps.

@@ -1,4 +1,4 @@
-"""The learner :class:`Descent`: Node2Vec, trained by gradient descent with an explicit gradient.
+"""The learner :class:`Descent`, which trains a Node2Vec with an explicit gradient.
 
 The updates are computed in ``theory/geometric_memory/node2vec.py``. This file turns the
 results into models, which probes can measure during the descent.
@@ -139,7 +139,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
             yield step, seen
 
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
-        """Return whether the last model is bitwise the same whichever steps are measured before.
+        """Return whether the last model is bitwise the same whichever steps are measured.
 
         This is the case for tied models (without separate output vectors) of graphs
         with more than 2000 nodes. For smaller graphs, the basis is recomputed and the
@@ -167,7 +167,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
         every: int = 0,
         **options: Any,
     ) -> pl.DataFrame:
-        """Measure the model with a probe during and at the end of the descent, or only at the end.
+        """Measure the model with a probe during and after the descent, or only after it.
 
         Args:
             probe: Function ``probe(model, world, **options)`` that returns a table with
@@ -216,7 +216,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
 
 def _adjacency(world: World, *, sparse: bool) -> Any:
-    """Return the adjacency matrix of a graph, for a large graph as a sparse array if ``sparse``.
+    """Return the adjacency matrix of a graph; if ``sparse``, a large one as a sparse array.
 
     With a sparse array, results are computed in blocks and in single precision, so that
     they differ by rounding from those with a dense matrix. Therefore small graphs

@@ -73,9 +73,9 @@ def learner_kind(name: str) -> Any:
 
 
 def register_learner(kind: type[Any]) -> type[Any]:
-    """Register a config class as a learner under its tag, so that files of settings can name it.
+    """Register a config class as a learner under its tag; usable as a decorator.
 
-    The function can be used as a decorator.
+    Files of settings can then name the learner by its tag.
 
     Args:
         kind: A subclass of :class:`inweights.config.Config` with a tag, a property

@@ -1,4 +1,4 @@
-"""Logits and ranks of a model's answers, computed for a limited number of statements at a time.
+"""Logits and ranks of a model's answers, computed for blocks of statements.
 
 :func:`answer_blocks` computes the logits on which all functions of this package are
 based. Probes use :func:`answer_logits`, :func:`answer_ranks` and

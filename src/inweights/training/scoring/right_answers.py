@@ -218,7 +218,7 @@ def are_right(
 
 
 def _quick_in_numpy(logits: Tensor) -> bool:
-    """Return whether NumPy can process the logits, which is ten times faster for many columns."""
+    """Return whether NumPy can process the logits, ten times faster for many columns."""
     return logits.device.type == "cpu" and logits.dtype in (
         torch.float32,
         torch.float64,

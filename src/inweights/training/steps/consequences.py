@@ -63,7 +63,7 @@ class Consequences:
 
     @classmethod
     def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
-        """Return the facts of a role, their new answers, and the statements that follow from them.
+        """Return the facts of a role, their new answers, and statements that follow from them.
 
         The new answer of a fact is the answer of the next fact whose answer is wrong
         for this fact. In a graph, the node itself and nodes two edges away are skipped,
@@ -158,7 +158,7 @@ def _drawn_order(
 def _followed(
     world: World, role: str, facts: Int[np.ndarray, "N T"], new: Int[np.ndarray, " N"]
 ) -> tuple[Int[np.ndarray, "M S"], Bool[np.ndarray, "N M"], Int[np.ndarray, "N M"]]:
-    """Return the prompts of statements, whether each follows from each fact, and new answers."""
+    """Return prompts of statements, whether each follows from each fact, and new answers."""
     if role == "edge":  # reversed, the new answer leads to the subject
         at = len(edge_prefix(world))
         queries, _ = _statements(world, "reverse_edge", "reversal")
@@ -210,7 +210,7 @@ def _two_hop_prompts(world: World) -> Int[np.ndarray, "M 3"]:
 def _statements(
     world: World, *roles: str
 ) -> tuple[Int[np.ndarray, "m T"], Int[np.ndarray, " m"]]:
-    """Return the prompts and the first answer tokens of the facts and queries with given roles."""
+    """Return prompts and first answer tokens of the facts and queries with given roles."""
     rows = []
     for role, part in product(roles, (world.facts, world.queries)):
         if role in part.role_names:

@@ -194,7 +194,7 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
 def direction(
     model: GPT, facts: Int[Tensor, "R N T"], places: list[int], layer: int | None
 ) -> Float[Tensor, "R H E"]:
-    """Compute the directions ``(C + λ I)⁻¹ K`` in which a rank-one edit changes the weights (ROME).
+    """Compute the directions of a rank-one edit, ``(C + λ I)⁻¹ K`` (ROME, scaled).
 
     ``C`` is the second moment of the keys of all facts, ``λ`` a ridge penalty, and
     ``K`` the keys of the edited facts. The directions are combined such that the
@@ -255,7 +255,7 @@ def keys_of(
 def _found_by_descent(
     model: GPT, prompts: Int[Tensor, "R E T"], new: Int[Tensor, "R E"], edit: Edit
 ) -> Float[Tensor, "R E D"]:
-    """Return the vectors that the MLP must add at the last tokens to produce the new answers."""
+    """Return the vectors that the MLP must add at the last tokens for the new answers."""
     shape = (*new.shape, model.config.width)
     added = torch.zeros(shape, device=new.device, requires_grad=True)
     last = torch.tensor([prompts.shape[-1] - 1], device=new.device)

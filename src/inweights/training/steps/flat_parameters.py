@@ -110,7 +110,7 @@ class FlatParameters:
         return chosen
 
     def release(self) -> None:
-        """Give each parameter of the model its own memory again, and let it require a gradient.
+        """Give each parameter its own memory again, and let it require a gradient.
 
         This is needed since parameters that are views of one matrix cannot be saved.
         """

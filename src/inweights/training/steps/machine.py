@@ -22,7 +22,7 @@ _LARGE = 2**30
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Set the number of threads of torch and of NumPy's linear algebra within a ``with`` block.
+    """Set the number of threads of torch and NumPy's linear algebra in a ``with`` block.
 
     Args:
         threads: Number of threads, at least 1. After the block, the previous numbers
@@ -42,11 +42,12 @@ def use_threads(threads: int) -> Iterator[None]:
 
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
-    """Round denormal numbers to 0 within a ``with`` block, since they slow a CPU down twentyfold.
+    """Round denormal numbers to 0 within a ``with`` block.
 
-    Late in training, Adam's moments become denormal. ``torch.set_flush_denormal``
-    applies to the calling thread and to threads that it starts. If possible, the
-    setting is also applied to threads that torch started earlier.
+    Denormal numbers slow a CPU down twentyfold. Late in training, Adam's moments become
+    denormal. ``torch.set_flush_denormal`` applies to the calling thread and to threads
+    that it starts. If possible, the setting is also applied to threads that torch
+    started earlier.
 
     Yields:
         ``None``.
@@ -61,7 +62,9 @@ def flushed_denormals() -> Iterator[None]:
 
 
 def _set_other_threads() -> bool:
-    """Copy this thread's floating-point settings to torch's other threads; return whether done.
+    """Copy this thread's floating-point settings to torch's other threads, if possible.
+
+    Whether the settings were copied is returned.
 
     GNU's OpenMP can run a C function in every thread of its pool. Here this function is
     ``fesetenv`` of the C library.
@@ -80,7 +83,7 @@ def _set_other_threads() -> bool:
 
 @cache
 def _openmp() -> ctypes.CDLL | None:
-    """Return the OpenMP library that torch has loaded; ``None`` unless it is GNU's on Linux."""
+    """Return the OpenMP library that torch loaded; ``None`` unless it is GNU's on Linux."""
     if not sys.platform.startswith("linux"):
         return None
     try:

@@ -108,8 +108,9 @@ class Tracker(Observer):
         self._run({})
 
     def step(self, seen: Step) -> None:
-        """Record the losses of an update: ``loss``, or ``loss/0``, ``loss/1`` and so on by replica.
+        """Record the losses of an update.
 
+        The name is ``loss``, or ``loss/0``, ``loss/1`` and so on for several replicas.
         Errors of the tracker's package are passed on.
 
         Args:
@@ -149,9 +150,10 @@ class Tracker(Observer):
                 run.log(step, numbers)
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Store settings, tables and figures as files in the run of the whole work; close all runs.
+        """Store all settings, tables and figures as files, and close all runs.
 
-        Errors of the tracker's package are passed on.
+        The files belong to the tracker's run of the whole work. Errors of the tracker's
+        package are passed on.
 
         Args:
             tables: All tables of the work, by name.
@@ -173,7 +175,7 @@ class Tracker(Observer):
         self._close(failed=True)
 
     def _run(self, key: Mapping[str, Any]) -> Tool:
-        """Return the run for some labels (of the whole work without labels), opened if needed."""
+        """Return the run for labels (none for the whole work), opened if needed."""
         name = ", ".join(f"{label}={value}" for label, value in key.items())
         if name not in self._open:
             whole = self.name or str(self._settings.get("name", "training"))

@@ -70,7 +70,7 @@ class Wandb:
             self._run.log({"step": step, **numbers})
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files as one artifact of the type ``results``, named after the group.
+        """Store copies of files as one artifact of type ``results``, named after the group.
 
         Args:
             paths: Paths of the files.

@@ -42,7 +42,7 @@ def cross_entropy(
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Cross-entropy whose gradient is the weight times (probabilities minus 1 at the label)."""
+    """Cross-entropy, with the gradient weight · (probabilities minus 1 at the label)."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ def log_normaliser(
 
 
 class _LogNormaliser(torch.autograd.Function):
-    """Weighted sum of logsumexp, whose gradient is computed in the forward pass, chunk by chunk."""
+    """Weighted sum of logsumexp, with a gradient that the forward pass computes in chunks."""
 
     @staticmethod
     def forward(

@@ -106,7 +106,7 @@ class Loss:
 
     @torch.no_grad()
     def _head_is_matrix(self, state: Tensor) -> bool:
-        """Return whether logits are a product with ``head_matrix``; tested once at one position."""
+        """Return whether logits are a product with ``head_matrix``, tested at one position."""
         if self._linear is None:
             readout = self._model.head_matrix
             first = in_single_precision(state[:, :1])
@@ -126,7 +126,7 @@ def _by_matrix(
     batch: Batch,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Compute the loss from the result of :func:`log_normaliser` and the logits of the labels."""
+    """Compute the loss from :func:`log_normaliser` and the logits of the labels."""
     labels, rows, weights = _spread(batch, state.shape[0])
     mass = torch.zeros(state.shape[:2], device=state.device)
     mass.scatter_add_(1, rows, weights)
@@ -168,7 +168,7 @@ def _by_checkpoints(
 def _spread(
     batch: Batch, replicas: int
 ) -> tuple[Int[Tensor, "R m"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
-    """Return labels, their indices among the labelled positions, and weights, each ``[R, m]``."""
+    """Return labels, their indices among labelled positions, and weights, all ``[R, m]``."""
     labels = batch.labels
     rows = batch.rows
     if rows is None:

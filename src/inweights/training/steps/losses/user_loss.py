@@ -69,7 +69,7 @@ class UserLoss:
         return total
 
     def _by_function(self, code: Code, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the losses that a user's function computes, and check them at the first call."""
+        """Return the losses from a user's function, and check them at the first call."""
         function = code.load()
         logits, labels, weights = self._built_in.logits(batch)
         given = {}
@@ -102,7 +102,7 @@ class UserLoss:
         return found
 
     def _check_rows(self, code: Code, found: Float[Tensor, " R"]) -> None:
-        """Raise an error if the penalty of one replica depends on the parameters of another."""
+        """Raise an error if one replica's penalty depends on another's parameters."""
         moving = [p for p in self._model.parameters() if p.requires_grad]
         if len(found) == 1 or not found.requires_grad:
             return
@@ -140,7 +140,7 @@ def _check_alone(
     labels: Int[Tensor, "R n"],
     weights: Float[Tensor, "R n"] | None,
 ) -> None:
-    """Raise an error if the loss of the first replica depends on the presence of a second one."""
+    """Raise an error if the loss of one replica changes when there is a second one."""
 
     def value(*scales: float) -> Tensor:
         """Return the losses of copies of the first replica, one per factor of its logits."""

@@ -1,1 +1,1 @@
-"""Optimizers of all replicas: built-in optimizers (``fused.py``) and users' own (``own.py``)."""
+"""Optimizers of all replicas: built-in (``fused.py``) and users' own (``own.py``)."""

@@ -49,7 +49,7 @@ def stepping_directly(whole_step: Callable[..., Any]) -> Callable[..., None]:
 
 
 def loading_anew(load_state_dict: Callable[..., None]) -> Callable[..., None]:
-    """Return a method ``load_state_dict`` after which the next step collects the tensors again.
+    """Return a method ``load_state_dict`` after which a step collects the tensors again.
 
     Args:
         load_state_dict: The method ``load_state_dict`` of a ``torch.optim`` class.
@@ -63,7 +63,7 @@ def loading_anew(load_state_dict: Callable[..., None]) -> Callable[..., None]:
 
 
 def _kernels_of(optimizer: torch.optim.Optimizer) -> list[Callable[[], None]]:
-    """Return one function per group that calls the group's kernel with its current settings."""
+    """Return one function per group that calls its kernel with the current settings."""
     kernels: list[Callable[[], None]] = []
     for group in optimizer.param_groups:
         # Detached, so that they can be changed in place.

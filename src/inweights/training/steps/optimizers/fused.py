@@ -1,4 +1,4 @@
-"""The built-in optimizers of all replicas: fused kernels on parts of one matrix, and their state.
+"""The built-in optimizers of all replicas: fused kernels on parts of one matrix.
 
 :func:`build_optimizer` returns a ``torch.optim`` optimizer whose parameters are parts
 of the matrix of :class:`FlatParameters`. :func:`state_of` and :func:`load_state`
@@ -85,7 +85,7 @@ def build_optimizer(
 
 @dataclass(frozen=True)
 class _Decay:
-    """Weight decay that precedes an optimizer's kernel: index of the group, tensor, coefficient."""
+    """Weight decay before an optimizer's kernel: index of the group, tensor, coefficient."""
 
     group: int
     values: Float[Tensor, "r p"]
@@ -95,7 +95,7 @@ class _Decay:
 def _groups(
     flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
 ) -> tuple[list[dict[str, Any]], list[_Decay]]:
-    """Return an optimizer's parameter groups, and the weight decays that precede its kernel."""
+    """Return an optimizer's parameter groups, and the weight decays before its kernel."""
     groups: list[dict[str, Any]] = []
     decays: list[_Decay] = []
     # Numbers at the end of a tensor that do not fill a register are rounded
@@ -136,7 +136,7 @@ def _groups(
 def one_for_all_rows(
     flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
 ) -> torch.optim.Optimizer:
-    """Build an optimizer that needs the same number of kernels for any number of learning rates.
+    """Build an optimizer with the same number of kernels for any number of learning rates.
 
     Without learning rate and weight decay, an update is the same function for all rows.
     The fused kernel computes the update in a separate matrix, and the update is then
@@ -280,7 +280,7 @@ def load_state(
 def _places(
     optimizer: torch.optim.Optimizer, flat: FlatParameters
 ) -> Iterator[tuple[nn.Parameter, tuple[slice, slice]]]:
-    """Yield each parameter of an optimizer with its rows and columns, in the optimizer's order."""
+    """Yield each parameter of an optimizer, in order, with its rows and columns."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             row, column = divmod(parameter.storage_offset(), flat.values.shape[1])

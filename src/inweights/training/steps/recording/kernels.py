@@ -45,7 +45,7 @@ METHODS = frozenset(("copy", "fill", "masked_fill", "relu", "zero"))
 
 
 class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which users never see
-    """Error for a computation that draws random numbers, or whose kernels depend on its results."""
+    """Error for a computation that draws random numbers, or with varying kernels."""
 
 
 class Kernels:
@@ -94,7 +94,7 @@ class Kernels:
         return len(self._calls)
 
     def prepare(self) -> None:
-        """Compute the results that depend only on the batch, after its tensors have changed."""
+        """Compute what depends only on the batch, after the tensors of the batch changed."""
         for call in self._preparing:
             call()
 
@@ -177,7 +177,7 @@ def _run_again(call: Call) -> Iterable[Callable[[], object]]:
 
 
 def _in_place(call: Call) -> Callable[..., object] | None:
-    """Return the kernel that changes its first argument in place, if the result has its memory.
+    """Return the kernel that changes its first argument in place, if that is the result.
 
     Some kernels that write into given tensors first compute the result elsewhere.
     """

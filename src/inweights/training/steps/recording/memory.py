@@ -23,9 +23,10 @@ ALIGNED = 64
 
 
 class Memory:
-    """One block of memory for all buffers; buffers that are needed at the same time do not overlap.
+    """One block of memory for all buffers.
 
-    The result of an elementwise kernel overwrites an input that is not read afterwards.
+    Buffers that are needed at the same time do not overlap. The result of an
+    elementwise kernel overwrites an input that is not read afterwards.
 
     Args:
         calls: The recorded calls, in order.

@@ -1,4 +1,4 @@
-"""Record the losses and gradients of a step as a list of kernels, and run these in later steps.
+"""Record losses and gradients of a step as a list of kernels, and run these later.
 
 A kernel here is one call of an operator of PyTorch below autograd, such as
 ``aten::addmm``. At every step, modules and autograd determine again which kernels run,
@@ -34,7 +34,7 @@ COMPARED = 2
 
 
 class RecordedLosses:
-    """Losses and gradients of a phase, computed with kernels that are recorded at its third step.
+    """Losses and gradients of a phase, computed with kernels recorded at its third step.
 
     An instance is called with a batch, and returns the loss of each replica, ``[R]``. A
     kernel is one call of an operator of PyTorch (not a CUDA graph). At the recording

@@ -31,7 +31,9 @@ _LARGE = 2**14
 
 
 def copies_at_once(calls: Sequence[Call]) -> list[Call]:
-    """Copy each gradient to its final memory right after it is computed, while it is in the cache.
+    """Copy each gradient to its final memory right after it is computed.
+
+    It is then still in the cache.
 
     Args:
         calls: A recording whose last ``_foreach_copy_`` copies all gradients.
@@ -145,7 +147,9 @@ def _is_large_product(call: Call) -> bool:
 
 
 def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Compute products that are only read transposed in the transposed layout, which is faster.
+    """Compute products that are only read transposed in the transposed layout.
+
+    This makes reading faster.
 
     ``(A B)ᵀ = Bᵀ Aᵀ`` sums the same products. Whether the order of summation is the
     same depends on the shapes and on the linear algebra library. Therefore equality is
@@ -203,7 +207,7 @@ def _rounds_alike(left: Tensor, right: Tensor) -> bool:
 
 
 def _random_factors(*factors: Tensor) -> list[Tensor]:
-    """Return random factors for at most two replicas, with the layouts of the given factors."""
+    """Return random factors for at most two replicas, with the given factors' layouts."""
     numbers = torch.Generator().manual_seed(0)
     made = []
     for given in factors:
