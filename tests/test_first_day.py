@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -248,6 +249,13 @@ def test_papers_are_cited_with_author_and_year() -> None:
         assert own.startswith("@software{inweights,")
         for field in ("title", "author", "year", "eprint"):
             assert f"  {field} = {{" in entry, (paper, field)
+
+
+def test_an_unknown_scale_is_an_error(tmp_path) -> None:
+    """Not a board without verdicts, nor a run that does not exist."""
+    for look in (actions.verdicts, partial(actions.find, "identity-bridge/fig4")):
+        with pytest.raises(ConfigError, match=r"unknown scale 'cpus'.*'cpu'"):
+            look(scale="cpus", runs=tmp_path)
 
 
 @pytest.mark.slow

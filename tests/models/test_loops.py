@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import pytest
 import torch
 
 from inweights.config import identity
 from inweights.errors import ConfigError
-from inweights.models import GPT, EmbMLPConfig, GPTConfig
+from inweights.models import GPT, EmbMLPConfig, GPTConfig, load_model, save_model
 from inweights.models.export import to_transformers
 from inweights.models.packing import pack
 from inweights.probes import by_loops, patch
@@ -87,6 +90,17 @@ def test_runs_of_before_keep_their_identity_and_loops_have_another() -> None:
         to_transformers(built(LOOPED))
     with pytest.raises(ConfigError, match=r"GPT-2 cannot express gpt\.memory = 4"):
         to_transformers(built(GPTConfig(memory=4)))
+
+
+def test_a_changed_number_of_loops_is_saved(tmp_path: Path) -> None:
+    model = built(msgspec.structs.replace(LOOPED, inject=True))
+    model.loops = 2
+    again = load_model(save_model(model, tmp_path / "model.safetensors"))
+    assert again.config.loops == 2
+    assert torch.equal(again(TOKENS), model(TOKENS))
+    model.loops = 1
+    with pytest.raises(ConfigError, match=r"gpt\.inject has no effect with one loop"):
+        save_model(model, tmp_path / "model.safetensors")
 
 
 def test_a_trained_model_is_evaluated_with_other_numbers_of_loops() -> None:

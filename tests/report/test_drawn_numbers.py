@@ -247,3 +247,12 @@ def test_atlas(change: Any) -> None:
 
 def test_every_kind_is_read_back() -> None:
     assert {f"test_{kind}" for kind in FIGURES} <= set(globals())
+
+
+def test_rows_without_a_control_belong_to_the_conditions() -> None:
+    table = pl.DataFrame({"control": ["none", None, "shuffled"], "y": [1, 2, 3]})
+    own, controls = tidy.controls_apart(table)
+    assert own["y"].to_list() == [1, 2]
+    assert {name: rows["y"].to_list() for name, rows in controls.items()} == {
+        "shuffled": [3]
+    }

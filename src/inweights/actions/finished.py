@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from inweights.actions.ledger.lines import LEDGER, stored_root
 from inweights.actions.ledger.results import board, stated
-from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.errors import ConfigError, InweightsError, check_names, unknown_name
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.verdict import unjudged
+from inweights.experiments.grammar.recipe import SCALES
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
@@ -75,7 +76,7 @@ def find(
         The run; ``None`` if there is no such run, or the recipe has no such scale.
 
     Raises:
-        ConfigError: There is no such recipe, several have this last part, or the
+        ConfigError: There is no such recipe or scale, several have this last part, or the
             settings of the run do not fit the recipe.
         FolderError: The run is damaged, or the folder of runs cannot be read.
         DataError: The ledger is damaged, or a file that the settings name cannot be
@@ -83,6 +84,7 @@ def find(
     """
     from inweights.experiments.studies.settle import standing
 
+    check_names("scale", [scale], SCALES)
     return standing(stated(get_recipe(recipe), scale), scale, RunStore(runs))
 
 
@@ -107,11 +109,12 @@ def verdicts(
         called ``consistent`` and ``not seen in a substitute``.
 
     Raises:
-        ConfigError: No recipe's name contains ``only``; the message suggests similar
-            names.
+        ConfigError: No recipe's name contains ``only``, or there is no such scale; the
+            message suggests similar names.
         DataError: The stored ledger or its scores are damaged.
         OSError: The stored ledger cannot be read.
     """
+    check_names("scale", [scale], SCALES)
     store = RunStore(runs)
     results: list[ClaimResult] = []
     kept = (stored_root() / LEDGER).exists()  # here or with the library

@@ -41,8 +41,8 @@ class GPT(Model):
         replicas: Number of independent models ``R``, the first axis of every parameter.
 
     Attributes:
-        loops: Number of loops, which may be changed after training. Saving the model
-            does not store the change.
+        loops: Number of loops, which may be changed after training. A saved model has
+            the number that is set when it is saved.
 
     Raises:
         ConfigError: The number of replicas or tokens is below 1. In a call: a sequence

@@ -143,14 +143,15 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
             encoded.
 
     Returns:
-        A safetensors file with the config in its header.
+        A safetensors file with the config in its header, with the model's current
+        number of loops if it is a GPT.
 
     Raises:
         ConfigError: The model has no config, or an option of it has no exact encoding;
-            there is no such replica; or, with ``replica``, a tensor has no replica
-            axis.
+            a GPT whose config sets ``inject`` was set to one loop; there is no such
+            replica; or, with ``replica``, a tensor has no replica axis.
     """
-    config = check_savable(model)
+    config = _current_config(model)
     tensors = model.state_dict()
     if replica is not None:
         if not 0 <= replica < model.replicas:
@@ -179,6 +180,15 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
     digest = fingerprint(msgspec.to_builtins(header), tensors)
     header = msgspec.structs.replace(header, sha256=digest)
     return save(tensors, {"inweights": msgspec.json.encode(header).decode()})
+
+
+def _current_config(model: Model) -> msgspec.Struct:
+    """Return the config of a model, with the number of loops to which a GPT was set since."""
+    config = check_savable(model)
+    loops = getattr(model, "loops", None)
+    if loops is None or getattr(config, "loops", loops) == loops:
+        return config
+    return msgspec.structs.replace(config, loops=loops)
 
 
 def decode_model(

@@ -224,8 +224,8 @@ def controls_apart(
     """Separate the rows of the conditions from the rows of their controls.
 
     Args:
-        table: A table. Its column ``control``, if any, is ``none`` for conditions and
-            otherwise the name of a control. Rows with null are left out.
+        table: A table. Its column ``control``, if any, is ``none`` or null for
+            conditions, and otherwise the name of a control.
         *used: Names of columns that a drawing uses, or ``None``. If ``control`` is one
             of them, nothing is separated.
 
@@ -235,8 +235,10 @@ def controls_apart(
     """
     if CONTROL not in table.columns or CONTROL in used:
         return table, {}
-    own = table.filter(pl.col(CONTROL) == NO_CONTROL)
-    names = [name for name in distinct(table, CONTROL) if name != NO_CONTROL]
+    own = table.filter(pl.col(CONTROL).fill_null(NO_CONTROL) == NO_CONTROL)
+    names = [
+        name for name in distinct(table, CONTROL) if name not in (None, NO_CONTROL)
+    ]
     return own, {str(name): table.filter(pl.col(CONTROL) == name) for name in names}
 
 
