@@ -38,7 +38,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
         work: The unfinished folder.
         publish: Function that is called with the run and the folder, to add figures and
             a page; by default nothing is added. Its errors are passed on, but an
-            ``OSError`` becomes a ``WriteError``.
+            ``OSError`` or an error of polars becomes a ``WriteError``.
 
     Raises:
         WriteError: A file cannot be written.

@@ -47,8 +47,8 @@ class Trial:
             column.
         world: Config of the facts and queries.
         learner: Config of the training: a curriculum (training in phases), a descent
-            (full-batch gradient descent) or an optimum (the minimum-norm solution,
-            without training).
+            (gradient descent for Node2Vec) or an optimum (the solution of smallest
+            nuclear norm, without training).
         model: Config of the architecture; ``None`` for an optimum, which needs no
             model.
     """

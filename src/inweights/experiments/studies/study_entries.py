@@ -56,7 +56,8 @@ class FigureEntry(Config):
     Attributes:
         table: Name of the table of a measure, or ``losses``.
         title: What the figure shows; by default the name of the table.
-        caption: How to read the figure; by default as the probe's table is described.
+        caption: How to read the figure; by default made from the description of the
+            probe's table (:class:`~.shown.Shown`).
         kind: Name of the drawing function; by default ``auto``, whose axis, lines and
             panels are the varied settings.
         options: Options of the drawing function, such as ``x = "n"`` or ``where = {role

@@ -70,7 +70,7 @@ def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
 
     Raises:
         DataError: A table has no rows or lacks a column, or the graph of an animation
-            is missing. Numbers of nodes are not checked.
+            is missing. That the numbers of nodes agree is not checked here.
     """
     tidy.require("atlas", films, {name: name for name in _FILMS})
     tidy.require("atlas", graphs, {name: name for name in _GRAPHS})

@@ -55,9 +55,10 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
 
     Raises:
         ConfigError: On a CPU, a single run does not fit in the memory. On an
-        accelerator, a run of a ``Curriculum`` has no model (on a CPU,
-        :func:`build_model` raises this error). torch.OutOfMemoryError: A single run
-        does not fit in the memory of a CUDA device.
+            accelerator, a run of a ``Curriculum`` has no model (on a CPU,
+            :func:`build_model` raises this error).
+        torch.OutOfMemoryError: A single run does not fit in the memory of a CUDA
+            device.
     """
     # Copies of the runs, so that the memory of their worlds is freed after the task.
     task = replace(task, runs=tuple(map(replace, task.runs)))
@@ -99,8 +100,9 @@ def group_size(block: LearnTask, device: str) -> int:
     Raises:
         ConfigError: A single run does not fit in the memory of the CPU, or, on a CUDA
             device, a run has no model.
-        DataError: A world cannot be built from its files. torch.OutOfMemoryError: A
-        single run does not fit in the memory of a CUDA device.
+        DataError: A world cannot be built from its files.
+        torch.OutOfMemoryError: A single run does not fit in the memory of a CUDA
+            device.
     """
     if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
         return capacity(block.runs[0])

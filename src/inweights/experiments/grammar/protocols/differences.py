@@ -117,7 +117,7 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
         and model are the same, but sizes are smaller or are missing in the text and the
         code, or the training differs. ``substitute`` if the world, the model or a
         computation differs in more than size. Measures and the number of seeds are
-        ignored, except for measures with smaller sizes, which count as ``scaled``.
+        ignored, except that smaller sizes among them count as ``scaled``.
     """
     nearest: Protocol = "exact"
     for trial in trials:

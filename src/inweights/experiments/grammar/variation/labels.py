@@ -31,7 +31,7 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 
     Args:
         values: The values of the axis: strings, numbers, configs, functions or any
-            others. Equal values get equal labels.
+            others. Equal values of the same type get equal labels.
 
     Returns:
         The labels, in the order of ``values``.
