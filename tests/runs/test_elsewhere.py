@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.executors.processes import SameProcess
 from inweights.experiments.engine.outcome_files import load
-from inweights.runs import RunStore, write_json
+from inweights.runs import RunStore, manifest, write_json
 from inweights.runs.files import hash_of
 
 make = partial(execute, RECIPE, "smoke")
@@ -169,6 +170,15 @@ def test_a_file_that_was_added(run) -> None:
         run.path / "tables" / "long.parquet", run.path / "tables" / "more.parquet"
     )
     with pytest.raises(FolderError, match=r"tables/more\.parquet was added"):
+        run.verify()
+
+
+def test_a_file_that_cannot_be_read(run, monkeypatch) -> None:
+    def failing(path) -> str:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(manifest, "hash_of", failing)
+    with pytest.raises(FolderError, match=r"cannot read .*: Input/output error"):
         run.verify()
 
 

@@ -33,9 +33,8 @@ def verify(path: Path) -> None:
         path: Folder of the run.
 
     Raises:
-        FolderError: A file is missing, was changed, was added or is a link, or the
-            manifest cannot be read. The message names the file.
-        OSError: A file cannot be read.
+        FolderError: A file is missing, was changed, was added, is a link or cannot be
+            read. The message names the file.
 
     Example:
         >>> import tempfile
@@ -55,7 +54,13 @@ def verify(path: Path) -> None:
     for name, expected in manifest.files.items():
         if name not in there:  # nor is any name that leads out of the folder
             raise FolderError(f"{path} is incomplete: {name} is missing; {again}")
-        if hash_of(path / name) != expected:
+        try:
+            found = hash_of(path / name)
+        except OSError as error:
+            raise FolderError(
+                f"cannot read {path / name}: {error.strerror or error}"
+            ) from None
+        if found != expected:
             raise FolderError(
                 f"{path} was edited: {name} differs from what was written; {again}"
             )

@@ -155,10 +155,8 @@ class StoredRun:
         """Check every file of the complete run against the manifest.
 
         Raises:
-            FolderError: A file is missing, was changed, was added, or is a link; the
-                manifest cannot be read; or the run is not complete. The message names
-                the file.
-            OSError: A file cannot be read.
+            FolderError: A file is missing, was changed, was added, is a link or cannot
+                be read, or the run is not complete. The message names the file.
         """
         self._refuse_links()
         verify(self.path)
