@@ -1,6 +1,6 @@
 """Define, before any run, the table, rows and column by which a claim is judged.
 
-A :class:`Score` is one number per seed. A claim asserts that it lies in a
+A :class:`Score` is one number per seed. A claim asserts that the score lies in a
 :class:`~inweights.experiments.claims.target.Target`; :class:`Judged` contains both.
 :mod:`~.numbers` reads the numbers from the tables of a run.
 """

@@ -1,4 +1,4 @@
-"""Deprecated module of :class:`~.executors.ray.Ray`; the name works with a warning."""
+"""Deprecated module; importing :class:`~.executors.ray.Ray` from it works with a warning."""
 
 import warnings
 from typing import Any

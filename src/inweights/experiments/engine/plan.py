@@ -1,7 +1,8 @@
 """Divide the missing work of a plan into tasks: computations, and runs that train together.
 
-:func:`expand_plan` combines a plan with its seeds to :class:`Work`. :func:`tasks_of`
-groups the missing parts of this work into tasks (:mod:`~.tasks`), which executors run.
+:func:`expand_plan` lists all work of a plan and its seeds (:class:`Work`).
+:func:`tasks_of` groups the missing parts of this work into tasks (:mod:`~.tasks`),
+which executors run.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class LearnTask:
 
     @property
     def only_measures(self) -> bool:
-        """Whether stored weights are sufficient, since nothing is recorded during training."""
+        """Whether all missing parts are measures at the end, for which stored weights suffice."""
         recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
         return not recorded and not any(m.every for m in self.measures)
 
@@ -170,7 +170,7 @@ class LearnTask:
 
     @property
     def about(self) -> str:
-        """Settings and seeds as text, by which a user recognises the task in a plan."""
+        """Labels of the first run and range of the seeds, such as ``gpt, n=10, seeds 0 to 7``."""
         return _with_seeds(
             in_words(self.runs[0].trial.labels), [run.seed for run in self.runs]
         )
@@ -240,7 +240,7 @@ class ComputeTask:
 
     @property
     def about(self) -> str:
-        """Settings and seeds as text, by which a user recognises the task in a plan."""
+        """Table, labels and range of the seeds as text, such as ``bound of n=3, seed 0``."""
         seeds = [seed for _, seed in self.members] if self.computation.seeded else []
         return _with_seeds(self.title, seeds)
 

@@ -1,4 +1,4 @@
-"""Deprecated module of the comparison with a paper's protocol; its names work with a warning."""
+"""Deprecated module; importing the comparison with a paper from it works with a warning."""
 
 import warnings
 from typing import Any

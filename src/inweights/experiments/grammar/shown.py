@@ -68,7 +68,7 @@ class Shown(Config):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Smallest and largest possible value; ``None`` unless both exist."""
+        """Smallest and largest possible value of the drawn column; ``None`` unless both exist."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property

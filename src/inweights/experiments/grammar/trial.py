@@ -131,7 +131,7 @@ class Measure:
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured: whether its labels have the values of ``where``."""
+        """Return whether a trial is measured: whether its labels have all values in ``where``."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()

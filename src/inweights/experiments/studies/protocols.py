@@ -1,7 +1,7 @@
 """Determine how closely each claim of a recipe follows its paper's protocol.
 
-:func:`computed_protocols` determines it by comparing the settings of the trials on
-which a claim depends with the statements of the paper and its code
+:func:`computed_protocols` compares the settings of the trials on which a claim depends
+with the statements of the paper and its code
 (:mod:`inweights.experiments.grammar.protocols.compare`).
 """
 

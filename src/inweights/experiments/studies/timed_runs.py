@@ -103,7 +103,7 @@ class TimedRuns:
 
     @property
     def arithmetic(self) -> int:
-        """Parameters times facts of a run, summed over all updates of all runs."""
+        """Number of parameters times facts of a run, summed over all updates of all runs."""
         return sum(
             prod(size) * task.steps
             for size, task in zip(self.sizes, self.tasks, strict=True)

@@ -1,4 +1,4 @@
-"""Drawing functions and dataclasses, from tables to a matplotlib figure, one file each.
+"""Functions and dataclasses that draw tables as matplotlib figures, one file each.
 
 :data:`DRAWINGS` contains them by name, and :func:`plot` draws a table with one of them.
 ``report.pages`` puts the pictures into pages.

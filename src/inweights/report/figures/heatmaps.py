@@ -76,7 +76,11 @@ class Heatmaps:
         tidy.require("heatmaps", self.table, used, numbers=("value",))
 
     def draw(self) -> Figure:
-        """Draw one matrix for each value of ``panel``, with a colour bar, and return the figure."""
+        """Draw the matrices with a common colour bar, and return the matplotlib figure.
+
+        There is one matrix for each value of the column ``panel``, or a single matrix
+        without this option. The columns were checked when the object was created.
+        """
         parts = tidy.panels(self.table, self.panel, self.order)
         titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]
         drawn = [

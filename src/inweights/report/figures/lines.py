@@ -71,7 +71,11 @@ class Lines(Panel):
         )
 
     def draw(self) -> Figure:
-        """Draw one panel for each value of ``facet``, with a legend, and return the figure."""
+        """Draw the lines with a legend, and return the matplotlib figure.
+
+        There is one panel for each value of the column ``facet``, or a single panel
+        without this option. The columns were checked when the object was created.
+        """
         parts = tidy.panels(self.table, self.facet, self.order)
         with style.context():
             down, across = style.grid_shape(len(parts), self.columns)
@@ -96,7 +100,8 @@ class Lines(Panel):
             _name_axes(figure, panels, len(parts), texts, (width, across, down))
             if self.y_limits is not None:
                 panels[0].set_ylim(*tidy.wider(self.y_limits))
-            # A single line without a name needs no legend: its axis names it.
+            # A single line without a name needs no legend, since the axis states what
+            # it is.
             is_named = len(self.names) > 1 or next(iter(self.names)) != self.y
             if is_named or self.apart[1]:
                 add_legend(figure, self.handles)

@@ -92,7 +92,11 @@ class States:
         return list(map(tidy.plain, tidy.distinct(self.table, self.kind)))
 
     def draw(self) -> Figure:
-        """Draw one panel of projected states for each value of ``panel``, and return the figure."""
+        """Draw the projected hidden states, and return the matplotlib figure.
+
+        There is one panel for each value of the column ``panel``, or a single panel
+        without this option. The columns were checked when the object was created.
+        """
         parts = tidy.panels(self.table, self.panel, self.order)
         notes = [
             tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts

@@ -106,7 +106,11 @@ class Sweeps:
         return [*tidy.controls_apart(self.table, self.axis, self.value, self.series)[1]]
 
     def draw(self) -> Figure:
-        """Draw one panel for each varied setting, with a shared axis, and return the figure."""
+        """Draw the values of every varied setting, and return the matplotlib figure.
+
+        There is one panel for each setting (value of the column ``axis``), with a
+        shared vertical axis. The columns were checked when the object was created.
+        """
         parts = tidy.panels(self.table, self.axis, self.order)
         down, across = style.grid_shape(len(parts), self.columns)
         with style.context():

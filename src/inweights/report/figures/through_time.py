@@ -145,7 +145,11 @@ class ThroughTime:
         )
 
     def draw(self) -> Figure:
-        """Draw the curves, and the matrix and states at each chosen step, and return the figure."""
+        """Draw curves, and matrix and states at some steps, and return the matplotlib figure.
+
+        Matrix and states are drawn at the steps ``moments``, by default the first and
+        the last. The tables were checked when the object was created.
+        """
         with style.context():
             figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
             left, right = figure.subfigures(

@@ -271,7 +271,7 @@ def again_section(run: Outcome) -> str:
 
 
 def command_of(outcome: Outcome) -> str:
-    """Return the command that repeats a run, for a POSIX shell and without default options."""
+    """Return the command that repeats a run, quoted for a POSIX shell, omitting default options."""
     if outcome.command:
         return shlex.join(["inweights", *outcome.command])
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]

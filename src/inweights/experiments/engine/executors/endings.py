@@ -99,5 +99,5 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """The failed runs with their settings and seeds, and the reason."""
+        """Labels and seeds of the failed runs, followed by the reason, as text."""
         return f"{self.task.about}: {self.end.message}"

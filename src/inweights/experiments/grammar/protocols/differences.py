@@ -68,7 +68,7 @@ class Difference:
 
     @property
     def size(self) -> bool:
-        """Whether the value is a smaller size than the paper's, or a size that the paper lacks."""
+        """Whether the value is a smaller size, or our choice of a size that paper and code lack."""
         lost = self.stated is not None and self.stated.size and self.stated.open
         return self.whose == "smaller" or (self.whose == "ours" and lost)
 
