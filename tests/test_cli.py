@@ -118,12 +118,14 @@ def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
     again = Timing(version=2, minutes=9.0, pace=30.0, shared=3.0)
     monkeypatch.setitem(timings(), "identity-bridge/fig3", again)
     assert (
-        "3 min of it are trainings that an earlier recipe has"
+        "3 min of it are trainings that an earlier recipe also has"
         not in call(capsys, *words)[1]
     ), "there is a finished run"
     monkeypatch.setattr("inweights.actions.making.find", lambda *_, **__: None)
     assert json.loads(call(capsys, *words, "--json")[1])["shared"] >= 3.0
-    assert "of it are trainings that an earlier recipe has" in call(capsys, *words)[1]
+    assert (
+        "of it are trainings that an earlier recipe also has" in call(capsys, *words)[1]
+    )
     assert call(capsys, *words, "--scale", "smoke")[0] == 2
 
 
@@ -367,7 +369,7 @@ def test_other_signals_stop_a_command_as_ctrl_c_does(
     assert call(capsys, "world", "two-hop") == (
         1,
         "",
-        "inweights: interrupted; repeat the command: what is stored is not computed again\n",
+        "inweights: interrupted; repeat the command: stored results are not computed again\n",
     )
     assert signal.getsignal(number) is signal.SIG_DFL
     before = signal.signal(number, signal.SIG_IGN)  # as nohup does

@@ -260,7 +260,7 @@ def test_a_page_says_what_was_compared_and_what_came_out(
     )
     assert any(text.startswith("Held out (") for text in others)
     assert f"{rows['language', 'perplexity'][1]:.1f} ('facts')" in knowledge
-    assert re.search(r"Tokens of a question: \d+ \(all\)", cost)
+    assert re.search(r"Tokens per question: \d+ \(all\)", cost)
     page = (done.folder.path / "page.html").read_text(encoding="utf-8")
     body = page.partition("<main")[2].partition("Numbers</h2>")[0]
     for text in (">What came out</h2>", 'href="#results"', "Facts ("):

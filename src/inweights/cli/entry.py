@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         with suppress(OSError):  # the signal may mean that the terminal was closed
             print(
-                "inweights: interrupted; repeat the command: what is stored is not computed again",
+                "inweights: interrupted; repeat the command: stored results are not computed again",
                 file=sys.stderr,
             )
         return 1

@@ -186,8 +186,8 @@ def _results(
         )
 
     return [
-        f"Compared: {', '.join(settings.ways)}, with {settings.model.name} and {seeds} of each "
-        "that is trained. Numbers are means over them.",
+        f"Compared: {', '.join(settings.ways)}, with {settings.model.name} and {seeds} for each "
+        "way with training. Numbers are means over seeds.",
         *(
             f"{name[:1].upper()}{name[1:]} ({plural(asked[name], 'question')}). Among candidates: "
             f"{ends('accuracy', name)}. In words: {ends('in words', name)}."
@@ -197,7 +197,7 @@ def _results(
         *(say_pairs(tables["pairs"]) if "pairs" in tables else []),
         f"Earlier knowledge. Plain questions: {ends('kept', 'plain questions')}. Perplexity of "
         f"plain text, lower is better: {ends('language', 'perplexity', '.1f')}.",
-        f"Cost. Minutes of training a seed: {ends('minutes', 'training', '.1f')}. Tokens of a "
+        f"Cost. Minutes of training per seed: {ends('minutes', 'training', '.1f')}. Tokens per "
         f"question: {ends('cost', 'question', '.0f')}.",
     ]
 
@@ -217,8 +217,8 @@ def _cautions(
         now = value[way, "language", "perplexity"]
         if known < _KNOWN:
             found.append(
-                f"With '{way}' {known:.0%} of the facts are known, so that its other numbers say "
-                f"what {settings.tuning.epochs} epochs give (--set tuning.epochs=N)."
+                f"With '{way}' {known:.0%} of the facts are known. Its other numbers show only the "
+                f"effect of {settings.tuning.epochs} epochs (--set tuning.epochs=N)."
             )
         if now >= _GROWN * before:
             found.append(

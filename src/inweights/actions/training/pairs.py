@@ -113,7 +113,7 @@ def say_pairs(pairs: pl.DataFrame) -> list[str]:
     ]
     differ = "; ".join(told) if told else "no two ways differ (every p is .05 or more)"
     return [
-        f"The same held-out questions, pair by pair: {differ}. p is of an exact paired "
-        f"test of one pair; with {held.height} pairs one below .05 is no surprise. All "
-        "pairs and kinds of questions are in the table 'pairs'."
+        f"Each pair of ways on the same held-out questions: {differ}. p is that of an exact "
+        f"paired test of one pair; with {held.height} pairs, one p below .05 may be due to "
+        "chance. The table 'pairs' contains all pairs and kinds of questions."
     ]

@@ -89,9 +89,9 @@ def _mended(mended: Mended, folder: Path | None) -> None:
         f"\ncorrected copy: {folder}/facts.csv, {plural(counts['facts'], 'fact')}; "
         f"{plural(counts['renamed'], 'name')} changed, {split}"
         f"{plural(counts['left out'], 'duplicate')} removed, {plural(counts['set apart'], 'fact')} "
-        f"set apart (set_apart.csv); changes.csv lists each with line and reason, and "
-        f"{counts['to decide']} to decide; missing.csv has "
-        f"{plural(counts['missing'], 'fact')} that others imply, turned",
+        f"set apart (set_apart.csv); changes.csv lists each change with line and reason, and "
+        f"{counts['to decide']} rows 'to decide'; missing.csv contains "
+        f"{plural(counts['missing'], 'fact')} that others imply in the opposite direction",
         soft_wrap=True,
     )
 

@@ -71,8 +71,8 @@ def cost(found: Cost | None, limit: str) -> None:
         return
     listed = table(
         "rows",
-        "tokens a pass",
-        "epochs, at most",
+        "tokens per pass",
+        "epochs (at most)",
         "updates",
         "padding",
         "on this machine",
@@ -99,11 +99,11 @@ def _listed(made: Augmented) -> None:
     for unit, cost in (("words", made.words), ("tokens", made.tokens)):
         if cost:
             out.print(
-                f"{cost['train']:,} {unit} in the training set; the control, facts alone, has "
-                f"{cost['control']:,}"
+                f"{cost['train']:,} {unit} in the training set; {cost['control']:,} in the "
+                "control, which has only the facts"
             )
     often = " to ".join(dict.fromkeys(map(str, made.often)))
-    out.print(f"a pass states each fact by itself {often} times")
+    out.print(f"each fact is stated by itself {often} times per pass")
     kept, given = made.rewritten
     if given:
         out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
@@ -118,8 +118,8 @@ def _questions(made: Augmented) -> None:
     told = made.questions.filter(pl.col("told").list.len() > 0).height
     if made.doubtful:
         out.print(
-            f"{plural(made.doubtful, 'fact begins', 'facts begin')} no chain, as the file "
-            "contradicts one: a name may mean two things (inweights audit)"
+            f"{plural(made.doubtful, 'fact begins', 'facts begin')} no chain, since the file "
+            "contradicts the chain: a name may have two meanings (inweights audit)"
         )
     for count, what in (
         (told, "stated directly in a text (column `told`)"),

@@ -184,8 +184,8 @@ def settled(done: Sequence[Settled]) -> None:
         err.print(said + (f"; {one.why}" if one.why else ""))
     if not done:
         err.print(
-            "no claim to add seeds to: none is undecided in the runs stored here, or with --into "
-            "on the board there; what has not run: 'inweights run RECIPE'"
+            "no seeds were added: no claim is undecided in the stored runs (with --into, in these "
+            "results); to run a recipe for the first time: 'inweights run RECIPE'"
         )
 
 

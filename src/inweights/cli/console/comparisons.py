@@ -33,7 +33,7 @@ _FORMS = {
     "question": "{:.0f}",
 }
 _FORMS |= {"training": "{:.1f}", "asking": "{:.1f}"}
-_NAMES = {"question": "tokens of a question", "new name": "answered with a new name"}
+_NAMES = {"question": "tokens per question", "new name": "answered with a new name"}
 
 
 def sizes(
@@ -56,7 +56,7 @@ def sizes(
         print_json([one._asdict() for one in found])
         return
     listed = table(
-        "way", "rows", "tokens of a pass", "updates", "a seed", "seeds", "in all"
+        "way", "rows", "tokens per pass", "updates", "per seed", "seeds", "total"
     )
     total = 0.0
     for one in found:
@@ -71,7 +71,7 @@ def sizes(
         )
     out.print(listed)
     out.print(
-        f"about {duration(total)} on this machine, by 20 updates and a few questions; "
+        f"about {duration(total)} on this machine, measured on 20 updates and a few questions; "
         f"{plural(settings.tuning.epochs, 'epoch')} (--set tuning.epochs=N)\n"
     )
 

@@ -49,7 +49,9 @@ def history(lines: Sequence[Line], *, json: bool) -> None:
         print_json(list(map(to_plain, lines)))
         return
     if not lines:
-        out.print("nothing to state: the ledger holds every claim as it is")
+        out.print(
+            "nothing to state: the ledger contains every claim in its present form"
+        )
         return
     listed = table("date", "", "claim")
     for one in lines:
@@ -72,12 +74,14 @@ def _said(one: Line) -> Text:
             seeds = f"version {one.version}, {plural(one.seeds, 'seed')} from block {one.block}"
             said = f"{one.claim.text}\n{one.claim.target.text}, {one.claim.judged}; {seeds}"
         case Reworded():
-            beside = "the sentence stays; its quote, published number, place or condition changed"
+            beside = (
+                "same sentence; its quote, published number, place or condition changed"
+            )
             before = beside if one.before == one.claim.text else f"before: {one.before}"
             said = f"{one.claim.text}\n{before}"
         case Corrected():
             signs = f"from {one.before} to {one.claim.protocol}"
-            said = f"version {one.version}: protocol corrected {signs}, as its settings are"
+            said = f"version {one.version}: protocol corrected {signs}, according to its settings"
         case _:
             said = f"version {one.version}: {one.verdict}"
             said += (
@@ -187,8 +191,8 @@ def _of_all(kept: Board) -> Iterator[str]:
             yield f"- {sign} {protocol}, {sum(of.values())} claims of the papers: {shown}"
     if corrected := sum(map(_was_corrected, kept.claims)):
         yield (
-            f"- {plural(corrected, 'claim')} of these were stated as nearer to the paper than "
-            "their settings are, and corrected on the same seeds (their rows say so)"
+            f"- {plural(corrected, 'claim')} of these were stated as closer to the paper than "
+            "their settings are, and corrected on the same seeds (see their rows)"
         )
     if sentences := tally_sentences(kept.claims):
         shown = ", ".join(f"{sentences[kind]} {kind}" for kind in SENTENCES)
@@ -200,7 +204,7 @@ def _of_all(kept: Board) -> Iterator[str]:
     yield f"- changed since they were stated: of {len(kept.claims)} claims {said}"
     changed = sum(map(_was_judged_by_mean, kept.claims))
     if changed:
-        yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (their rows say which)"
+        yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (see their rows)"
     yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"
     judged = [
         claim for claim in kept.claims if claim.p is not None and claim.source != "ours"

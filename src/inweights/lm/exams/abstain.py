@@ -191,7 +191,9 @@ def abstention(
         ('after', 'no answer in the facts')
     """
     tell = (
-        (lambda d, n: progress(d, n, "asking what has no answer")) if progress else None
+        (lambda d, n: progress(d, n, "asking questions without an answer"))
+        if progress
+        else None
     )
     rows = []
     for model, lm in models.items():
