@@ -101,7 +101,8 @@ def load_model(
 
     Raises:
         DataError: The file is missing, does not contain a model of this library, or was
-            changed after it was written.
+            changed after it was written; or a file of weights that the config names
+            cannot be read.
         ConfigError: This machine has no such device; the kind of the model is not
             registered (the message says how to give its class); or the config cannot
             build a model on this machine.
@@ -204,7 +205,8 @@ def decode_model(
 
     Raises:
         DataError: The bytes are not a model of this library, are in a different version
-            of its format, or were changed.
+            of its format, or were changed; or a file of weights that the config names
+            cannot be read.
         ConfigError: The kind of the model is not registered or not stated, or the
             config cannot build a model on this machine.
     """

@@ -56,7 +56,7 @@ class Trained(Wrapped):
 
     @guarded
     def __init__(self, config: TrainedConfig, modules: Sequence[nn.Module]) -> None:
-        """Copy the parameters of modules, one per replica; find out how a module makes logits.
+        """Copy the parameters of the modules that a config identifies, one module per replica.
 
         Raises:
             ConfigError: A module does not read token ids and return finite logits, or

@@ -243,7 +243,8 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
 
     Raises:
         ConfigError: ``transformers`` is not installed, has no such kind of model, or
-            does not accept the settings.
+            does not accept the settings. Errors of ``transformers`` other than a
+            ``ValueError`` are passed on.
     """
     transformers = optional("hf", "a config of transformers")
     # Special tokens of the published vocabulary lie outside a small one.

@@ -80,7 +80,7 @@ class ObjectStore:
             name: Name of the object, relative to the store's address.
 
         Raises:
-            WriteError: The store denies access, or does not respond.
+            WriteError: The store denies access, or does not respond for ten minutes.
         """
         with suppress(*self._gone), self._reaching(name, *self._gone):
             return bytes(self._obstore.get(self._store, name).bytes())
@@ -94,12 +94,12 @@ class ObjectStore:
             content: Its bytes.
 
         Raises:
-            WriteError: The store denies access, or does not respond.
+            WriteError: The store denies access, or does not respond for ten minutes.
         """
         self._put(name, content, "overwrite")
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write an object unless one of this name exists; exactly one of several writers succeeds.
+        """Write an object unless one of this name exists; only one content is ever written.
 
         Args:
             name: Name of the object, relative to the store's address.
@@ -111,7 +111,7 @@ class ObjectStore:
             object has different content.
 
         Raises:
-            WriteError: The store denies access, or does not respond.
+            WriteError: The store denies access, or does not respond for ten minutes.
         """
         try:
             # obstore tries this again only if it surely was not done. Here a second try
@@ -133,7 +133,7 @@ class ObjectStore:
             Names relative to the store's address; empty if there are no objects.
 
         Raises:
-            WriteError: The store denies access, or does not respond.
+            WriteError: The store denies access, or does not respond for ten minutes.
         """
         with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
@@ -147,7 +147,7 @@ class ObjectStore:
             name: Name of the object, relative to the store's address.
 
         Raises:
-            WriteError: The store denies access, or does not respond.
+            WriteError: The store denies access, or does not respond for ten minutes.
         """
         with suppress(*self._gone), self._reaching(name, *self._gone):
             self._obstore.delete(self._store, name)
@@ -159,7 +159,7 @@ class ObjectStore:
             folder: Path of the folder, relative to the store's address.
 
         Raises:
-            WriteError: The store denies access, or does not respond.
+            WriteError: The store denies access, or does not respond for ten minutes.
         """
         for name in self.names(folder):
             self.remove(name)
@@ -177,7 +177,7 @@ class ObjectStore:
             function after each change of the file.
 
         Raises:
-            WriteError: The store denies access, or does not respond.
+            WriteError: The store denies access, or does not respond for ten minutes.
         """
         with tempfile.TemporaryDirectory(prefix="inweights-") as folder:
             path = Path(folder) / "state"
