@@ -81,8 +81,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``correlation``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), ``recall`` (:func:`inweights.probes.graph_recall`:
-            ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
+            null_high, p``) and ``recall`` (:func:`inweights.probes.graph_recall`:
+            ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). Both have
             the columns ``graph, architecture, condition, seed, step``. The labels are
             ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
             TinySSM: a Mamba; TinyNN), and ``condition`` (``the code's``: trained as in

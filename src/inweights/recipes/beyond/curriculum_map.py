@@ -125,7 +125,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``rehearsed, part, role, distribution,
             statements, accuracy, accuracy_among, chance, loss, right_answers``),
             ``resemblance`` (:func:`inweights.probes.resemblance`: ``rehearsed, prompt,
-            layer, depth, cosine, other, contrast``), ``foretold``
+            layer, depth, cosine, other, contrast``), and ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts``).
             All have the columns ``model, share, seed``. The labels are ``model``
             (one-layer, GPT), ``share`` (weight of the similarity facts in phase 1: 0,

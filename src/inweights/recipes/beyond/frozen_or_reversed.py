@@ -100,9 +100,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). All have the columns ``course, mlp, sigma, value,
+            other, contrast``). Both have the columns ``course, mlp, sigma, value,
             seed``. The labels are ``course`` (AS: attribution before similarity; SA:
             similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
             scale: 0.001, 0.003, 0.01), and ``value`` (whether the value matrix

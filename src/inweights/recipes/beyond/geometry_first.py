@@ -52,8 +52,9 @@ class Size(iw.Config):
 
         Args:
             how: ``geometry first`` (the training itself), ``permuted`` (the control
-                whose embeddings learn the same graph over other nodes) or any other
-                name, such as ``random`` (the control with frozen random embeddings).
+                whose embeddings learn the same graph over other nodes) or ``random``
+                (the control with frozen random embeddings). Any other name has the
+                effect of ``random``.
 
         Returns:
             The settings. The controls have ``controls`` updates on paths, and
@@ -152,9 +153,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``places``
             (:func:`inweights.probes.stepwise`: ``part, role, place, statements,
-            accuracy, recall, exact``), ``navigation``
+            accuracy, recall, exact``) and ``navigation``
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
-            explained, chance``). All have the columns ``graph, embeddings, seed``. The
+            explained, chance``). Both have the columns ``graph, embeddings, seed``. The
             labels are ``graph`` ((arms, nodes of a path): (200, 5); (1000, 5); (5000,
             5)) and ``embeddings`` (``geometry first``: edges, then edges and paths with
             frozen embeddings; the controls ``permuted``: the same with the edges of the

@@ -167,9 +167,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``places``
             (:func:`inweights.probes.stepwise`: ``part, role, place, statements,
-            accuracy, recall, exact``), ``navigation``
+            accuracy, recall, exact``) and ``navigation``
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
-            explained, chance``). All have the columns ``arms, width, decay, nodes,
+            explained, chance``). Both have the columns ``arms, width, decay, nodes,
             stage, fitted, seed``. The labels are ``arms`` (50, 200, 100, 400; 1000),
             ``width`` (32, 64), ``decay`` (weight decay while edges are trained: 0.1,
             3), ``nodes`` (of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a

@@ -117,7 +117,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
             null_high``), ``recall`` (:func:`inweights.probes.graph_recall`:
             ``architecture, recall, worst, recall_others, accuracy, ceiling, loss,
-            floor``), ``drive``
+            floor``), and ``drive``
             (:func:`~inweights.theory.programs.idle_classes.idle_drive`: ``mean,
             predicted, fastest, moved``). All have the columns ``graph, idle, seed``.
             The labels are ``graph`` (path-star, grid, cycle, irregular),

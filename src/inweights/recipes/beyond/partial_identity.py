@@ -92,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, one, two,
             cosine, other, contrast``), ``margins`` (:func:`inweights.probes.margins`:
             ``part, role, distribution, prompt, answer, predicted, margin, margin_among,
-            right_answers``), ``foretold``
+            right_answers``), and ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``one, two,
             from_facts``). All have the columns ``model, fraction, seed``. The labels
             are ``model`` (one-layer, GPT) and ``fraction`` (of the bridges that have an

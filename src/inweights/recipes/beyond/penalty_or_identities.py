@@ -193,7 +193,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``ranks``
             (:func:`~inweights.recipes.beyond.penalties.attention_ranks`: ``rank,
-            norm``), ``direction`` (:func:`inweights.probes.direction`: ``cosine,
+            norm``), and ``direction`` (:func:`inweights.probes.direction`: ``cosine,
             least_margin, excess, query_margin, expected``). All have the columns
             ``model, remedy, compositions, seed``. The labels are ``model`` (Emb-MLP;
             GPT; ``GPT, uniform``: attention without queries and keys; ``program (2)``:

@@ -172,7 +172,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             explained, chance``), ``even`` (:func:`inweights.probes.hop_correlation`:
             ``spearman, null_mean, null_low, null_high, p``), ``odd``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), ``recall`` (:func:`inweights.probes.graph_recall`:
+            null_high, p``), and ``recall`` (:func:`inweights.probes.graph_recall`:
             ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
             the columns ``world, model, condition, seed``. The labels are ``world``
             (path-star, grid), ``model`` (GPT, Mamba), and ``condition`` (the one

@@ -238,11 +238,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``transferred``
+            accuracy, accuracy_among, chance, loss, right_answers``) and ``transferred``
             (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`:
-            ``explained, zero_shot``). All have the columns ``n, width, arm, seed``. The
-            labels are ``n`` (number of subjects: 8, 32, 128), ``width`` (of the model),
-            and ``arm`` (``swept``: known subjects at every width; at one width
+            ``explained, zero_shot``). Both have the columns ``n, width, arm, seed``.
+            The labels are ``n`` (number of subjects: 8, 32, 128), ``width`` (of the
+            model), and ``arm`` (``swept``: known subjects at every width; at one width
             ``known``: known subjects; ``new embeddings``: then new subjects, by
             training embeddings alone; ``new embeddings, random block``: the same with a
             random frozen block).

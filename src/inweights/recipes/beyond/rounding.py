@@ -149,11 +149,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``order``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high``), ``margin`` (:func:`inweights.probes.geometric_margin`: ``over,
-            margin, worst, positive, null_positive, null_worst, null_all``). All have
-            the columns ``change, width, seed, p, step``. The labels are ``change``
-            (fp32: plain AdamW; bf16; noise .1; ε 1e-3; β₂ .9: as :class:`Change`
-            explains) and ``width`` (of TinyNN: 64, 128).
+            null_high``) and ``margin`` (:func:`inweights.probes.geometric_margin`:
+            ``over, margin, worst, positive, null_positive, null_worst, null_all``).
+            Both have the columns ``change, width, seed, p, step``. The labels are
+            ``change`` (fp32: plain AdamW; bf16; noise .1; ε 1e-3; β₂ .9: as
+            :class:`Change` explains) and ``width`` (of TinyNN: 64, 128).
 
     Returns:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,

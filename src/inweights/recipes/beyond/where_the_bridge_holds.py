@@ -144,13 +144,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
+            accuracy, accuracy_among, chance, loss, right_answers``) and ``alignment``
             (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
-            contrast, nearest``). All have the columns ``axis, value, init, world, seed,
-            step``. The labels are ``axis`` and ``value`` (the setting that differs from
-            the base run, and its value in words: keys of :data:`AXES`), ``init``
-            (initialisation: standard, small), and ``world`` (``C = 1`` and ``C = 2``,
-            with identities; ``no identity``, C = 1).
+            contrast, nearest``). Both have the columns ``axis, value, init, world,
+            seed, step``. The labels are ``axis`` and ``value`` (the setting that
+            differs from the base run, and its value in words: keys of :data:`AXES`),
+            ``init`` (initialisation: standard, small), and ``world`` (``C = 1`` and ``C
+            = 2``, with identities; ``no identity``, C = 1).
 
     Returns:
         - ``map_c1``: the rows of ``final`` with identities at complexity one. Columns:

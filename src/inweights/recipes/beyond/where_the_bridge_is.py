@@ -96,7 +96,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, accuracy,
             accuracy_among, chance, loss, right_answers``), ``carries``
             (:func:`inweights.probes.carries`: ``place, depth, position, bridge,
-            relation, answer, unchanged, other, clean, chance``), ``patching``
+            relation, answer, unchanged, other, clean, chance``), and ``patching``
             (:func:`inweights.probes.activation_patching`: ``part, role, length, layer,
             depth, position, effect, accuracy``). All have the columns ``head, control,
             seed, statements``. The labels are ``head`` (untied, tied) and ``control``

@@ -50,6 +50,8 @@ def beside_paper(recipe: Recipe) -> BesidePaper | None:
 
     Raises:
         ConfigError: The recipe has no scale ``cpu``.
+        DataError: A file that the settings name cannot be read. Errors of the recipe's
+            ``plan`` are passed on.
     """
     if recipe.protocol is None:
         return None

@@ -104,12 +104,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``curves``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers, step``), ``two_hop``
-            (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
-            value, top, answer``). All have the columns ``model, identity, seed``. The
-            labels are ``model`` (emb-mlp, gpt-small; the conditions are explained at
-            :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
-            (whether the identity facts are trained: True, False).
+            accuracy, accuracy_among, chance, loss, right_answers, step``), and
+            ``two_hop`` (:func:`inweights.probes.templates`: ``row, row_group, column,
+            column_group, value, top, answer``). All have the columns ``model, identity,
+            seed``. The labels are ``model`` (emb-mlp, gpt-small; the conditions are
+            explained at :func:`~inweights.recipes.identity_bridge.common.trial`) and
+            ``identity`` (whether the identity facts are trained: True, False).
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:

@@ -133,7 +133,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.depth.label_cosines`: ``layer, depth, same, other,
             other_size``), ``foretold``
             (:func:`inweights.probes.depth.predicted_similarity_by_depth`: ``depth,
-            foretold``), ``losses`` (training losses, as recorded: ``phase, step,
+            foretold``), and ``losses`` (training losses, as recorded: ``phase, step,
             loss``). All have the columns ``model, seed``. The label is ``model``
             (``linear network``, ``GPT``).
 

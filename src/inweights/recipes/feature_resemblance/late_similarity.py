@@ -128,9 +128,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). All have the columns ``model, course, std, seed``. The
+            other, contrast``). Both have the columns ``model, course, std, seed``. The
             labels are ``model`` (``one-layer`` and ``GPT`` as in Table 1;
             ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS,
             AS-pair, AS-target, joint, SA), and ``std`` (initial scale: 0.001, 0.02,

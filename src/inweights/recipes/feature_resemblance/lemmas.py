@@ -186,7 +186,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`:
             ``task, vectors, length, product``), ``deep``
             (:func:`~inweights.theory.feature_resemblance.starts.deep_start`: ``width,
-            above, length, product``), ``stage_two``
+            above, length, product``), and ``stage_two``
             (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`:
             ``course, slower, steps, least, bound, step_size, phase, guess``). All have
             the columns ``seed``. The labels are ``course`` (the two in which entities

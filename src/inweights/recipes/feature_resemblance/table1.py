@@ -93,7 +93,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
-            closed_form``), ``losses`` (training losses, as recorded: ``phase, step,
+            closed_form``), and ``losses`` (training losses, as recorded: ``phase, step,
             loss``). All have the columns ``model, course, seed``. The labels are
             ``model`` (one-layer, GPT) and ``course`` (joint, SA, AS, two-hop, two-hop
             without identity).

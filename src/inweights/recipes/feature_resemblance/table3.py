@@ -116,9 +116,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). All have the columns ``course, setting, seed``. The
+            other, contrast``). Both have the columns ``course, setting, seed``. The
             labels are ``course`` (joint, SA, AS) and ``setting`` (``as in the table``;
             of the grid, a text such as ``σ0 0.001, η 0.3, m 5``).
 

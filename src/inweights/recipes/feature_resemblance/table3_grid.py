@@ -145,9 +145,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
+            accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). All have the columns ``course, std, kappa, hidden,
+            other, contrast``). Both have the columns ``course, std, kappa, hidden,
             variant, seed``. The labels are ``course`` (joint, SA, AS, AS-pair), ``std``
             (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5,
             10), and ``variant`` (number of copies, or loss at which the first phase

@@ -97,7 +97,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``), ``foretold``
+            other, contrast``), and ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
             closed_form``). All have the columns ``model, rho, seed``. The labels are
             ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5).

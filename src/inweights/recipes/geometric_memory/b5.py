@@ -92,9 +92,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables of a run of :func:`plan`, by name: ``energy``
             (:func:`inweights.probes.spectral_energy`: ``architecture, condition, space,
             eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
-            null_high``), ``known`` (:func:`inweights.probes.known_geometries`:
+            null_high``) and ``known`` (:func:`inweights.probes.known_geometries`:
             ``embedding, width, neighbours, others, heatmap, picture, probe, beyond``).
-            All have the columns ``graph, seed``. The labels are ``graph`` (path-star,
+            Both have the columns ``graph, seed``. The labels are ``graph`` (path-star,
             grid, cycle, irregular), ``architecture`` (Node2Vec; TinyGPT; TinySSM: a
             Mamba; TinyNN), and ``condition`` (``the code's``: trained as in the paper's
             code).

@@ -145,10 +145,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``cosines``
-            (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
+            (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``) and
             ``recall`` (:func:`inweights.probes.graph_recall`: ``recall, worst,
-            recall_others, accuracy, ceiling, loss, floor, step``). All have the columns
-            ``graph, architecture, condition, embeddings, seed``. The labels are
+            recall_others, accuracy, ceiling, loss, floor, step``). Both have the
+            columns ``graph, architecture, condition, embeddings, seed``. The labels are
             ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
             TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN, own rate``: only
             frozen, at the learning rate of B.2), ``condition`` (``the code's``: trained

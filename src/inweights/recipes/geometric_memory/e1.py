@@ -102,8 +102,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
-            ``edges`` (:func:`inweights.probes.stepwise`: ``role, hub, recall``). All
+            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``) and
+            ``edges`` (:func:`inweights.probes.stepwise`: ``role, hub, recall``). Both
             have the columns ``embeddings, seed, part, place, accuracy, exact,
             statements``. The label is ``embeddings`` (``learnt``: trained; ``frozen,
             rate 0.005, σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this

@@ -137,7 +137,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ratio``), ``constructions``
             (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`:
             ``graph, construction, edges, width, on_edges, off_edges, across, itself,
-            recall, width_over_edges, width_over_nodes``), ``squeezed``
+            recall, width_over_edges, width_over_nodes``), and ``squeezed``
             (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`:
             ``arms, dimensions, over_log, over_arms, associative, geometric, ratio``).
             All have the columns ``seed, nodes``.

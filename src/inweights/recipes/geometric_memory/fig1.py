@@ -84,7 +84,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
             accuracy, ceiling, loss, floor``), ``correlation``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), ``film`` (:func:`inweights.probes.snapshot`: ``gram,
+            null_high, p``), and ``film`` (:func:`inweights.probes.snapshot`: ``gram,
             recall, recall_others, step``). All have the columns ``graph, architecture,
             condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
             irregular), ``architecture`` (associative: TinyNN with frozen embeddings;

@@ -121,7 +121,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.arm_cosines`: ``leaf, first, own, cosine``),
             ``navigation`` (:func:`inweights.probes.navigation`: ``depth, hops, nearest,
             ridge, explained, chance``), ``edges`` (:func:`inweights.probes.stepwise`:
-            ``part, role, place, statements, accuracy, recall, exact``), ``hops``
+            ``part, role, place, statements, accuracy, recall, exact``), and ``hops``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``). All have the columns ``graph, block, condition, taught,
             seed``. The labels are ``graph`` ((arms, nodes of a path): (200, 4)),

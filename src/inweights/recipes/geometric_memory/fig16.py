@@ -122,8 +122,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
-            ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). All have
+            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``) and
+            ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). Both have
             the columns ``graph, condition, split, seed, part, place, accuracy, exact,
             statements``. The labels are ``graph`` ((children of the root, children of a
             node, nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges
@@ -179,7 +179,7 @@ def harder(score: Score) -> Score:
         score: Score of a table with the labels ``condition``, ``split`` and ``graph``.
 
     Returns:
-        The difference of the two scores in the condition ``interleaved``, one for every
+        The difference of the two scores in the condition ``interleaved``, for each
         graph.
     """
     interleaved = score.at(condition=ways.INTERLEAVED).over("graph")

@@ -93,7 +93,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
             accuracy, ceiling, loss, floor``), ``correlation``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), ``energy`` (:func:`inweights.probes.spectral_energy`:
+            null_high, p``), and ``energy`` (:func:`inweights.probes.spectral_energy`:
             ``space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
             null_low, null_high``). All have the columns ``graph, architecture,
             condition, seed``. The labels are ``graph`` (path-star, grid, cycle,

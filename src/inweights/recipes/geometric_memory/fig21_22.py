@@ -113,12 +113,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
             accuracy, ceiling, loss, floor``), ``margin``
             (:func:`inweights.probes.edge_margin`: ``rivals, over, margin, worst,
-            positive``), ``hops`` (:func:`inweights.probes.hop_correlation`: ``spearman,
-            null_mean, null_low, null_high, p``). All have the columns ``graph,
-            architecture, embeddings, condition, seed, step``. The labels are ``graph``
-            (path-star, grid, cycle, irregular), ``architecture`` (TinyNN, TinyGPT),
-            ``embeddings`` (``frozen``, only of TinyNN, or ``free``: trained), and
-            ``condition`` (``the code's``: trained as in the paper's code).
+            positive``), and ``hops`` (:func:`inweights.probes.hop_correlation`:
+            ``spearman, null_mean, null_low, null_high, p``). All have the columns
+            ``graph, architecture, embeddings, condition, seed, step``. The labels are
+            ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyNN,
+            TinyGPT), ``embeddings`` (``frozen``, only of TinyNN, or ``free``: trained),
+            and ``condition`` (``the code's``: trained as in the paper's code).
 
     Returns:
         - ``steps``: a row per graph and seed: the first step at which TinyNN with

@@ -82,8 +82,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``cosines``
-            (:func:`inweights.probes.cosines`), ``early``
-            (:func:`inweights.probes.cosines`: ``step``). All have the columns ``graph,
+            (:func:`inweights.probes.cosines`) and ``early``
+            (:func:`inweights.probes.cosines`: ``step``). Both have the columns ``graph,
             architecture, condition, seed, source, target, hops, cosine``. The labels
             are ``graph`` (path-star, grid, cycle, irregular), ``architecture``
             (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen embeddings), and

@@ -203,15 +203,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             cumulative, degenerate, null_mean, null_low, null_high``), ``zigzag``
             (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
             :func:`inweights.probes.zigzag`: ``zigzag, bottom, null_mean, null_low,
-            null_high, bottom_null``), ``cosines`` (:func:`inweights.probes.cosines`:
-            ``source, target, hops, cosine``). All have the columns ``setting,
-            condition, seed``. The labels are ``setting`` (names of :data:`ABLATIONS`,
-            whose values :class:`Ablation` explains: self-edges, rate .01; GPT start,
-            rate .01; GPT start, rate .0001; unit normal, rate .0001; unit normal, rate
-            .1; unit normal, weight decay 10; unit normal, dropout .4; unit normal, rate
-            .001) and ``condition`` (``the code's, bf16``: trained as in the paper's
-            code, in emulated bfloat16; ``the code's``: in fp32; ``ours``: with the
-            simplest world and initialisation that suffice).
+            null_high, bottom_null``), and ``cosines``
+            (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``). All
+            have the columns ``setting, condition, seed``. The labels are ``setting``
+            (names of :data:`ABLATIONS`, whose values :class:`Ablation` explains:
+            self-edges, rate .01; GPT start, rate .01; GPT start, rate .0001; unit
+            normal, rate .0001; unit normal, rate .1; unit normal, weight decay 10; unit
+            normal, dropout .4; unit normal, rate .001) and ``condition`` (``the code's,
+            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
+            code's``: in fp32; ``ours``: with the simplest world and initialisation that
+            suffice).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -89,9 +89,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``stars``
             (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`:
-            ``panel, note, arm, depth, kind, node, x, y``), ``design``
+            ``panel, note, arm, depth, kind, node, x, y``) and ``design``
             (:func:`~inweights.theory.geometric_memory.star_picture.star_design`:
-            ``arms, told, edges, first, later``). All have the columns ``task, seed``.
+            ``arms, told, edges, first, later``). Both have the columns ``task, seed``.
 
     Returns:
         ``task``: the table ``design``, a row per task, with ``choices``, the number of

@@ -130,8 +130,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``),
-            ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). All have
+            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``) and
+            ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). Both have
             the columns ``graph, condition, taught, seed, part, place, accuracy, exact,
             statements``. The labels are ``graph`` ((arms, nodes of a path): (200, 4);
             (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths

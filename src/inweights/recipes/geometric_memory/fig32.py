@@ -108,7 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``correlation``
             (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
             :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), ``energy``
+            null_high, p``), and ``energy``
             (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
             :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
             cumulative, degenerate, null_mean, null_low, null_high``). All have the

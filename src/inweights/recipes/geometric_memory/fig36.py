@@ -71,8 +71,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``hardest, chance``), ``edges``
-            (:func:`inweights.probes.stepwise`: ``role, recall``). All have the columns
+            (:func:`inweights.probes.path_accuracy`: ``hardest, chance``) and ``edges``
+            (:func:`inweights.probes.stepwise`: ``role, recall``). Both have the columns
             ``graph, condition, seed, part, place, accuracy, exact, statements, step``.
             The labels are ``graph`` ((arms, nodes of a path): (200, 4)) and
             ``condition`` (``two phases``: edges, then paths alone; ``edges first``:

@@ -73,7 +73,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables of a run of :func:`plan`, by name: ``cosines``
             (:func:`inweights.probes.arm_cosines`: ``leaf, first, own, cosine``),
             ``navigation`` (:func:`inweights.probes.navigation`: ``depth, hops, nearest,
-            ridge, explained, chance``), ``paths``
+            ridge, explained, chance``), and ``paths``
             (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
             exact, statements, chance``). All have the columns ``graph, condition,
             seed``. The labels are ``graph`` ((arms, nodes of a path): (200, 4); (200,

@@ -95,7 +95,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables of a run of :func:`plan`, by name: ``cosines``
             (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
             ``correlation`` (:func:`inweights.probes.hop_correlation`: ``spearman,
-            null_mean, null_low, null_high, p, step``), ``recall``
+            null_mean, null_low, null_high, p, step``), and ``recall``
             (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
             accuracy, ceiling, loss, floor, step``). All have the columns ``graph,
             architecture, condition, seed``. The labels are ``graph`` (path-star, grid,

@@ -172,7 +172,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``architecture, horizon, condition, rivals, over, margin, worst, positive,
             step``), ``correlation`` (:func:`inweights.probes.hop_correlation`:
             ``architecture, horizon, condition, spearman, null_mean, null_low,
-            null_high, p, step``), ``one_step``
+            null_high, p, step``), and ``one_step``
             (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`:
             ``width, on_edges, off_edges, recall, expected``). All have the columns
             ``graph, seed``. The labels are ``graph`` (path-star, grid, cycle,

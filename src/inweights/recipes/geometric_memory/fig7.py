@@ -119,15 +119,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``energy``
-            (:func:`inweights.probes.spectral_energy`: ``axis, value``), ``deeper``
-            (:func:`inweights.probes.spectral_energy`: ``architecture, condition``). All
-            have the columns ``graph, seed, space, eigenvalue, size, energy, cumulative,
-            degenerate, null_mean, null_low, null_high``. The labels are ``graph``
-            (path-star, grid, cycle, irregular); of Node2Vec, ``axis`` (what is varied:
-            ``width``, ``initial scale``) and ``value`` (as text: 2, 8, 17, 100, 400;
-            0.02, 0.3, 1.0); of the others, ``architecture`` (TinyGPT) and ``condition``
-            (``the code's``: trained as in the paper's code; ``ours``: with the simplest
-            world and initialisation that suffice).
+            (:func:`inweights.probes.spectral_energy`: ``axis, value``) and ``deeper``
+            (:func:`inweights.probes.spectral_energy`: ``architecture, condition``).
+            Both have the columns ``graph, seed, space, eigenvalue, size, energy,
+            cumulative, degenerate, null_mean, null_low, null_high``. The labels are
+            ``graph`` (path-star, grid, cycle, irregular); of Node2Vec, ``axis`` (what
+            is varied: ``width``, ``initial scale``) and ``value`` (as text: 2, 8, 17,
+            100, 400; 0.02, 0.3, 1.0); of the others, ``architecture`` (TinyGPT) and
+            ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
+            with the simplest world and initialisation that suffice).
 
     Returns:
         - ``top``: a row per run: share of the energy in the first eigenspace

@@ -125,11 +125,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             size, coefficient, energy, length``), ``moments``
             (:func:`inweights.probes.dynamics.along_descent`: ``step, loss, outside_c,
             outside_s, outside_v, outside_random, s_low, s_high, s_trace, walk_low,
-            walk_high, …``), ``long`` (:func:`inweights.probes.dynamics.along_descent`:
-            ``step, loss, outside_c, outside_s, outside_v, outside_random, s_low,
-            s_high, s_trace, walk_low, walk_high, …``). All have the columns ``graph,
-            seed``. The label ``graph`` is ``path-star``, ``grid``, ``cycle`` or
-            ``irregular``.
+            walk_high, …``), and ``long``
+            (:func:`inweights.probes.dynamics.along_descent`: ``step, loss, outside_c,
+            outside_s, outside_v, outside_random, s_low, s_high, s_trace, walk_low,
+            walk_high, …``). All have the columns ``graph, seed``. The label ``graph``
+            is ``path-star``, ``grid``, ``cycle`` or ``irregular``.
 
     Returns:
         - ``ends``: a row per graph and seed at the last step. Columns: ``graph, seed,

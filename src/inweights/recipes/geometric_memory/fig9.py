@@ -128,7 +128,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_high, bottom_null``), ``energy``
             (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
             :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
-            cumulative, degenerate, null_mean, null_low, null_high``), ``correlation``
+            cumulative, degenerate, null_mean, null_low, null_high``), and
+            ``correlation``
             (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
             :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``). All have the columns ``graph, model, self_edges, condition,

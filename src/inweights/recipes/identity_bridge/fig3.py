@@ -107,11 +107,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``tokens``
             (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
             value, top, answer``), ``one_hop`` (:func:`inweights.probes.templates`:
-            ``row, row_group, column, column_group, value, top, answer``), ``two_hop``
-            (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
-            value, top, answer``). All have the columns ``n, identity, seed``. The
-            labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (whether the identity
-            facts are trained: True, False).
+            ``row, row_group, column, column_group, value, top, answer``), and
+            ``two_hop`` (:func:`inweights.probes.templates`: ``row, row_group, column,
+            column_group, value, top, answer``). All have the columns ``n, identity,
+            seed``. The labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (whether
+            the identity facts are trained: True, False).
 
     Returns:
         - ``panels``: the templates of the first seed, with ``panel``, the title of the

@@ -80,7 +80,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
             (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
-            contrast, nearest``), ``states``
+            contrast, nearest``), and ``states``
             (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
             y, trustworthiness``). All have the columns ``model, seed``. The label is
             ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay; the conditions are

@@ -96,7 +96,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             contrast, nearest``), ``memory`` (:func:`inweights.probes.shared_memory`:
             ``prompt, contrast, reached``), ``logits``
             (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
-            value, top, answer``), ``states``
+            value, top, answer``), and ``states``
             (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
             y, trustworthiness``). All have the columns ``model, seed, step``. The label
             is ``model`` (gpt-small, gpt; the conditions are explained at

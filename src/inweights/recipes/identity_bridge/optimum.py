@@ -102,9 +102,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             role, distribution, prompt, answer, predicted, margin, margin_among,
             right_answers``), ``norms`` (``least_margin, norm``), ``first_hop`` (``row,
             row_group, column, column_group, value, top, answer``), ``composition``
-            (``row, row_group, column, column_group, value, top, answer``), ``bounds``
-            (``check, value``). All have the columns ``n, seed``. The label ``n`` is the
-            number of subjects of the world.
+            (``row, row_group, column, column_group, value, top, answer``), and
+            ``bounds`` (``check, value``). All have the columns ``n, seed``. The label
+            ``n`` is the number of subjects of the world.
 
     Returns:
         - ``panels``: the templates of the world in the figure, with ``panel``, the

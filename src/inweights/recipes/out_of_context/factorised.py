@@ -107,7 +107,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``ends``
             (:func:`inweights.probes.direction`: ``cosine, least_margin, excess,
             query_margin, expected``), ``nuclear``
-            (:func:`inweights.probes.nuclear_norm`: ``least_margin, norm``),
+            (:func:`inweights.probes.nuclear_norm`: ``least_margin, norm``), and
             ``frobenius`` (:func:`inweights.probes.nuclear_norm`: ``least_margin,
             norm``). All have the columns ``members, told, model, seed``. The labels are
             ``members`` (of a group: 8, 16), ``told`` (number of members whose second

@@ -20,7 +20,7 @@ def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFr
 
 
 def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Return the accuracy of each run on the facts of the role that it knows least.
+    """Return the accuracy of each run on the role of facts that it recalls worst.
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
@@ -57,9 +57,9 @@ def where_known(
 
     Returns:
         The rows of ``queries``, in which ``accuracy`` is NaN if the facts are not
-        memorised, with the additional column ``recall``, the accuracy on the facts of
-        the least known role. Runs without rows about facts in ``accuracy`` are left
-        out.
+        memorised, with the additional column ``recall``, the accuracy on the role of
+        facts that the run recalls worst. Runs without rows about facts in ``accuracy``
+        are left out.
 
     Example:
         >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})
