@@ -65,7 +65,12 @@ class Model(ReadableStates):
     def __init__(
         self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None
     ) -> None:
-        """Store the number of replicas, of tokens, and the candidates (by default all tokens).
+        """Store the sizes and the candidates of the model.
+
+        Args:
+            replicas: Number of models ``R``, at least 1.
+            vocabulary: Number of tokens ``V``, at least 1.
+            candidates: Ids of the tokens that the head covers; by default all tokens.
 
         Raises:
             ConfigError: The number of replicas or tokens is below 1, or a candidate is
@@ -286,10 +291,7 @@ class Model(ReadableStates):
         return Card(f"{type(self).__name__}: {self.extra_repr()}", about).html
 
     def extra_repr(self) -> str:
-        """Return the numbers of replicas, parameters, tokens and candidates, for ``repr``.
-
-        The number of parameters is that of one replica.
-        """
+        """Return the numbers of replicas, parameters per replica, tokens and candidates."""
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
             f"{plural(self.replicas, 'replica')} of {each:,} parameters, "

@@ -160,7 +160,7 @@ def _norm(config: MambaConfig, replicas: int) -> RMSNorm | LayerNorm:
 
 
 class Block(nn.Module):
-    """One block: norm, map to stream and gate, mixing over time, and map back to the width.
+    """One block of a Mamba: norm, map to stream and gate, mixing over time, map back to the width.
 
     Args:
         config: Settings of the Mamba.
@@ -198,7 +198,7 @@ class Block(nn.Module):
 
 
 class Mixer(Layer):
-    """The causal convolution and the selective recurrence of one block.
+    """The causal convolution and the selective recurrence of one block of a Mamba.
 
     Args:
         config: Settings of the Mamba.

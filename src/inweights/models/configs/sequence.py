@@ -149,7 +149,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
             a separate matrix.
         residual: Whether blocks add their output to their input.
         norm: Norm of the input of a block: ``rms`` (division by the root mean square)
-            or ``layer``.
+            or ``layer`` (layer normalisation).
         final_norm: Whether the last block's state is normalised before the head.
         convolution: Initial values of the short convolution: ``init`` (weights drawn
             like matrices, biases 0) or ``uniform`` (weights and biases within
@@ -157,7 +157,8 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         first_steps: Initial step sizes ``Δ`` of the channels: ``spread`` (from 0.001 to
             0.1, evenly on a logarithmic scale) or ``equal`` (0.69 for all, which
             corresponds to biases of 0).
-        init: Initial scale of matrices; ``A`` and ``D`` start as in the Mamba paper.
+        init: Initial scale of matrices. The decay rates and the skip connection of the
+            recurrence start as in the Mamba paper, at 1 to ``N`` and at 1.
 
     Raises:
         ConfigError: A value has the wrong type, or a size is below 1 or above 65,536.

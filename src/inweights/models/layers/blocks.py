@@ -58,7 +58,7 @@ class Memory(nn.Module):
 
 
 class Block(nn.Module):
-    """One pre-norm block: attention, then an MLP of hidden width ``4 D``.
+    """One pre-norm block of a GPT: attention, then an MLP of hidden width ``4 D``.
 
     Args:
         config: Settings of the GPT.

@@ -113,7 +113,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None:
-    """Raise an error unless a factory makes a new module at each call.
+    """Raise an error if a factory returns the same module, or shared parameters, again.
 
     Args:
         base: A module that the factory returned.
