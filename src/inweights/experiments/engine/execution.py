@@ -122,7 +122,7 @@ class ExecutionOptions:
     expect: Expect | None = None
 
     def open_store(self, runs: str | Path) -> Store:
-        """Open the store of the tables of single runs.
+        """Return the store of the tables of single runs.
 
         Args:
             runs: Folder of all runs. The store is below this folder if :attr:`store` is

@@ -194,8 +194,9 @@ def try_parts(
         bytes, and the seconds of the steps on one H100 GPU.
 
     Raises:
-        ConfigError: A phase does not fit the model.
-        DataError: A phase names facts that the world does not contain.
+        ConfigError: A phase names a parameter that the model lacks, trains no parameter, or
+            uses random offsets for a model without position embeddings.
+        DataError: A phase names roles or tokens that the world does not contain.
     """
     from inweights.training.batches.plans import Batches
 
@@ -253,16 +254,17 @@ def count_steps(
         block: The runs, whose learner must be a :class:`Curriculum`.
         step: Function of the model, the runs and a phase that performs the steps of the
             phase, such as :func:`~.timed_steps.time_part`; its results are not used.
-        times: Factor by which more runs would be trained together on the GPU; by
-            default 1.
+        times: Number of runs that would train together on the GPU, divided by the
+            number of runs of the block; by default 1.
 
     Returns:
         The seconds of all steps of all phases, with at least 4 ms per step, without
         measures.
 
     Raises:
-        ConfigError: A phase does not fit the model.
-        DataError: A phase names facts that the world does not contain.
+        ConfigError: A phase names a parameter that the model lacks, trains no parameter, or
+            uses random offsets for a model without position embeddings.
+        DataError: A phase names roles or tokens that the world does not contain.
     """
     from inweights.experiments.engine.attempts.together import first_steps
 

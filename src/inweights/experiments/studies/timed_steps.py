@@ -44,8 +44,9 @@ def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]
         gradients.
 
     Raises:
-        ConfigError: The phase does not fit the model.
-        DataError: The phase names facts that a world does not contain.
+        ConfigError: The phase names a parameter that the model lacks, trains no
+            parameter, or uses random offsets for a model without position embeddings.
+        DataError: The phase names roles or tokens that a world does not contain.
     """
     taken, most = time_steps(model, block, phase, phase.steps, "cpu")
     return median(taken[1:] or taken or [0.0]), most
@@ -70,8 +71,9 @@ def time_steps(
         of bytes that a step stores for its gradients.
 
     Raises:
-        ConfigError: The phase does not fit the model.
-        DataError: The phase names facts that a world does not contain.
+        ConfigError: The phase names a parameter that the model lacks, trains no
+            parameter, or uses random offsets for a model without position embeddings.
+        DataError: The phase names roles or tokens that a world does not contain.
     """
     import torch
 

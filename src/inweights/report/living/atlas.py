@@ -54,10 +54,10 @@ def page(
         The text of the page, as HTML. Nothing is written.
 
     Raises:
-        DataError: There are no films, a graph has no world, a table does not fit its
-            world, has two frames of the same step or numbers that are not finite, or
-            the data are larger than 14 MB. About 250 nodes with 40 frames and five
-            architectures fit.
+        DataError: There are no films; a graph has no world; an animation has another
+            number of nodes than its world, two frames of the same step, or numbers that
+            are not finite; or the data are larger than 14 MB. About 250 nodes with 40
+            frames and five architectures fit.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -132,9 +132,9 @@ def whole(
         The text of the page, as HTML. Nothing is written.
 
     Raises:
-        DataError: A table has no rows or lacks a column, an animation does not fit its
-            graph, has two frames of the same step or numbers that are not finite, or
-            the data are larger than 14 MB.
+        DataError: A table has no rows or lacks a column; an animation has no graph,
+            another number of nodes than its graph, two frames of the same step, or
+            numbers that are not finite; or the data are larger than 14 MB.
     """
     content = build_content(films, graphs, order) | {"unit": unit}
     body = tag(
@@ -173,9 +173,9 @@ def fragment(
         The atlas, as HTML with its styles, data and scripts.
 
     Raises:
-        DataError: A table has no rows or lacks a column, an animation does not fit its
-            graph, has two frames of the same step or numbers that are not finite, or
-            the data are larger than 14 MB.
+        DataError: A table has no rows or lacks a column; an animation has no graph,
+            another number of nodes than its graph, two frames of the same step, or
+            numbers that are not finite; or the data are larger than 14 MB.
     """
     del columns
     return build_fragment(build_content(films, graphs, order), name)

@@ -118,7 +118,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
 
     Args:
         outcome: The run.
-        folder: Folder of the run, which must exist.
+        folder: Folder of the run, which is created if necessary.
         cite: BibTeX entries of the paper and of the project; by default none.
 
     Raises:

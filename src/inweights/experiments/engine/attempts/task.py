@@ -117,7 +117,9 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
     Raises:
         ConfigError: The store of the job cannot be opened.
         KeyError: A field of the line is missing.
-        ValueError: The line is not JSON, or is not complete.
+        ValueError: The line is not JSON, or the number of lists of parts differs from
+            the number of runs.
+        IndexError: A run refers to a trial that is missing.
     """
     try:
         task = task_of(job, line)

@@ -36,6 +36,7 @@ def build_model(block: LearnTask, device: str) -> Model:
     Raises:
         ConfigError: The trial has no model config, or the config cannot build a model
             for these worlds. Errors of a wrapped module's own code are passed on.
+        DataError: The world of the first run cannot be built from its files.
     """
     world = block.runs[0].world
     model = _config_of(block.runs[0]).build(
@@ -100,11 +101,13 @@ def train_block(
         of the observers.
 
     Raises:
-        ConfigError: The model does not fit the curriculum, or the runs' curricula
-            differ in more than rates, weight decay and options; see
-            :func:`inweights.train`.
-        DataError: A phase names or edits facts that the world does not contain, or the
-            worlds do not fit the model.
+        ConfigError: A phase names a parameter that the model lacks, trains no
+            parameter, or needs something else that the model lacks; the runs' curricula
+            differ in more than rates, weight decay and options; or a further argument
+            is not valid (:func:`inweights.train`).
+        DataError: A phase names roles or tokens, or edits facts, that the world does
+            not contain; or a world has more tokens than the model, or the worlds differ
+            in the shape of their statements.
         RunError: The checkpoint belongs to another training, is damaged or cannot be
             written.
     """

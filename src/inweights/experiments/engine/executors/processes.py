@@ -48,7 +48,7 @@ _Process = subprocess.Popen[str]
 
 
 class Executor(Protocol):
-    """Base class of executors, which run the tasks of a schedule."""
+    """Interface of executors, which run the tasks of a schedule with a method ``run``."""
 
     def run(self, job: Job, schedule: Schedule) -> None:
         """Run tasks until none is left, and report to the schedule how each attempt ended.

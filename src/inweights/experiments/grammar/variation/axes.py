@@ -50,9 +50,9 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         without labels.
 
     Raises:
-        ConfigError: A path does not exist, a value does not fit, a part is not a config
-            of its kind (see :func:`~.parts.check_part`), two conditions have the same
-            labels, or ``over`` is not valid (see :func:`points_of`).
+        ConfigError: A path does not exist, a value is not allowed there, a part is not
+            a config of its kind (see :func:`~.parts.check_part`), two conditions have
+            the same labels, or ``over`` is not valid (see :func:`points_of`).
 
     Example:
         >>> from inweights.models import EmbMLPConfig

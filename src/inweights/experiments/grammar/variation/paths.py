@@ -44,7 +44,7 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
 
     Raises:
         ConfigError: The part is not a config, the path does not exist (the message
-            suggests similar ones), or the value does not fit.
+            suggests similar paths), or the value is not allowed there.
     """
     name = path.partition(".")[0]
     if not isinstance(part, msgspec.Struct):
