@@ -122,8 +122,10 @@ class Said(Config, kw_only=True):
 class Statement(Said, kw_only=True, omit_defaults=True):
     """A claim without its score, as it is shown before any run.
 
-    Its other attributes are those of :class:`Said`, such as ``id``, ``text`` and
-    ``target``.
+    Its other attributes are those of :class:`Said`: ``id``, ``text`` (the sentence),
+    ``place`` and ``source`` (where the paper states it), ``target`` (the range of the
+    score), ``published`` (the paper's number), ``check``, ``condition``, ``quote``,
+    ``protocol`` and ``close``.
 
     Attributes:
         judged: Statistic over the seeds that is judged: ``typical``, the default, is
@@ -137,8 +139,10 @@ class Statement(Said, kw_only=True, omit_defaults=True):
 class Claim(Said, kw_only=True):
     """A claim with the score by which it is judged.
 
-    Its other attributes are those of :class:`Said`, such as ``id``, ``text`` and
-    ``target``.
+    Its other attributes are those of :class:`Said`: ``id``, ``text`` (the sentence),
+    ``place`` and ``source`` (where the paper states it), ``target`` (the range of the
+    score), ``published`` (the paper's number), ``check``, ``condition``, ``quote``,
+    ``protocol`` and ``close``.
 
     Attributes:
         score: The numbers that are judged, one per seed.

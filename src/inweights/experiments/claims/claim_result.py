@@ -12,8 +12,10 @@ OWN_WORDS: dict[str, str] = {"reproduced": "holds", "not reproduced": "does not 
 class ClaimResult(Said, kw_only=True):
     """A claim with its verdict and the numbers on which the verdict is based.
 
-    Its other attributes are those of :class:`~.claim.Said`, such as ``id``, ``text``
-    and ``target``.
+    Its other attributes are those of :class:`~.claim.Said`: ``id``, ``text`` (the
+    sentence), ``place`` and ``source`` (where the paper states it), ``target`` (the
+    range of the score), ``published`` (the paper's number), ``check``, ``condition``,
+    ``quote``, ``protocol`` and ``close``.
 
     Attributes:
         verdict: ``reproduced``, ``not reproduced``, ``undecided`` or ``not judged``. If

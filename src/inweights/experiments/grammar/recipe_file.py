@@ -66,11 +66,13 @@ def read_recipe(
 
     Raises:
         ConfigError: The file is missing or not valid; file and code do not name the
-            same claims; a note, a setting or the name of a ``use`` does not exist;
-            scales and seeds do not fit each other; or a claim cannot be made: a claim
-            of the paper lacks its quote, published number or protocol, a quote has more
-            than 25 words, or the target of a claim cannot be missed or is met only by
-            an extreme value.
+            same claims; a note, a setting or the name of a ``use`` does not exist; a
+            scale is unknown, or has settings but no seeds or seeds but no settings; or
+            a claim cannot be made. A claim cannot be made if it is the paper's and
+            lacks its quote, published number or protocol, if its quote has more than 25
+            words, or if the lower end of its target is at least the largest possible
+            value of its score, or the upper end at most the smallest (unless it is a
+            check).
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims = file.claims.items()
