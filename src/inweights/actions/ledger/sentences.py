@@ -70,8 +70,8 @@ def tally_sentences(claims: Iterable[ClaimResult]) -> Counter[str]:
 def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
     """Return, for each claim, the claims about the same sentence with the opposite verdict.
 
-    ``reproduced`` and ``consistent`` are opposite to ``not reproduced`` and ``not seen
-    in a substitute``.
+    Only claims that quote the same sentence of a paper are compared. ``reproduced`` and
+    ``consistent`` are opposite to ``not reproduced`` and ``not seen in a substitute``.
 
     Args:
         claims: Claims with their verdicts.

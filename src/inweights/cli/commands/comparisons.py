@@ -170,7 +170,7 @@ class Entry:
         """Raise an error if options contradict each other.
 
         Args:
-            model: The model as it was given; empty for none.
+            model: The model as it was given; empty if none was given.
 
         Raises:
             ConfigError: A model or ``--into`` is given with ``--replay``, or the model

@@ -57,11 +57,12 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
             ``inweights evaluate``.
 
     Returns:
-        One row per question: ``id``; ``role``, the task or the kind of question;
-        ``question``, a text that is equal for the same question in two files; and
-        ``hit``: whether the answer is right, or, if some values of the metric are
-        neither 0 nor 1, the values as numbers. If a file contains answers before and
-        after a fine-tuning, those after it are read.
+        One row per question (for ``inweights evaluate``, a second one with the role
+        ``thought`` if it was answered step by step, too): ``id``; ``role``, the task or
+        the kind of question; ``question``, a text that is equal for the same question
+        in two files; and ``hit``: whether the answer is right, or, if some values of
+        the metric are neither 0 nor 1, the values as numbers. If a file contains
+        answers before and after a fine-tuning, those after it are read.
 
     Raises:
         DataError: There is no such file, it has neither format or contains no answers,

@@ -155,7 +155,9 @@ def say(
 
 
 def exact(question: Question, text: str) -> bool:
-    """Return whether a text is an accepted name of the answer, ignoring case and a full stop.
+    """Return whether a text is an accepted name of the answer.
+
+    Case is ignored, as are spaces, full stops and line ends around the text.
 
     Args:
         question: The question, whose ``answer`` and ``accepted`` names are compared.

@@ -54,15 +54,15 @@ def evaluation(
     Returns:
         Tables and numbers by name. Always: ``general``, on questions and texts
         unrelated to the facts (:func:`inweights.lm.exams.general.general_knowledge`);
-        ``answers``, one row per question (:func:`inweights.lm.ask`), with ``when``:
+        ``answers``, one row per question (:func:`inweights.lm.ask`) and, with the role
+        ``thought``, one per composition answered step by step, with ``when``:
         ``before`` or ``after`` training; ``summary`` by role
-        (:func:`inweights.lm.summary`), in which the role ``thought`` means compositions
-        answered step by step; with ``words``, its column ``exact`` is the share of
-        right answers in the model's own words; and ``groups``, the accuracy by kind of
-        question (:func:`inweights.lm.exams.kinds.groups`). If all three questions of a
-        chain are asked: ``gap`` (:func:`inweights.lm.compositionality`). With at least
-        two different second hops: ``layers``, which compares the states at the prompts
-        of compositions and of their second hops
+        (:func:`inweights.lm.summary`); with ``words``, its column ``exact`` is the
+        share of right answers in the model's own words; and ``groups``, the accuracy by
+        kind of question (:func:`inweights.lm.exams.kinds.groups`). If all three
+        questions of a chain are asked: ``gap`` (:func:`inweights.lm.compositionality`).
+        With at least two different second hops: ``layers``, which compares the states
+        at the prompts of compositions and of their second hops
         (:func:`inweights.lm.resemblance_by_layer`). With the model ``before``: the
         accuracy ``before`` in ``groups``; ``kept``, what the model has lost
         (:func:`inweights.lm.exams.general.kept`); ``paired``, a list with the fields of
