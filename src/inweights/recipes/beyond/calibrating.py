@@ -85,7 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             predicted, share, lower, upper``), ``features`` (:func:`world_features`:
             ``expected, verdict, margin, identity, identities, common, reached, rivals,
             complexity, steps, world_facts, …``). Both have the columns ``family, seed,
-            prompt, answer``.
+            prompt, answer``. A missing one is a ``KeyError``.
 
     Returns:
         - ``scores``: a row per world (family and seed), ``model`` (Emb-MLP or GPT) and

@@ -101,6 +101,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``course``: a row per run and step, except step 0: ρ and recall; ``panel``
           names architecture and graph. Columns: ``graph, architecture, seed, spearman,
           null_mean, null_low, null_high, p, step, recall, panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     tables = judged(tables)
     keys = [*RUN, "step"]

@@ -146,6 +146,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``cosine``, ``attribution``), with its ``value``; ``panel`` names model and
           column. Columns: ``model, share, rehearsed, seed, phase_2, column, value,
           panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     keys = [*LABELS, "seed"]
     kept = tables["accuracy"].filter(pl.col("role") == "attribution")

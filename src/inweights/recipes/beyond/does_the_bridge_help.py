@@ -122,6 +122,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``layers``: a row per run and layer, with ``contrast`` after training: the
           mean cosine of the states of paired prompts minus that of unpaired ones.
           Columns: ``second, condition, seed, layer, contrast``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     measured = both_times(tables["before"], tables["after"], ["second"])
     accuracy = accuracies(measured, LABELS)

@@ -105,6 +105,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``drawn``: a row per run, method, role and ``what`` (``reached``, ``facts``,
           ``others``), with its ``share``; ``panel`` names method and role. Columns:
           ``arm, role, method, seed, what, share, panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     parts = []
     for name, table in tables.items():

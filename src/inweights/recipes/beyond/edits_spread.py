@@ -160,6 +160,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``drawn``: a row per run, method (``rank-one``, ``training``, ``embedding``)
           and ``what`` (``reached``, ``facts``, ``overlap``), with its ``share``.
           Columns: ``edited, method, seed, what, share``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     parts = []
     for name, table in tables.items():

@@ -70,6 +70,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           recalls worst; ``fair`` is false for families whose facts give a prompt
           several answers, which no model can memorise by its largest logit. Columns:
           ``model, world, identity, seed, accuracy, fair``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     keys = ["world", "identity", "seed", "prompt", "answer"]
     predicted = tables["predicted"].select(

@@ -117,6 +117,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``taught``: a row per run: accuracy on the facts that the second phase trains
           (for AS the similarity, for SA the attribution). Columns: those of
           ``accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     late = (
         pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))

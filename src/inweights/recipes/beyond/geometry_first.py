@@ -172,6 +172,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: a row per run and ``of`` (``hardest``, ``trained``, ``edges``,
           ``ridge``), with its ``value``. Columns: ``graph, embeddings, seed, of,
           value``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     table = path_ends(tables, KEYS)
     shown = table.unpivot(

@@ -174,6 +174,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``deeper``: a row per length (except the first) and seed: the least number of
           ``layers`` that are needed, minus that for the next shorter length. Columns:
           ``hops, beside, seed, layers``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     role = (
         pl.when(pl.col("hops") == 2)

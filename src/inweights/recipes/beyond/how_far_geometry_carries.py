@@ -208,6 +208,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``profile``: a row per cell at the largest width, length, seed and ``of``
           (``affine map``, ``nearest``, ``edges``), with its share as ``value``.
           Columns: ``nodes, cell, seed, of, value``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     runs = path_ends(tables, [*KEYS, "stage", "fitted"])
     cells = runs.filter(pl.col("stage") == EDGES)

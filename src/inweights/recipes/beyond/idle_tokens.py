@@ -138,6 +138,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``theory``: a row per graph and number of idle tokens: the growth rate along
           the mean vector at zero logits (``mean``), its predicted value, and the
           absolute ``error``. Columns: those of ``drive``, and ``error``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     both = [
         tables[name].with_columns(vectors=pl.lit(text))

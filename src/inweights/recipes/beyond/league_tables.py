@@ -40,6 +40,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``panel`` names the kind and whether there are identities, in words. Columns:
           ``model, identity, trained, seed, part, role, distribution, statements,
           accuracy, accuracy_among, chance, loss, right_answers, hops, panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     # Where no two-hop fact is trained, both hops of every query are in none.

@@ -259,6 +259,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ``accuracy``: a row per task, ``role`` of questions, ``arm`` and seed (as in
         :func:`learn`): ``hit``, the share of correct answers, and ``half``, ``hit``
         minus the mean of the shares of the untrained model and of LoRA.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     keys = ["task", "role", "seed"]
     accuracy = (

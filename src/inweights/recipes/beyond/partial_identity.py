@@ -113,6 +113,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``value``. Columns: ``model, fraction, seed, from_facts, column, value``.
         - ``memorised``: a row per run: accuracy on the facts of the role that it
           recalls worst. Columns: ``model, fraction, seed, accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     trials = ["model", "fraction", "seed"]
     foreseen = pl.col("from_facts") > HALF

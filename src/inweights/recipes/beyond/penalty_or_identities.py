@@ -212,6 +212,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           without any remedy (``rank_left``, ``norm_left``). Columns: those of the
           measured ``ranks``, and ``rank_left, norm_left``.
         - ``direction``: the measured table, unchanged.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     accuracy = tables["accuracy"]
     ranks = tables["ranks"]

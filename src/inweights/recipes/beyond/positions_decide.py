@@ -179,7 +179,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             setting that is varied: of a GPT its positions, ``tokens N(0, 1)``,
             ``untied`` or ``no residual stream``; of Mamba its block; see
             :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
-            ``mamba_of`` there).
+            ``mamba_of`` there). A missing one is a ``KeyError``.
 
     Returns:
         - ``curves``: a row per run on the path-star and step: the accuracies

@@ -224,6 +224,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         columns of the measured table, ``size`` (absolute value of Spearman's ρ) and
         ``beyond_chance`` (how far ρ is below the null distribution's ``null_low``;
         positive if it is below).
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     graphs = {}
     for (name,), rows in tables["links"].partition_by("graph", as_dict=True).items():

@@ -257,6 +257,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           growth``.
         - ``recall``: a row per run of the other arms and role (``known``, ``new``): its
           ``recall``. Columns: as in ``swept``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     recall = tables["accuracy"].select(
         "n", "width", "arm", "seed", "role", recall="accuracy"

@@ -163,6 +163,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           end). Columns: ``change, seed, width, last, best, life, margin, lost``.
         - ``order``: a row per run and step, except step 0, with ρ; ``panel`` names the
           width in words. Columns: those of the measured ``order``, and ``panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)

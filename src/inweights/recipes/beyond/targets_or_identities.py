@@ -95,6 +95,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (``accuracy_among``). Columns: those of ``accuracy``.
         - ``memorised``: a row per run: accuracy on the facts of the role that it
           recalls worst. Columns: ``model, beside, told, seed, accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     return {
         "reversals": tables["accuracy"].filter(pl.col("part") == "queries"),

@@ -158,6 +158,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           resampled seeds. Columns: ``term, order, share, low, high``.
         - ``shares_by_seed``: a row per seed and each of the 12 largest terms: the same
           share, within this seed. Columns: ``term, seed, share, what``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     queries = compositions(tables["accuracy"])
     known = where_known(queries, tables["accuracy"], ["cell"])

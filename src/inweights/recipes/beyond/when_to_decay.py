@@ -175,6 +175,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           decay). ``accuracy`` is NaN if the recall of the run is below :data:`KNOWN`
           (.99), ``_base`` if that of the run without decay is, and ``gain`` in both
           cases. Columns: those of ``accuracy``, and ``recall, _base, gain``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})

@@ -169,6 +169,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the half-times of accuracy (``answered``) and of ``nearest`` (``aligned``),
           and ``lead``, the first minus the second. Columns: ``axis, value, init, world,
           seed, answered, aligned, lead``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     runs = [*LABELS, "seed"]
     keys = [*runs, "step"]

@@ -122,6 +122,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           after ``block.2`` at the last position, the effect with identities
           (``whole``), and ``part``, the first divided by the second. Columns: those of
           ``patching``, and ``whole, part``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     carries = tables["carries"]
     keys = [*LABELS, "seed"]

@@ -162,6 +162,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``wrong``: a row per run and kind of question: the share of answers in words
           that begin with a wrong name of the world. Columns: ``condition, seed, what,
           wrong``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     after = tables["after"]
     before = tables["before"]

@@ -121,6 +121,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``panels``: the templates of Emb-MLP, a row per prompt and output, with
           ``panel`` (``with b → b`` or ``without``). Columns: those of ``two_hop``, and
           ``panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     given = pl.when("identity").then(pl.lit("with b → b")).otherwise(pl.lit("without"))
     asked = pl.col("role").replace_strict(_ASKED, default=None)

@@ -152,6 +152,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: a row per run, depth and ``pairs`` (``same label``; ``other label,
           absolute``; ``same label, predicted``), with ``cosine``, for the figure.
           Columns: ``model, seed, depth, pairs, cosine``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     keys = ["model", "seed"]
     foretold = tables["foretold"]

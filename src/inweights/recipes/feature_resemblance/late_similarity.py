@@ -150,6 +150,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``starts``: a row per reading of AS (``course``) and seed, with ``matching``,
           the number of initial scales at which the end-to-end model has all three
           similarities as printed (within 0.03). Columns: ``course, seed, matching``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     table = fr.similarities(tables, LABELS)
     printed = pl.DataFrame(_printed_rows(), orient="row", schema=_PRINTED_SCHEMA)

@@ -85,6 +85,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: a row per width, layer, seed and ``what`` (``length``, ``same
           label`` or ``other label``), with the distance as ``value``. Columns: ``width,
           layer, seed, what, value``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     states = tables["states"]
     width = pl.col("width")

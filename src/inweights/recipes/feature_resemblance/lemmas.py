@@ -209,6 +209,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``what`` (``least``, the least loss so far, or ``bound``), with its ``value``
           and ``digits``, the decimal logarithm. Columns: ``panel, seed, steps, what,
           value, digits``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     twice = pl.when(pl.col("phase").max().over("course") > 1)
     taken = tables["stage_two"].with_columns(

@@ -113,6 +113,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``kept``: a row per run and role, the accuracy on facts and conclusion, with
           the names of the roles in the figure, such as ``(b, r1) → c`` or ``the
           conclusion``. Columns: those of ``accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     table = fr.similarities(tables, LABELS)
     table = table.join(

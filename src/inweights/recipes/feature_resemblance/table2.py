@@ -118,6 +118,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: a row per run and ``column`` (success, recall, similarity and
           contrast, with the names that the figure shows), with its ``value``. Columns:
           ``condition, seed, column, value``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     keys = ["condition", "seed"]
     analogy, recall = (pl.col("role") == role for role in ("analogy", "recall"))

@@ -137,6 +137,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           over all settings, and ``matching``, the number of settings whose similarity
           is within 0.03 of the printed one and whose success is at most 0.05. Columns:
           ``seed, least_success, matching``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     every = fr.similarities(tables, ["course", "setting"])
     table = every.filter(pl.col("setting") == TABLE).drop("setting")

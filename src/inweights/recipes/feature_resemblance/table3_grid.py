@@ -151,7 +151,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             variant, seed``. The labels are ``course`` (joint, SA, AS, AS-pair), ``std``
             (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5,
             10), and ``variant`` (number of copies, or loss at which the first phase
-            ends, in words).
+            ends, in words). A missing one is a ``KeyError``.
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

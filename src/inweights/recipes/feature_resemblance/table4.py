@@ -114,6 +114,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: a row per similarity, which ``what`` calls ``measured``,
           ``published`` (``seed`` is -1) or ``predicted from the facts``. Columns:
           ``model, rho, seed, similarity, what``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     table = fr.similarities(tables, LABELS)
     return {

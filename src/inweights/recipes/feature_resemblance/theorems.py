@@ -114,6 +114,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``lemmas``, two rows per course and seed: ``column`` (an assumption of the
           lemmas in words: uniform attention, or the linear regime) and ``value`` (the
           distance of stage 1 from it).
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     keys = ["course", "seed"]
     table = fr.similarities(tables, ["course"])

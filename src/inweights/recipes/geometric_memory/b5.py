@@ -116,6 +116,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (:func:`inweights.probes.known_geometries`), seed and ``test`` (``heat-map``,
           ``3-D picture``, ``probe of top directions``, ``skew beyond the spectrum``),
           with its ``value``. Columns: ``graph, embedding, seed, test, value``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     tables = judged(tables)
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(

@@ -175,6 +175,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           names architecture and graph. Columns: ``graph, architecture, embeddings,
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
           above_floor, panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     ends = tables["recall"].filter(pl.col("embeddings") == FROZEN)
     beside = at_the_end(ends, ["condition", *RUN])

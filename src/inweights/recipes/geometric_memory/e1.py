@@ -123,6 +123,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run, step and ``series`` (``hardest token, held out`` or
           ``exact match, trained``), with its ``accuracy``. Columns: ``embeddings, seed,
           step, series, accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     runs = whole(tables["paths"])
     # The best step stands beside the last one: a control that found paths on the way

@@ -165,6 +165,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``three``: the rows of ``built`` for proposition 3. Columns: as in ``built``.
         - ``widths``: a row per construction, with its width divided by the number of
           nodes (``value``). Columns: ``seed, graph, construction, value``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     words = {"forward": "one direction", "both": "both directions"}
     directions = pl.col("directions").replace_strict(words, return_dtype=pl.String)

@@ -98,6 +98,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ``correlation`` in every condition; and the tables of
         :func:`~.filming.pictures`, of which ``correlation`` has the additional column
         ``size``, the absolute value of ρ.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     tables = judged(tables)
     return tables | filming.pictures(

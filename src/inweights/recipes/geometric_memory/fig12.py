@@ -83,6 +83,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           minus ``hardest``. ``place`` and ``step`` belong to one token and are not
           used. Columns: ``graph, condition, seed, place, step, order, hardest, last,
           lead``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     told = tables["paths"]
     runs = whole(told)

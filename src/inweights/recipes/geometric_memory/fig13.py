@@ -225,6 +225,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           this step for the first and the last token; ``lead``, ``last`` minus
           ``hardest``. ``step`` belongs to the token at ``place``. Columns: ``graph,
           condition, seed, place, step, order, hardest, last, lead``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     place = pl.col("place")
     chance = pl.col("chance").first()

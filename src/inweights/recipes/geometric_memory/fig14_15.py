@@ -163,6 +163,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           condition and block. Columns: those of ``cosines``, and ``panel``.
         - ``correlation``: a row per run that learns edges alone, with Spearman's ρ of
           cosine and hops. Columns: those of ``hops``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     taught_paths = pl.col("condition") != ways.ALONE
     runs = derived_paths.whole(tables["paths"]).filter(taught_paths)

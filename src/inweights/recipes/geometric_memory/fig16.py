@@ -148,6 +148,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``places``: a row per run and token of held-out paths at the last step, with
           its ``accuracy``; ``panel`` names graph and condition. Columns: those of
           ``paths``, and ``panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     panel = pl.format("{}, {}", "graph", "condition")
     runs = whole(tables["paths"]).with_columns(panel=panel)

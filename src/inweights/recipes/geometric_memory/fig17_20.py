@@ -133,6 +133,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           null_high, number``.
         - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
           hops. Columns: those of the measured ``correlation``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     tables = judged(tables)
     correlation = beside_random(tables["correlation"])

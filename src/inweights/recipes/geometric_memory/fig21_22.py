@@ -132,6 +132,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``first``: a row per graph, seed, step up to 20 and ``series`` (recall with
           frozen embeddings; whether the margin is positive, 1.0 or 0.0), with its
           ``value``. Columns: ``graph, seed, step, value, series``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     margin = tables["margin"].filter(
         pl.col("over") == "min", pl.col("rivals") == "nodes"

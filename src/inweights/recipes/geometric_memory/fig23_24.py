@@ -107,6 +107,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``matrix_GRAPH``, one table for each graph: a row per architecture and pair of
           nodes, with the cosine in the run of the first seed. Columns: ``graph,
           architecture, seed, source, target, hops, cosine``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     all_pairs = far_correlation(tables["cosines"], (*LABELS, "condition"))
     table = judged(tables)["cosines"]

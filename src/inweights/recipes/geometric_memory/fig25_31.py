@@ -235,6 +235,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``spectra``: a row per run and eigenspace (``number``, from 1), with its
           energy. Columns: ``setting, seed, space, eigenvalue, size, energy, cumulative,
           degenerate, null_mean, null_low, null_high, number, model``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     conditions = tables["correlation"].with_columns(graph=pl.lit("cycle"))
     every = tables["margin"].filter(pl.col("rivals") == "nodes")

@@ -96,6 +96,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         ``task``: the table ``design``, a row per task, with ``choices``, the number of
         first nodes (``first``) divided by the number of arms.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     choices = pl.col("first") / pl.col("arms")
     return {"task": tables["design"].with_columns(choices=choices)}

@@ -159,6 +159,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           full path, seed and ``what`` (``hardest``, ``trained``, ``answered`` or
           ``recall``), with its ``accuracy``. Columns: ``condition, seed, what,
           accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     curves = hardest(tables["paths"]).with_columns(
         line=pl.format("{}, {}", "condition", "taught")

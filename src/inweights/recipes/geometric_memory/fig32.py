@@ -143,6 +143,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``near``, the mean cosine at one hop minus that at two; and ``drop``, that at
           two hops minus that beyond (:func:`~.derived.far_correlation`). Columns:
           ``graph, architecture, edges, seed, all, far, near, drop``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     gpt = tables["correlation"].filter(pl.col("architecture") == gm.GPT)
     tables = derived.judged(tables)

@@ -102,6 +102,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``panel`` (graph and task). Columns: ``graph, edges, task, seed, step,
           hardest, exact, easiest_last, trained, chance, but_leaf, panel``.
         - ``final``: the rows of ``curves`` at the last step, without ``panel``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")

@@ -94,6 +94,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``when``: a row per run: ``first``, the first step at which at least half of
           the held-out paths are right as a whole; one more than the last step if there
           is none. Columns: ``graph, pauses, seed, first``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     runs = whole(tables["paths"])
     return {

@@ -91,6 +91,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the last value; and ``lost_hardest``, the same difference for the hardest
           token. Columns: ``graph, condition, seed, step, hardest, exact, easiest_last,
           trained, chance, peak, lost, lost_hardest``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     runs = whole(tables["paths"])
     edges = mean_recall(tables["edges"], [*KEYS, "step"])

@@ -92,6 +92,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``cosines``, and ``panel``.
         - ``pairs``: a row per run and ``arm`` (``own`` or ``others``), with the mean
           ``cosine``. Columns: ``graph, condition, seed, arm, cosine``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     cosines = tables["cosines"]
     runs = own_and_other_arms(cosines, tables["navigation"], KEYS)

@@ -128,6 +128,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``graph, architecture, seed, hops, cosine``.
         - ``conditions``: a row per run in each condition, at its last step: Spearman's
           ρ of cosine and hops. Columns: those of the measured ``correlation``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     tables = judged(tables)
     keys = [*LABELS, "seed", "step"]

@@ -211,6 +211,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``gpt_curves``: a row per run of TinyGPT, step and ``series`` (``recall`` or
           ``geometry``, −ρ), with its ``value``. Columns: ``graph, architecture,
           horizon, seed, step, series, value``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     by = [*LABELS, "seed"]
     keys = [*LABELS, "seed", "step"]

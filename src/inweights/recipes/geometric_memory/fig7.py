@@ -149,6 +149,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           from 1), and rows of random vectors, whose ``energy`` is the mean of the null
           distribution. Columns: those of ``energy``, and ``number, architecture,
           condition``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     by = ["graph", "axis", "value"]
     # Node2Vec's trials have no condition, as it is the same under all; TinyGPT is shown

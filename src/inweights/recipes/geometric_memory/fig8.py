@@ -159,6 +159,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           walk_high, c_top, c_second, null_size, null_gap, null_angle, top, degenerate,
           norm, change, degenerate_before, norm_before, share, growth``.
         - ``uneven``: ``longer`` without the cycle. Columns: as in ``longer``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     moments = tables["moments"]
     by = ["graph", "seed"]

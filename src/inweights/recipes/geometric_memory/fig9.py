@@ -170,6 +170,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           recall_others, accuracy, ceiling, loss, floor``.
         - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
           hops. Columns: those of the measured ``correlation``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     loops = pl.when(pl.col("self_edges")).then(pl.lit("with self-edges"))
     without = loops.otherwise(pl.lit("without"))

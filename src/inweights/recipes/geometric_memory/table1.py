@@ -122,6 +122,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, memory``.
         - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
           hops. Columns: those of the measured ``correlation``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     tables = judged(tables)
     far = far_correlation(tables["cosines"], LABELS).with_columns(

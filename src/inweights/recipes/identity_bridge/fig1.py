@@ -84,6 +84,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           step``, followed by ``, trained`` if the answer was stated in the training
           texts. Columns: ``facts, condition, seed, what, distribution, accuracy,
           before, chance, excess, asked``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     before = tables["before"]
     # Nothing is trained of real people: they are asked about once.

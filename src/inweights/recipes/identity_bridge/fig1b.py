@@ -106,6 +106,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
           it recalls worst. Columns: ``model, relations, told, identity, seed,
           accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
     given = (

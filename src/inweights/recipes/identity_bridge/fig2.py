@@ -122,6 +122,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``controls``: the rows of ``compositions`` without identity, with ``head``
           (``tied`` or ``untied``). Columns: those of ``accuracy``, and ``one_over_c,
           head``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

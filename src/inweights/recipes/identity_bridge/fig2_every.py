@@ -118,6 +118,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           among the objects) minus 1/C. Columns: as in ``excess``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
           it recalls worst. Columns: ``model, complexity, seed, accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

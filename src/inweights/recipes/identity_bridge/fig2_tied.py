@@ -113,6 +113,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
           it recalls worst. Columns: ``model, start, identity, complexity, seed,
           accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

@@ -128,6 +128,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           those of ``accuracy``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
           it recalls worst. Columns: ``n, identity, seed, accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     tokens = tables["tokens"]
     panels = [

@@ -101,6 +101,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           .99, ``accuracy`` is NaN. Columns: those of ``accuracy``, and ``recall``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
           it recalls worst. Columns: ``model, seed, accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     # Neighbours in the plane need not be neighbours before: the picture says how far
     # that can be trusted.

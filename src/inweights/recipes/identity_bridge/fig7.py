@@ -127,6 +127,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``model, seed, place, correlation, by``.
         - ``states``: projections of the hidden states, each rotated to match the
           previous frame. Columns: those of the measured ``states``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     keys = ["model", "seed", "step"]
     answered = derived.compositions(tables["accuracy"]).select(*keys, "accuracy")

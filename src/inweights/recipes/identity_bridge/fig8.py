@@ -132,6 +132,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``kept``: the rows of ``accuracy``, in which ``what`` contains the names that
           the figure shows. Columns: ``model, condition, seed, what, distribution,
           accuracy, before, chance, excess``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     measured = both_times(tables["before"], tables["after"], ["model"])
     accuracy = accuracies(measured, LABELS)

@@ -124,6 +124,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``norms``: a row per ``n``, with the nuclear norm of the solution (``norm``),
           the proven least norm (``bound``) and ``gap``, 1 minus bound over norm.
           Columns: ``n, seed, least_margin, norm, bound, gap``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     bounds = tables["bounds"].select("n", bound="value")
     shown = tables["composition"]["n"].min()

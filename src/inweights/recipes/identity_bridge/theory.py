@@ -147,6 +147,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run and step, with ``condition`` (``with identity`` or
           ``without``, for the figure). Columns: those of ``directions``, and
           ``condition``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     shown = (("with", "thm 1", "with identity"), ("without", "thm 2", "without"))
     margins = [

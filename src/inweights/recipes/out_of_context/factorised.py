@@ -118,6 +118,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           those of ``accuracy``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
           it recalls worst. Columns: ``model, members, told, seed, accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     return {
         "questions": tables["accuracy"].filter(pl.col("part") == "queries"),

@@ -185,6 +185,9 @@ def derive(
         - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
           it recalls worst. Columns: ``model``, those in ``labels``, ``seed`` and
           ``accuracy``.
+
+    Raises:
+        KeyError: A table that is needed is missing.
     """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(
