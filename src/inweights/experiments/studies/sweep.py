@@ -96,7 +96,7 @@ def sweep(
         ``control`` if there are controls, ``seed``, and the measure's own columns. With
         several measures, ``measure``, the name of the measure, is the first column. If
         ``world`` is a function, the rows have the arguments in ``over``, ``seed``, and
-        the function's own columns. The rows are ordered by measure, condition and seed.
+        the function's own columns. The rows are in the order of measures, conditions and seeds.
 
     Raises:
         ConfigError: A path does not exist, a value is not allowed there, two conditions

@@ -253,7 +253,9 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
         )
     if isinstance(values, Mapping):
         if len(paths) > 1:
-            raise ConfigError(f"'{key}' vary jointly; give a list of tuples, not names")
+            raise ConfigError(
+                f"the paths '{key}' vary jointly; give a list of tuples, not names"
+            )
         return [[(key.strip(), value, str(name))] for name, value in values.items()]
     rows = [
         as_list(value) if len(paths) > 1 else [value]
@@ -262,7 +264,8 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
     for row in rows:
         if not isinstance(row, Sequence) or len(row) != len(paths):
             raise ConfigError(
-                f"'{key}' vary jointly, so each value must have {len(paths)} entries, got {row!r}"
+                f"the paths '{key}' vary jointly, so each value must have {len(paths)} entries, "
+                f"got {row!r}"
             )
     labels = list(map(labels_of, zip(*rows, strict=True)))
     choices = []

@@ -119,8 +119,8 @@ def rows_together(
     found = set(table["seed"].to_list()) if "seed" in table.columns else set()
     if found != set(seeds):
         raise DataError(
-            f"{function.__name__} must return rows for every seed, in a column 'seed': "
-            f"{sorted(seeds)}, got {sorted(found)}"
+            f"{function.__name__} must return rows for exactly the seeds {sorted(seeds)}, with a "
+            f"column 'seed', got {sorted(found)}"
         )
     return table
 
