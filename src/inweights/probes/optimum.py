@@ -122,8 +122,9 @@ def nuclear_norm(
         ``least_margin``; NaN if a fact has no positive margin).
 
     Raises:
-        ConfigError: The model is of a different architecture, ``order`` is unknown, or
-            the probe would need more memory than is available.
+        ConfigError: The model is of a different architecture, or the probe would need
+            more memory than is available.
+        ValueError: ``order`` is unknown.
         DataError: The worlds do not fit the model, the head does not cover an answer,
             or no program can be made of a world (an answer has several tokens, facts
             contradict each other, or no output is ever wrong).

@@ -67,7 +67,8 @@ def spectral_energy(
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        draws: Number of random embeddings of the same shape in the null distribution.
+        draws: Number of random embeddings of the same shape in the null distribution,
+            at least 1.
         seed: Root seed of the null distribution.
 
     Returns:
@@ -131,7 +132,8 @@ def zigzag(
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        draws: Number of random embeddings of the same shape in the null distribution.
+        draws: Number of random embeddings of the same shape in the null distribution,
+            at least 1.
         seed: Root seed of the null distribution.
 
     Returns:

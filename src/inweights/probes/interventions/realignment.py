@@ -58,9 +58,10 @@ def realignment(
             the layer (logit lens); ``ridge`` applies a linear map from states after
             first hops onto bridges, fitted without the bridges to which it is applied;
             ``true`` uses the right bridge, an upper bound.
-        layers: Names of the layers, among ``model.layer_names``, in which the state is
-            replaced; by default (also if it is empty) all but the first and the last.
-            If the model has no others, the table is empty.
+        layers: Names of the layers in which the state is replaced, whose states can be
+            decoded (``model.decodable``, which is not checked); by default (also if it
+            is empty) all layers but the first and the last. If the model has no others,
+            the table is empty.
         ridge: Penalty of the map, at least 0, relative to the mean square of its inputs
             times their number; only ``ridge`` uses it.
 

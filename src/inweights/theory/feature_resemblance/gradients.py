@@ -53,7 +53,8 @@ def gradients(
 
     The lemma is in appendix D. For a prompt with the embeddings ``X`` of its tokens
     (``x`` the last one) and the answer ``y``, let ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V
-    X s`` and ``g = 1_y − softmax(F)``::
+    X s`` and ``g = 1_y − softmax(F)`` for the logits ``F_k = κ0/m Σ_r ⟨w_{k,r}, h⟩`` of
+    the labels ``k``::
 
         −∂/∂w_{k,r}  = κ0/m · g_k h
         −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ

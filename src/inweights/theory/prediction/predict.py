@@ -277,12 +277,12 @@ def predicted_queries(
     Returns:
         The table ``queries`` of the
         :class:`~inweights.theory.prediction.prediction.Prediction`, with a further
-        column ``trivial``: a baseline, 1 if a bridge of the query has an identity, else
-        0.
+        column ``trivial``: 1 if a bridge of the query has an identity, else 0 (a
+        baseline).
 
     Raises:
-        DataError: As :func:`predict` raises it; for example, facts contradict each
-            other.
+        DataError: There are no facts, an answer has several tokens, facts contradict
+            each other, or the arrays would not fit in memory.
         ConfigError: ``answers``, ``gap``, ``decay`` or ``seed`` is out of range.
 
     Example:

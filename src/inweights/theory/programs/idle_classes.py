@@ -16,12 +16,14 @@ from inweights.worlds.families.graphs.graph import Graph
 def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """Return the growth rates of node embeddings at zero logits, along and across their mean.
 
-    At zero logits each class has probability ``1/V``, so that the loss of logits ``e_u
-    · e_w`` moves the node vectors ``E`` by ``S E``. Here ``S`` is the symmetric part of
-    ``(A − d 1ᵀ/V) N / M``, with adjacency matrix ``A`` and degrees ``d``. Along the
-    constant direction (the mean of the nodes) the rate is ``1ᵀ S 1 / N = 1 − N/V = k /
-    (N + k)``, which is 0 without idle classes. Across it the term ``d 1ᵀ`` vanishes, so
-    that ``k`` has no effect there.
+    The tied softmax has ``V = N + k`` classes, for ``N`` nodes and ``k`` idle tokens
+    that occur in no fact. At zero logits, each class has probability ``1/V``, so that
+    gradient descent on the loss of ``M`` facts with logits ``e_u · e_w`` moves the node
+    vectors ``E`` by ``S E``. Here ``S`` is the symmetric part of ``(A − d 1ᵀ/V) N /
+    M``, with adjacency matrix ``A`` and degrees ``d``. Along the constant direction
+    (the mean of the nodes), the growth rate is ``1ᵀ S 1 / N = 1 − N/V = k / (N + k)``,
+    which is 0 without idle classes. Across it, the term ``d 1ᵀ`` vanishes, so that
+    ``k`` has no effect there.
 
     Args:
         world: Config of a graph; its ``idle_tokens`` is ``k``.

@@ -48,7 +48,7 @@ MOST = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A lower bound on ``⟨C, W⟩`` over all feasible matrices ``W`` of norm at most ``ν``.
+    """A lower bound on ``⟨C, W⟩`` over all feasible matrices ``W`` of nuclear norm at most ``ν``.
 
     Attributes:
         value: The bound; ``-inf`` if none was found.

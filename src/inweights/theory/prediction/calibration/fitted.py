@@ -40,10 +40,12 @@ class Family(msgspec.Struct, frozen=True):
             (:func:`~.features.properties`).
         radius: Distance from this mean (:func:`distance`) within which nine in ten of
             the worlds lie.
-        error: For each model, the 90th percentile over the worlds (rounded up to the
-            next world) of the absolute difference between the mean probability and the
-            fraction of right answers, for the fit without this family.
-        effects: For each model, the coefficients of the fit without this family.
+        error: For each model (``Emb-MLP`` and ``GPT``), the 90th percentile over the
+            worlds (rounded up to the next world) of the absolute difference between the
+            mean probability and the fraction of right answers, for the fit without this
+            family.
+        effects: For each model, the coefficient of each feature in the log odds, and
+            the ``constant``, of the fit without this family.
     """
 
     properties: Effects
@@ -69,7 +71,7 @@ class Nearest(msgspec.Struct, frozen=True):
 
     @property
     def far(self) -> bool:
-        """Whether the world is unlike every family, so that the probabilities are unreliable."""
+        """Whether the distance is above 1.5, so that the world is unlike every family of the fit."""
         return self.distance > FAR
 
     @property

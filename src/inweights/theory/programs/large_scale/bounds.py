@@ -189,7 +189,7 @@ class Bounds:
         ]
 
     def state(self) -> State:
-        """Return the state that :meth:`restore` needs to continue from here."""
+        """Return the arrays, by name, that :meth:`restore` needs to continue from here."""
         found = {
             "bound": np.asarray(self.bound),
             "optimum": np.asarray(self.optimum),

@@ -110,7 +110,7 @@ class Iteration:
         return prices_of(self.blocks)
 
     def state(self) -> State:
-        """Return the state that :meth:`restore` needs to continue from here.
+        """Return the arrays, by name, that :meth:`restore` needs to continue from here.
 
         Arrays are not copied, and :meth:`advance` overwrites some of them: store or
         copy the state before the next call.

@@ -36,8 +36,8 @@ class Part:
     Attributes:
         name: Key by which the caller identifies the multipliers: number of the
             iteration, and index of the part.
-        slope: ``Xᵀ U`` of the multipliers, ``[P, K]`` (``P`` input tokens, ``K``
-            outputs).
+        slope: ``Xᵀ U``, where ``X`` counts the tokens of prompts and ``U`` is the dual
+            matrix of the multipliers, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         total: Sum of the multipliers, to which the bound is proportional.
     """
 
@@ -120,7 +120,7 @@ class Mixture:
             self.weights = dict(zip(names, self._weights.tolist(), strict=True))
 
     def state(self) -> State:
-        """Return the state that :meth:`restore` needs, in addition to the parts."""
+        """Return the arrays, by name, that :meth:`restore` needs in addition to the parts."""
         return {
             "bound": np.asarray(self.bound),
             "names": np.array([part.name for part in self.parts]).reshape(-1, 2),

@@ -132,7 +132,7 @@ class Relations:
         Args:
             prices: Multipliers, sparse ``[m, K]`` (``K`` outputs), negative at right
                 answers; entries with a wrong sign are set to 0.
-            rows: Slice of the prompts.
+            rows: Slice of the prompts to which the ``m`` rows of ``prices`` belong.
 
         Returns:
             The part within the range, and the part outside it, sparse ``[m, K]`` each.

@@ -147,7 +147,10 @@ class ClosedForm:
         return np.block(rows if self.identity else rows[:2])
 
     def answers(self) -> Int[Ids, " M"]:
-        """Return the column of each prompt's right answer, ``[M]``: bridges, then objects."""
+        """Return the column of each training prompt's right answer, ``[M]``.
+
+        Of the ``2n`` columns, the first ``n`` are bridges, the others are objects.
+        """
         hops = np.arange(2 * self.n)
         return np.concatenate([hops, hops[: self.n]]) if self.identity else hops
 
