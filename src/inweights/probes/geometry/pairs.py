@@ -43,7 +43,7 @@ _CODE = 2.0**32
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of nodes of a graph that are connected by a path, with their distances.
+    """Pairs of nodes of a graph that a path connects, with their distances.
 
     Attributes:
         u: First node of each pair, ``[P]``.

@@ -165,7 +165,7 @@ def stationarity(
     """Check the first-order conditions of Identity Bridge's problem (11) at a point.
 
     Args:
-        p: The parameters, with ``t = |u|``.
+        p: The parameters; ``t`` is ``|a1 d1 - b1 c1|``.
         n: Number of entities of each kind.
         active: Slack below which an inequality counts as active.
 

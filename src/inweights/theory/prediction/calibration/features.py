@@ -152,14 +152,16 @@ def properties(world: World) -> dict[str, float]:
         world: Facts and queries.
 
     Returns:
-        Value by name: ``facts`` (logarithm of the number of facts), ``identities``
-        (fraction of the bridges that have one), ``evenness`` (entropy of the answers of
-        a relation divided by its maximum, mean over the relations), ``shared``
-        (fraction of the answers that several relations have), ``symmetric`` (fraction
-        of the facts whose reverse is also a fact), ``several`` (fraction of the prompts
-        of facts that have several answers), ``steps`` (mean number of facts in a
-        query's chain), ``right`` and ``density`` (means of these features over the
-        queries).
+        Value by name, for facts with a prompt of two tokens (a subject and a relation)
+        without identities: ``facts`` (logarithm of the number of different facts),
+        ``identities`` (fraction of the answers that are also subjects which have an
+        identity), ``evenness`` (entropy of the answers of a relation divided by its
+        maximum, mean over the relations), ``shared`` (fraction of the answers that
+        several relations have), ``symmetric`` (fraction of the facts whose reverse is
+        also a fact), ``several`` (fraction of the prompts of facts that have several
+        answers), ``steps`` (mean number of facts in the chain of a query; 2 without
+        such queries), ``right`` and ``density`` (means of these features of
+        :func:`query_features` over the queries that chain facts).
     """
     after = _after(world)
     known = stated_identities(world)

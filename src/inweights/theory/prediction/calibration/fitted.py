@@ -71,7 +71,7 @@ class Nearest(msgspec.Struct, frozen=True):
 
     @property
     def far(self) -> bool:
-        """Whether the distance is above 1.5, so that the world is unlike every family of the fit."""
+        """Whether the distance is above 1.5, so that the world is unlike every family."""
         return self.distance > FAR
 
     @property
