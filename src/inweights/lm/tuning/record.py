@@ -64,7 +64,7 @@ class LossTable:
         return self.whole().filter(pl.col("stage") == stage).height
 
     def whole(self) -> pl.DataFrame:
-        """Return all updates so far as one table, one row per update, with the columns of :meth:`add`.
+        """Return all updates so far as one table, one row per update, as passed to :meth:`add`.
 
         There must be at least one update, which is not checked.
         """
