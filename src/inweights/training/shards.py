@@ -61,8 +61,8 @@ class Shards:
     def part(self, batch: Batch) -> Batch:
         """Return the sequences of a batch that this rank reads, with their labels and weights.
 
-        Labels keep their weights in the whole batch, so that the weights here sum to
-        less than 1. If several labels share a position, the labels of other ranks are
+        Labels keep their weights in the whole batch, so that weights sum to 1 only over
+        all ranks. If several labels share a position, the labels of other ranks are
         included with weight 0.
 
         Args:

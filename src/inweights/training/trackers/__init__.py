@@ -166,7 +166,9 @@ class Tracker(Observer):
         self._close(failed=False)
 
     def failed(self, error: BaseException) -> None:
-        """Close all runs of the tracker, and mark them as failed.
+        """Close all runs of the tracker as failed (trackio and TensorBoard do not record this).
+
+        Errors of the tracker's package are passed on.
 
         Args:
             error: The error that ended the work; it is not sent to the tracker.

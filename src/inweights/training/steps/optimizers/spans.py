@@ -31,7 +31,7 @@ def decays_of(
     Returns:
         At most two pairs: the columns with weight decay and its coefficient, and the
         columns without, with the coefficient 0. A pair without columns is left out. If
-        weight decay applies to all parameters, there is only one pair.
+        weight decay applies to all parameters, or to none, there is only one pair.
     """
     count = flat.values.shape[1]
     split = count
