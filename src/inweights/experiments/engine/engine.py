@@ -76,11 +76,12 @@ def execute(
         ``cached`` tells whether it was loaded.
 
     Raises:
-        ConfigError: The scale is unknown; an override or a seed is not valid; the
-            settings leave nothing to do; a folder cannot be written; or tasks cannot
-            run where ``execution`` says. If there are overrides, an error of Python or
-            polars in the recipe's functions becomes a ``ConfigError``, too; without
-            overrides it is passed on.
+        ConfigError: The scale is unknown; an override names an unknown setting or has
+            an invalid value; there are no seeds or more than 100,000, or one is
+            repeated or not an integer from 0 to 2^63 - 1; the settings leave nothing to
+            do; a folder cannot be written; or tasks cannot run where ``execution``
+            says. If there are overrides, an error of Python or polars in the recipe's
+            functions becomes a ``ConfigError``, too; without overrides it is passed on.
         DataError: A file that the settings name cannot be read, or a table lacks a
             column from which another table is derived.
         RunError: A training failed, the folder of the run is damaged (a

@@ -89,8 +89,8 @@ class RecipeFile(Config):
         summary: What is done, in a few sentences.
         condition: Value of the label ``condition`` that is stated for claims whose
             scores do not select rows by it; by default empty. It selects no rows.
-        protocol: How closely the paper's protocol is followed; see
-            :class:`StatedClaim`.
+        protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
+            ``substitute``, as :class:`StatedClaim` explains.
         published: The number or relation that the paper prints, for claims that do not
             state one; see :class:`StatedClaim`.
         quote: The paper's words, for claims that do not have a quote.

@@ -101,8 +101,9 @@ def sweep(
     Raises:
         ConfigError: A path does not exist, a value is not allowed there, two conditions
             have the same labels, a part is not a config of its kind, a measure is not a
-            probe, a control does not exist or apply, the seeds or an execution option
-            are not valid, or a function does not take its arguments.
+            probe, a control does not exist or apply, there are no seeds or some are
+            repeated or not integers from 0, an execution option is not valid, or a
+            function does not take its arguments.
         DataError: A world cannot be built, or a function returns no table or different
             columns in different runs.
         RunError: A training failed, no Ray cluster responds, or a table cannot be

@@ -79,7 +79,10 @@ class SameProcess:
     joint: Joint | None = None
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Run tasks until none is left; see :meth:`Executor.run`.
+        """Run one task after another in this process until none is left.
+
+        How each attempt ended is reported to ``schedule``. A task that fails does not
+        raise an error here.
 
         Args:
             job: Data that all tasks share.
@@ -116,7 +119,10 @@ class Processes:
     jobs: int
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Run tasks until none is left; see :meth:`Executor.run`.
+        """Run tasks in parallel processes until none is left.
+
+        How each attempt ended is reported to ``schedule``. A task that fails does not
+        raise an error here.
 
         Args:
             job: Data that all tasks share.
@@ -152,7 +158,10 @@ class Leased:
     store: Store
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Run tasks until none is left, then release the leases; see :meth:`Executor.run`.
+        """Run tasks until none is left, then release the leases of this machine.
+
+        How each attempt ended is reported to ``schedule``. A task that fails does not
+        raise an error here.
 
         Args:
             job: Data that all tasks share.

@@ -72,7 +72,10 @@ class Ray:
     gpus: float = 1.0
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Run tasks until none is left; see :meth:`~.processes.Executor.run`.
+        """Run tasks on the cluster until none is left.
+
+        How each attempt ended is reported to ``schedule``. A task that fails does not
+        raise an error here.
 
         Args:
             job: Data that all tasks share.

@@ -56,7 +56,10 @@ class Leader:
         self.apart = False
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Run tasks until none is left; see :meth:`~.processes.Executor.run`.
+        """Run tasks, each on all ranks, until none is left.
+
+        How each attempt ended is reported to ``schedule``. A task that fails does not
+        raise an error here.
 
         Args:
             job: Data that all tasks share.
