@@ -57,7 +57,7 @@ TABLE: list[tuple[str, str]] = [
     ("export ../etc --csv", "unknown recipe '../etc'"),
     ("show demo/two-hop", "has not been run at scale 'cpu' yet"),
     ("show two-hop --scale smoke", "'inweights run demo/two-hop --scale smoke'"),
-    ("show demo/two-hop --scale big", "has not been run at scale 'big'"),
+    ("show demo/two-hop --scale big", "unknown scale 'big'"),
     ("compare feedbeef fig2", "unknown run 'feedbeef'"),
     ("compare two-hop two-hop", "has not been run"),
     ("export feedbeef --pdf", "unknown run 'feedbeef'"),

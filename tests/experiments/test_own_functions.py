@@ -110,9 +110,7 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
     table = sweep(tmp_path, together, **about, seeds=5)
     assert ASKED == [[0, 1, 2], [0, 1, 2], [3, 4], [3, 4]]
     assert table.filter(rate=2.0)["score"].to_list() == [0.0, 2.0, 4.0, 6.0, 8.0]
-    with pytest.raises(
-        DataError, match=r"exactly the seeds \[0, 1, 2\], .* got \[0\]"
-    ):
+    with pytest.raises(DataError, match=r"exactly the seeds \[0, 1, 2\], .* got \[0\]"):
         sweep(tmp_path, lambda seeds: [{"seed": 0}], replicated=True)
 
 

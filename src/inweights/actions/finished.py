@@ -170,9 +170,9 @@ def open_run(
         The run: tables, figures, judged claims, settings, and the folder with its page.
 
     Raises:
-        ConfigError: There is no such run or more than one, it is not finished, its
-            recipe belongs to a plugin that is not loaded, or its settings do not fit
-            the recipe.
+        ConfigError: There is no such run or scale, or more than one such run; the run
+            is not finished; its recipe belongs to a plugin that is not loaded, or its
+            settings do not fit the recipe.
         DataError: The ledger of the stored results is damaged, or a file that the
             settings name cannot be read; or with ``again``, a table lacks a column from
             which another one is derived.
