@@ -106,23 +106,28 @@ def write_activations(
 
     The file contains a tensor ``[R, N, D]`` (``N`` positions of all prompts, width
     ``D``) for each layer, under the layer's name. Its metadata contains, under
-    ``rows``, a JSON list of ``N`` objects with the keys ``part, role, prompt, position,
-    token``, as explained at :func:`activations`; if replicas have different worlds, it
+    ``rows``, a JSON list of ``N`` objects with the keys ``part`` (``facts`` or
+    ``queries``), ``role``, ``prompt`` (names of its tokens), ``position`` (counted from
+    0) and ``token`` (name of the token there). If replicas have different worlds, it
     contains such a list for each replica.
 
     Args:
         model: Model with ``R`` replicas.
         world: One world, or one for each replica.
-        path: The file, usually ``NAME.safetensors``; an existing file is replaced.
-        layers: Names of layers, as in :func:`activations`.
-        position: Positions at which states are read, as in :func:`activations`.
+        path: The file, usually ``NAME.safetensors``. An existing file is replaced, and
+            missing folders are made.
+        layers: Names of layers, among ``model.layer_names``; by default all.
+        position: Index of a position (negative from the end), or the name of a token or
+            several names; prompts without such a position are left out. By default all
+            positions.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
         The path of the file.
 
     Raises:
-        ConfigError: A layer or a part is unknown, or the model has no replica axis.
+        ConfigError: A layer or a part is unknown, or the model has no replica axis or
+            cannot read such long prompts.
         DataError: A name is not a token of the world, no prompt has the position, the
             parts are empty, or the worlds do not fit the model.
         RunError: The file cannot be written.

@@ -53,8 +53,10 @@ def along_descent(
         The table that ``look`` returns.
 
     Raises:
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit into
+            memory.
         DataError: The world is not a graph, or a step in ``record`` is not from 0 to
-            the number of steps.
+            the number of steps. Errors of ``look`` are passed on.
         SolverError: The vectors diverged.
     """
     built = world.build(seed)

@@ -134,12 +134,13 @@ def geometric_margin(
 def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Compute the geometric margin as the paper's code does, without a bias or the node itself.
 
-    The logits are ``E W̃ᵀ Eᵀ``, with ``W̃`` as in :func:`geometric_margin`. Neighbours
-    are compared with the nodes that are neither neighbours nor the node itself
-    (``nodes``), or with these and the tokens that are not nodes (``vocabulary``), whose
-    embeddings then also determine the singular vectors. If more than 2,000 tokens are
-    compared, the margins of 500 drawn ones (by the
-    seed 0) are computed.
+    The logits are ``E W̃ᵀ Eᵀ`` for the embeddings ``E``, where ``W̃ = Σ_i (v_iᵀ W v_i)
+    v_i v_iᵀ`` keeps only the part of the middle layer ``W`` that scales the right
+    singular vectors ``v_i`` of ``E`` (Geometric Memory, B.5 (4)). Neighbours are
+    compared with the nodes that are neither neighbours nor the node itself (``nodes``),
+    or with these and the tokens that are not nodes (``vocabulary``), whose embeddings
+    then also determine the singular vectors. If more than 2,000 tokens are compared,
+    the margins of 500 drawn ones (by the seed 0) are computed.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` with ``R`` replicas.

@@ -51,7 +51,8 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
     """Return the number of nodes, and the start and end nodes of the edges of a world.
 
     Args:
-        world: A world whose facts are edges, as for :func:`adjacency`.
+        world: A world whose facts are edges, with one node as prompt (perhaps after the
+            token ``<edge>``) and one as answer. Other facts are ignored.
 
     Returns:
         The number ``N`` of nodes, and the ids of the start nodes and of the end nodes

@@ -272,7 +272,7 @@ def predicted_queries(
         seed: Root seed with which it is built.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         gap: Relative gap that every solution has to certify.
-        decay: Weight decay of the training that is predicted, as in :func:`predict`.
+        decay: Weight decay of the training that is predicted; by default none.
 
     Returns:
         The table ``queries`` of the

@@ -48,14 +48,16 @@ def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
 def start_near(
     program: Program, own: tuple[Ids, Ids, Ids, Floats]
 ) -> Float[Floats, "P K"]:
-    """Return templates near the optimum: subjects favour their answers, relations their range.
+    """Return templates near the optimum, in which tokens favour the answers of their facts.
 
     Args:
         program: The program.
         own: Result of :func:`own_inputs`.
 
     Returns:
-        Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs), in single precision.
+        Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs), in single precision:
+        the share of ``own`` for an own input of a prompt and its right answers, 1 for
+        other inputs and all right answers to their prompts, otherwise 0.
     """
     prompts, inputs, outputs, share = own
     start: Any = np.zeros(program.shape, np.float32)
