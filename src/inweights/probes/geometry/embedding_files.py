@@ -208,7 +208,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
         names.append(name)
     if not rows:
         raise DataError(
-            f"none of the {len(body):,} names in {file} is a node; the first of them is "
+            f"none of the {len(body):,} names in {file} is a node; the first name in the file is "
             f"'{body[0].rsplit(maxsplit=width)[0]}'"
         )
     return Embedding(tuple(names), np.array(rows), str(file))

@@ -260,7 +260,7 @@ class StageOneResult:
 
     @property
     def scores(self) -> Float[Reals, "N T"]:
-        """Attention of the last token to each token of a fact's prompt after stage 1, ``[N, T]``."""
+        """Attention of the last token to each token of each prompt, after stage 1, ``[N, T]``."""
         return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
 
 
