@@ -65,7 +65,7 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
 
     Args:
         table: The table, without columns of lists, arrays, structs or objects, for
-            which polars raises an error.
+            which polars raises an error (``polars.exceptions.ComputeError`` for lists).
         raw: Whether text is written unchanged. By default a ``'`` is added before text
             and names of columns that begin with ``=``, ``+``, ``-``, ``@``, a tab or a
             carriage return, unless they are numbers.

@@ -52,8 +52,8 @@ def sortable(title: str, table: pl.DataFrame) -> str:
 
     Args:
         title: Title of the table, from which the name of the downloaded file is made.
-        table: The table, of which at most 200 rows are shown. Text, numbers and
-            Booleans are shown; other values as ``str`` returns them.
+        table: The table, of which at most 200 rows are shown. Its values are text,
+            numbers, Booleans, dates or null; lists are not possible (``TypeError``).
 
     Returns:
         A link that downloads the whole table as CSV (if that has at most 200,000
