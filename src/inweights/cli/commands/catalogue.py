@@ -51,14 +51,14 @@ def describe(
     """Describe a recipe: what it shows, its cost, and every setting by scale.
 
     Args:
-        recipe: Its name, or the last part of its name.
+        recipe: Name of the recipe, or the last part of the name.
         part: Only settings within this one, such as gpt.model.
         full: List every setting with its full description.
         common: Options --json and --plugin.
 
     Raises:
-        ConfigError: No recipe has this name, or several have; or the recipe has no such
-            setting.
+        ConfigError: No recipe or several recipes have this name, or the recipe has no
+            such setting.
     """
     from inweights.recipes.catalogue.settings import settings
 
@@ -81,7 +81,7 @@ def cite(recipe: str = "", /, *, common: base.Common = base.Common()) -> None:
         common: Options --json and --plugin.
 
     Raises:
-        ConfigError: No paper and no recipe has this name, or several recipes have.
+        ConfigError: No paper and no recipe has this name, or several recipes have it.
     """
     from inweights.recipes.catalogue.citations import citations
     from inweights.recipes.papers import papers

@@ -61,7 +61,7 @@ class HowSolved(Solving):
         advise: Whether to search for identities, reversals and counter-examples that
             correct failing queries (``--no-advice`` leaves them out).
         intervals: Whether to prove an interval for each margin that holds at every
-            optimum; this takes half of the seconds.
+            optimum; this takes half of the time limit.
     """
 
     # --help shows the descriptions of Solving.

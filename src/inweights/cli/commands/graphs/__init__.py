@@ -24,7 +24,7 @@ __all__ = ["AtlasRun", "Paths", "atlas", "explore"]
 
 @base.options
 class AtlasRun(base.RunOptions):
-    """Options that define how the models of an atlas are trained.
+    """Options that define how the models of an atlas are trained, and where the run is stored.
 
     Attributes:
         scale: smoke (seconds), cpu (minutes) or paper.
