@@ -96,9 +96,9 @@ class Panel:
     def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
         """Rows of the conditions, and rows of each control as tables by the name of the control.
 
-        The column ``control`` of a row states the name of its control, or ``none`` for
-        a condition. Without this column, or if it is ``x`` or ``series``, all rows are
-        rows of conditions (:func:`.tidy.controls_apart`).
+        The column ``control`` of a row is the name of its control, or ``none`` or null
+        for a condition. Without this column, or if it is ``x`` or ``series``, all rows
+        are rows of conditions (:func:`.tidy.controls_apart`).
         """
         return tidy.controls_apart(self.table, self.x, self.series)
 

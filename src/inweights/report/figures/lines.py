@@ -27,7 +27,8 @@ class Lines(Panel):
     A line shows the mean over the seeds, its band the 95% interval (with at least five
     seeds), and each faint dot a single seed. On an axis with few positions, the series
     are slightly offset, so that equal series remain visible. Rows whose column
-    ``control`` is not ``none`` belong to controls, which are drawn as grey bands.
+    ``control`` is neither ``none`` nor null belong to controls, which are drawn as grey
+    bands.
 
     Attributes:
         facet: Name of the column that distinguishes panels, which share the axis of

@@ -32,8 +32,8 @@ class Sweeps:
 
     A mark shows the mean over the seeds and its bar the 95% interval; with fewer than
     five seeds, the single seeds are shown as dots. Lines connect values that are
-    numbers. Rows whose column ``control`` is not ``none`` belong to controls, which are
-    drawn as grey bands.
+    numbers. Rows whose column ``control`` is neither ``none`` nor null belong to
+    controls, which are drawn as grey bands.
 
     Attributes:
         table: Table with a column ``seed`` and the columns that are named below.
