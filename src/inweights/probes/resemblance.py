@@ -264,7 +264,7 @@ def predicted_similarity(
         DataError: The world has no pairs of entities, no facts of one of the roles, or
             facts of different lengths.
         ConfigError: ``rate`` or ``steps`` is not above 0, ``rho`` is below 1,
-            ``course`` is unknown, a count is negative, or all counts are 0.
+            ``course`` or ``seed`` is invalid, a count is negative, or all are 0.
     """
     built = world.build(seed)
     about = model or OneLayerConfig()

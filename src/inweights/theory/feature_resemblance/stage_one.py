@@ -124,7 +124,8 @@ def stage_one(
     Raises:
         DataError: The world lacks a role, or prompts or answers have different lengths.
         ConfigError: The MLP of ``model`` has ReLU, its width is below the number of
-            tokens, ``steps`` is below 1, a count is negative, or all counts are 0.
+            tokens, ``steps`` is below 1, a count is negative, all counts are 0, or
+            ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -218,7 +219,8 @@ class StageOneResult:
             DataError: The world lacks a role, or prompts or answers have different
                 lengths.
             ConfigError: The MLP of ``model`` has ReLU, its width is below the number of
-                tokens, a count is negative, or all counts are 0.
+                tokens, a count is negative, all counts are 0, or ``seed`` is not from 0
+                to 2**63 - 1.
         """
         built = world.build(seed)
         config = model or OneLayerConfig(mlp="folded")

@@ -140,7 +140,7 @@ def scene(world: World) -> pl.DataFrame:
 
     Raises:
         DataError: The world has no edge, or none between two different nodes, or its
-            tokens of the group ``node`` are not the first ones.
+            tokens of the group ``node`` are not the first ones of the vocabulary.
 
     Example:
         >>> from inweights.worlds import Graph

@@ -95,6 +95,11 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
         of a path), ``later`` (largest number of children of any other node on a path; 1
         if each node determines the next).
 
+    Raises:
+        DataError: The in-weights task has no facts of the role ``edge``.
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit into
+            memory.
+
     Example:
         >>> star_design(PathStar(arms=4, nodes=3)).rows()
         [(0.0, 1.0, 4, 1)]

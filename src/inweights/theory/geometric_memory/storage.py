@@ -123,6 +123,7 @@ def one_step_storage(
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or ``width`` is below 1.
+        ValueError: ``seed`` is negative.
 
     Example:
         >>> v, u = one_step_storage(np.roll(np.eye(4), 1, 1), width=1000)

@@ -162,7 +162,7 @@ def advise_identities(
 
     Args:
         world: Facts and queries.
-        queries: Their table ``queries`` of a :class:`~.prediction.Prediction`.
+        queries: Table with the columns ``query`` (index), ``role`` and ``verdict``.
         forecast: Function that solves a world, given the world and a description. It
             returns the solution, the table of its queries, and the reason if a program
             other than (2) was solved (empty otherwise).

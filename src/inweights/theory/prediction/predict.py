@@ -275,10 +275,10 @@ def predicted_queries(
         decay: Weight decay of the training that is predicted; by default none.
 
     Returns:
-        The table ``queries`` of the
-        :class:`~inweights.theory.prediction.prediction.Prediction`, with a further
-        column ``trivial``: 1 if a bridge of the query has an identity, else 0 (a
-        baseline).
+        One row per query: the table ``queries`` of a
+        :class:`~inweights.theory.prediction.prediction.Prediction` (``predicted``,
+        ``margin``, ``verdict`` and others), with a further column ``trivial``: 1 if a
+        bridge of the query has an identity, else 0 (a baseline).
 
     Raises:
         DataError: There are no facts, an answer has several tokens, facts contradict

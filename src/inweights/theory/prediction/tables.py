@@ -41,9 +41,18 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
             differ are ties, too.
 
     Returns:
-        One row per query, with the columns that
-        :class:`~inweights.theory.prediction.prediction.Prediction` describes, except
-        ``part``.
+        One row per query, with the columns ``query`` (its index), ``prompt``,
+        ``answer`` (the first right answer), ``right_answers`` (their number),
+        ``chance`` (fraction of the outputs that are right), ``predicted`` (the output
+        with the largest logit), ``margin`` (of the best right answer over the best
+        wrong output, in units of the scale of the solution), ``verdict`` (``follows``,
+        ``tied`` or ``fails``), ``tied`` (number of outputs within ``tie`` of the
+        largest logit), ``expected`` (fraction of these that are right), ``role``,
+        ``pattern`` (form of the prompt and answer) and ``out_of_distribution``. Queries
+        of the role ``unstated`` have no right answer: their margin is the lead over the
+        next best output, the verdict is ``asserted`` if this is above ``tie`` and
+        otherwise ``open``, ``right_answers`` is 0, and ``chance`` and ``expected`` are
+        null.
     """
     world = solution.program.world
     queries = world.queries
