@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from inweights.errors import DataError, SolverError
-from inweights.models import Node2VecConfig
+from inweights.errors import ConfigError, DataError, SolverError
+from inweights.models import EmbMLPConfig, Node2VecConfig
 from inweights.theory.geometric_memory import (
     large_node2vec,
     node2vec,
@@ -93,6 +93,13 @@ def test_large_logits_and_single_precision_go_the_long_way() -> None:
     run = node2vec.descend(single, a, rate=0.01, steps=20)
     assert run.vectors.dtype == np.float32
     np.testing.assert_allclose(run.vectors, plain(single, a, 0.01, 20), atol=1e-4)
+
+
+def test_another_model_than_node2vec_is_refused() -> None:
+    ring = Graph(shape="cycle", n=9).build()
+    model: Any = EmbMLPConfig()
+    with pytest.raises(ConfigError, match="trains only the model node2vec, got EmbMLP"):
+        Descent(steps=1).learn(ring, model, seed=0)
 
 
 def test_divergence_is_still_seen() -> None:

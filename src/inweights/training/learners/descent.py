@@ -75,13 +75,14 @@ class Descent(Config, tag_field="kind", tag="descent"):
             :class:`~inweights.theory.geometric_memory.node2vec.Trajectory`.
 
         Raises:
-            ConfigError: The seed is not an integer of at least 0.
+            ConfigError: The model is not a Node2Vec, or the seed is not an integer of at
+                least 0.
             DataError: The world is not a graph, or a step in ``record`` does not exist.
             SolverError: The vectors became infinite or NaN.
         """
         from inweights.theory.geometric_memory.node2vec import descend
 
-        a = _adjacency(world, sparse=model.tied)
+        a = _adjacency(world, sparse=_is_tied(model))
         nodes = a.shape[0]
         fresh = model.build(vocabulary=len(world.vocabulary), seeds=[seed])
         start = fresh.tokens.weight.detach()[:, :nodes].numpy()
@@ -114,14 +115,15 @@ class Descent(Config, tag_field="kind", tag="descent"):
             pairs contain the same model, which is changed in place between steps.
 
         Raises:
-            ConfigError: The model is untied (has separate output vectors) and ``every``
-                is not 0, or the seed is not an integer of at least 0.
+            ConfigError: The model is not a Node2Vec, or is untied (has separate output
+                vectors) and ``every`` is not 0; or the seed is not an integer of at
+                least 0.
             DataError: The world is not a graph.
             SolverError: The vectors became infinite or NaN.
         """
         import torch
 
-        if every and not model.tied:
+        if every and not _is_tied(model):
             raise ConfigError(
                 "an untied model can be measured only at the end of the descent, "
                 "because the targets of earlier steps are not stored; leave out "
@@ -150,12 +152,13 @@ class Descent(Config, tag_field="kind", tag="descent"):
             model: Config of the Node2Vec.
 
         Raises:
+            ConfigError: The model is not a Node2Vec.
             DataError: The world is not a graph.
         """
         from inweights.theory.geometric_memory.graph import edge_ends
         from inweights.theory.geometric_memory.spectral import EXACT
 
-        return model.tied and edge_ends(world)[0] > EXACT
+        return _is_tied(model) and edge_ends(world)[0] > EXACT
 
     def observe(
         self,
@@ -185,8 +188,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
             updates).
 
         Raises:
-            ConfigError: The model is untied (it has separate output vectors) and
-                ``every`` is not 0, or the seed is not an integer of at least 0.
+            ConfigError: The model is not a Node2Vec, or is untied (has separate output
+                vectors) and ``every`` is not 0; or the seed is not an integer of at
+                least 0.
             DataError: The world is not a graph.
             SolverError: The vectors became infinite or NaN. Errors of the probe are
                 passed on.
@@ -208,11 +212,24 @@ class Descent(Config, tag_field="kind", tag="descent"):
             seed: Root seed of the initial vectors.
 
         Raises:
-            ConfigError: The seed is not an integer of at least 0.
+            ConfigError: The model is not a Node2Vec, or the seed is not an integer of at
+                least 0.
             DataError: The world is not a graph.
             SolverError: The vectors became infinite or NaN.
         """
         return list(self.models(world, model, seed))[-1][1]
+
+
+def _is_tied(model: Any) -> bool:
+    """Return whether a Node2Vec has no separate output vectors; refuse other models."""
+    from inweights.models.configs import Node2VecConfig
+
+    if not isinstance(model, Node2VecConfig):
+        raise ConfigError(
+            "the learner descent trains only the model node2vec, got "
+            f"{model!r}; choose this model, or a different learner"
+        )
+    return model.tied
 
 
 def _adjacency(world: World, *, sparse: bool) -> Any:
