@@ -309,7 +309,7 @@ def test_a_graph_that_may_not_be_opened(
     (tmp_path / name).write_text("a b\n", encoding="utf-8")
     monkeypatch.setattr("networkx.read_adjlist", deny)
     monkeypatch.setattr(Path, "open", deny)
-    with pytest.raises(DataError, match="cannot read .*: Permission denied"):
+    with pytest.raises(DataError, match=r"cannot read .*: Permission denied"):
         read_edges(tmp_path / name)
 
 

@@ -230,16 +230,14 @@ def controls_apart(
             of them, nothing is separated.
 
     Returns:
-        Two values: the table of the conditions, and a dictionary with the table of each
-        control by its name, which is empty if there are no controls.
+        The table of the conditions, and a table for each control by its name, if any.
     """
     if CONTROL not in table.columns or CONTROL in used:
         return table, {}
-    own = table.filter(pl.col(CONTROL).fill_null(NO_CONTROL) == NO_CONTROL)
-    names = [
-        name for name in distinct(table, CONTROL) if name not in (None, NO_CONTROL)
-    ]
-    return own, {str(name): table.filter(pl.col(CONTROL) == name) for name in names}
+    table = table.with_columns(pl.col(CONTROL).fill_null(NO_CONTROL))
+    split = dict(panels(table, CONTROL))
+    own = split.pop(NO_CONTROL, table.clear())
+    return own, {str(name): rows for name, rows in split.items()}
 
 
 def spread(
