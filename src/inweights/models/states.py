@@ -72,7 +72,7 @@ class ReadableStates(nn.Module):
         raise NotImplementedError
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Apply the norm that precedes the head to a state; by default the state is unchanged.
+        """Return a state after the norm that precedes the head; by default, it is unchanged.
 
         Args:
             state: A state ``[R, n, D]``.

@@ -122,7 +122,7 @@ class StoredRun:
 
     @contextmanager
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-        """Hold the run's lock during a ``with`` block, after waiting until it is free.
+        """Return a context manager that holds the run's lock, after waiting until it is free.
 
         The lock is in the file ``.locks/<hash>.lock`` of the store. A block may be
         nested in a block of the same object and thread. Other objects for the same run

@@ -47,7 +47,7 @@ class RightAnswers:
 
     @classmethod
     def of(cls, statements: Statements) -> RightAnswers:
-        """Collect the right answers to the prompts of statements.
+        """Return the right answers to the prompts of statements.
 
         Statements whose role begins with ``moved_`` describe a different graph, and are
         compared only with each other.

@@ -78,7 +78,7 @@ class Statements:
         parts: Mapping[str, tuple[Any, Any]],
         out_of_distribution: Bools | bool = False,
     ) -> Statements:
-        """Construct statements from a pair of matrices for each role.
+        """Return the statements of a pair of matrices for each role.
 
         Args:
             parts: Prompts ``[m, T]`` and answers ``[m, A]`` by role, as token ids.

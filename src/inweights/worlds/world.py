@@ -129,7 +129,7 @@ class World:
         *,
         out_of_distribution: Bools | bool = True,
     ) -> World:
-        """Construct the world of a config, from statements or from matrices by role.
+        """Return the world of a config, from statements or from matrices by role.
 
         Args:
             config: Config of the world; its tag becomes the name of the world, and its

@@ -216,7 +216,7 @@ class Recipe:
 
 
 def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Separate a recipe's own choices into two lists: names of settings, and sentences.
+    """Return a recipe's own choices as two lists: names of settings, and sentences.
 
     Args:
         ours: Dotted names and sentences, as in :attr:`Recipe.ours`. A string that

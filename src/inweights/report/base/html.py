@@ -29,7 +29,7 @@ _VOID = {"input", "meta", "img", "br"}
 
 
 def escape(text: Any) -> str:
-    """Escape a value for use as text in HTML elements and attributes.
+    """Return a value as text that is escaped for HTML elements and attributes.
 
     Bidirectional controls of Unicode, which would reorder the text that follows, are
     replaced by their names.

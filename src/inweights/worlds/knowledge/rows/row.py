@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
-    """Construct a row from three fields and a stage, with single spaces in names.
+    """Return a row of three fields and a stage, with single spaces in names.
 
     Args:
         fields: Subject, relation and object as text.
