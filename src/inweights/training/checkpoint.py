@@ -81,7 +81,7 @@ class State:
 
 @dataclass(kw_only=True)
 class ReplicaState(State):
-    """State of a training of several replicas; ``values`` is the matrix ``[R, P]``.
+    """State of a training of ``R`` replicas with ``P`` parameters; ``values`` is ``[R, P]``.
 
     Attributes:
         stopped: Step of the current phase at which each replica stopped, ``[R]``, on

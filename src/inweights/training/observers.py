@@ -106,8 +106,8 @@ class Observer:
         In a sweep, it is called at each report of progress instead.
 
         Args:
-            seen: Losses, gradients and parameters of the update; in a sweep, only the
-                numbers of updates made and in total.
+            seen: Losses, gradients and parameters of the update; in a sweep, only a
+                description of the work and the numbers of updates made and in total.
         """
 
     def measured(self, name: str, table: pl.DataFrame) -> None:

@@ -265,7 +265,7 @@ def update_parameters(
     Args:
         compute: Function that returns the losses ``[R]`` of a batch and writes their
             gradients.
-        parameters: The matrices of parameters and gradients, ``[R, P]``.
+        parameters: The matrices of ``P`` parameters and their gradients, ``[R, P]``.
         optimizer: Optimizer of the parameters. A user's own optimizer may compute
             losses several times per step.
         shards: Object that sums gradients and gathers parameters if several processes

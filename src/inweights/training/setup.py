@@ -43,7 +43,8 @@ class TrainingSetup:
         curricula: One curriculum per replica; they differ only in the rates, weight
             decays and options of their optimizers.
         seeds: Root seed of each replica.
-        parameters: The model's parameters as one matrix ``[R, P]``.
+        parameters: The model's parameters as one matrix with a row per replica, ``[R,
+            P]``.
         dropout: Object that draws the dropout masks of each step.
         edits: For each phase, the edit of stored facts that precedes it, or ``None``.
         observers: Objects that are notified of each step, and may measure the model;

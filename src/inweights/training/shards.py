@@ -128,8 +128,8 @@ class Shards:
 
         Args:
             losses: Losses of the replicas, ``[R]``; every rank gets the sum.
-            gradients: Gradients, ``[R, P]``; this rank's columns get the sum, and other
-                columns do not change.
+            gradients: Gradients of the ``P`` parameters, ``[R, P]``; this rank's
+                columns get the sum, and other columns do not change.
         """
         dist.all_reduce(losses)
         parts = self._parts(gradients)

@@ -19,6 +19,8 @@ from inweights.worlds.arrays import Float, Int
 class Batch:
     """Data of one training step: sequences, and the labels at some of their positions.
 
+    Shapes: ``R`` replicas, ``S`` packed tokens, ``n`` labelled positions, ``m`` labels.
+
     Attributes:
         inputs: The packed sequences.
         at: Index in ``S`` of each labelled position, ``[n]``.

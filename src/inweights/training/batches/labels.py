@@ -20,6 +20,8 @@ from inweights.worlds.arrays import Float, Int
 class Labels:
     """Labels of selected sequences, concatenated in the order of the sequences.
 
+    Shapes: ``R`` replicas, ``n`` labels.
+
     Attributes:
         columns: Logit column of each label, ``[n]``, or ``[R, n]`` if replicas differ.
         weights: Weight of each label, ``[n]`` or ``[R, n]``, not normalised.
@@ -37,14 +39,15 @@ class Labels:
 class Pool:
     """Labels of sequences that several facts share.
 
-    ``W`` is 1 if replicas share their world, and otherwise ``R``.
+    Shapes: ``n`` labels of all sequences; ``W`` is 1 if replicas share their world, and
+    otherwise the number of replicas.
 
     Attributes:
         starts: Index of the first label of each sequence. Its last entry is the total
             number of labels, so that sequence ``i`` has the labels from ``starts[i]``
             to below ``starts[i + 1]``.
-        places: Index of each label's position among the ``P`` labelled positions of its
-            sequence.
+        places: Index of each label's position among the labelled positions of its
+            sequence, ``[W, n]``.
         columns: Logit column of each label, ``[W, n]``.
         weights: Weight of each label, ``[W, n]``.
         most: Entry ``b - 1`` is the largest total number of labels of any ``b``

@@ -30,6 +30,9 @@ from inweights.worlds.world import Ids
 class Sequences:
     """All sequences of one shape that a phase reads.
 
+    Shapes: ``R`` replicas, ``m`` sequences, ``T`` tokens of each, ``P`` labelled
+    positions of each.
+
     Attributes:
         tokens: Token ids ``[m, T]``, or ``[R, m, T]`` if worlds differ.
         places: Indices of the ``P`` labelled positions of every sequence.

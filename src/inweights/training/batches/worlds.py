@@ -28,6 +28,9 @@ Part = Literal["facts", "queries"]
 class ShapeGroup:
     """Statements whose prompts have the same length and whose answers have the same length.
 
+    Shapes: ``R`` replicas, ``m`` statements, ``T`` tokens of a prompt, ``A`` tokens of
+    an answer.
+
     Attributes:
         indices: Index of each statement among the facts or queries of its world,
             ``[m]``.

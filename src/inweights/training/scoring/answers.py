@@ -203,7 +203,7 @@ def answer_ranks(
 def answer_columns(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Int[Tensor, "R M"]:
-    """Return the column of each statement's first answer token among the logits, ``[R, M]``.
+    """Return the logit column of each statement's first answer token, ``[R, M]``.
 
     Args:
         model: The model.

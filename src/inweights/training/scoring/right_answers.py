@@ -24,7 +24,7 @@ from inweights.worlds.world import Ids, Statements, World, Worlds
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a model's answers to ``M`` statements, each ``[R, M]``.
+    """Scores of the answers of ``R`` replicas to ``M`` statements, each ``[R, M]``.
 
     If a prompt has several right answers, any of them counts as right.
 
@@ -65,9 +65,9 @@ def answer_scores(
         worlds: One world for all replicas, or one per replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements in ``part``, as a NumPy array.
-        allowed: Which candidates are allowed for ``right_among`` and ``margin_among``,
-            ``[R, K]``. The answer of each statement must be among them, which is not
-            checked.
+        allowed: Which of the ``K`` candidates are allowed for ``right_among`` and
+            ``margin_among``, ``[R, K]``. The answer of each statement must be among
+            them, which is not checked.
 
     Returns:
         The scores, each ``[R, M]``; see :class:`Scores`.
@@ -141,8 +141,8 @@ class RightPlaces:
 
         Args:
             rows: Indices of ``m`` statements among the ``M``.
-            logits: Logits of these statements, ``[R, m, K]``. Only their shape and
-                device are used.
+            logits: Logits of these statements over ``K`` candidates, ``[R, m, K]``.
+                Only their shape and device are used.
 
         Returns:
             Boolean tensor ``[R, m, K]``, true for each right answer.
@@ -206,7 +206,8 @@ def are_right(
     """Return whether one selected candidate per statement is a right answer, ``[R, m]``.
 
     Args:
-        columns: Logit column of the selected candidate of each statement, ``[R, m]``.
+        columns: Logit column of the selected candidate of each of ``m`` statements,
+            ``[R, m]``.
         own: Logit column of the answer that each statement states, ``[R, m, 1]``; used
             if ``accepted`` is ``None``.
         accepted: Which candidates are right answers, ``[R, m, K]``; ``None`` if each

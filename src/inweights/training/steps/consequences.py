@@ -32,6 +32,9 @@ _Answers = dict[tuple[int, ...], set[int]]
 class Consequences:
     """The facts of a role in one world, and the statements that may follow from them.
 
+    Shapes: ``N`` facts, ``T`` tokens of a fact's prompt, ``M`` statements, ``S`` tokens
+    of a statement's prompt.
+
     Attributes:
         facts: Token ids of the facts' prompts, ``[N, T]``.
         apart: Whether an edit of fact ``i`` should leave the answer to fact ``j``

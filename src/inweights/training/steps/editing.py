@@ -203,12 +203,12 @@ def direction(
 
     Args:
         model: The GPT.
-        facts: Prompts of all facts that may be edited, ``[R, N, T]``.
+        facts: Prompts of all ``N`` facts, of one length ``T``, ``[R, N, T]``.
         places: Indices of the ``E`` edited facts among the ``N``.
         layer: Index of the block; ``None`` for the last block.
 
     Returns:
-        One column per edited fact, ``[R, H, E]``.
+        One column per edited fact, ``[R, H, E]``; ``H`` is the MLP's hidden width.
     """
     every = keys_of(model, facts, layer)[:, :, -1]
     moment = every.mT @ every / every.shape[1]
@@ -233,12 +233,13 @@ def keys_of(
 
     Args:
         model: The GPT.
-        prompts: Prompts of one length ``T``, ``[R, N, T]``.
+        prompts: ``N`` prompts of one length ``T``, ``[R, N, T]``.
         layer: Index of the block; with ``None``, the keys of the last block are
             computed, only at the last position.
 
     Returns:
-        The keys, ``[R, N, T, H]``, or ``[R, N, 1, H]`` if ``layer`` is ``None``.
+        The keys, ``[R, N, T, H]``, or ``[R, N, 1, H]`` for ``None``; ``H`` is hidden
+        width.
     """
     caught: list[Tensor] = []
     batch = pack([prompts])

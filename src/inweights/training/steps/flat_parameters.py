@@ -24,9 +24,10 @@ from inweights.worlds.arrays import Float
 class FlatParameters:
     """The parameters of a model and their gradients as two matrices ``[R, P]``.
 
-    Columns of weight matrices come before those of vectors (gains and biases), so that
-    the parameters with weight decay are one contiguous part of a row. The model's
-    parameters are views of the matrix until :meth:`release` is called.
+    There is one row for each of ``R`` replicas, and one column for each of ``P``
+    parameters. Columns of weight matrices come before those of vectors (gains and
+    biases), so that the parameters with weight decay are one contiguous part of a row.
+    The model's parameters are views of the matrix until :meth:`release` is called.
 
     Args:
         model: The model; its parameters become views of ``values``.

@@ -73,8 +73,8 @@ def log_normaliser(
     The logits ``state_n · readout`` are computed for a few positions at a time.
 
     Args:
-        state: Hidden states at ``n`` positions, ``[R, n, D]``.
-        readout: Matrix of the head, ``[R, D, K]``.
+        state: Hidden states of width ``D`` at ``n`` positions, ``[R, n, D]``.
+        readout: Matrix of the head with ``K`` candidates, ``[R, D, K]``.
         weights: Sum ``W_n`` of the weights of the labels at each position, ``[R, n]``.
         bf16: Whether the inputs and results of matrix products are rounded to bfloat16;
             sums are computed in fp32.

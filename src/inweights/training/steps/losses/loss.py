@@ -91,8 +91,8 @@ class Loss:
             batch: The batch, with ``m`` labels.
 
         Returns:
-            The logits ``[R, m, K]``, the labels ``[R, m]`` and their weights ``[R,
-            m]``.
+            The logits over ``K`` candidates, ``[R, m, K]``, the labels ``[R, m]`` and
+            their weights ``[R, m]``.
         """
         with (
             RoundedProducts() if self._emulated else nullcontext(),

@@ -237,10 +237,10 @@ def state_of(
         flat: The parameters for which it was built.
 
     Returns:
-        For Adam and AdamW, the moments ``exp_avg`` and ``exp_avg_sq``, ``[R, P]`` each,
-        and the number ``step``; for SGD with momentum, ``momentum_buffer``, ``[R, P]``.
-        Columns that the optimizer does not update are 0. Before the first step, and for
-        SGD without momentum, the dictionary is empty.
+        For Adam and AdamW, the moments ``exp_avg`` and ``exp_avg_sq`` of ``P``
+        parameters, ``[R, P]`` each, and the number ``step``; for SGD with momentum,
+        ``momentum_buffer``, ``[R, P]``. Columns that the optimizer does not update are
+        0. Before the first step, and for SGD without momentum, the dictionary is empty.
     """
     state: dict[str, Tensor] = {}
     for parameter, (rows, columns) in _places(optimizer, flat):
