@@ -87,7 +87,7 @@ def off_descent(
         rate: Learning rate ``η`` of the closed form; the model has to be trained at ``N
             η``, which is not checked.
         steps: Number of updates of the closed form, at least 0; the model has to be
-            trained for as many steps, which is not checked.
+            trained for the same number of steps, which is not checked.
 
     Returns:
         One row per replica that is compared, with the columns ``replica``, ``distance``

@@ -42,7 +42,7 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
         One row per replica, with the columns ``replica``; ``cosine``, that of ``W`` and
         the optimum as vectors, both centred by row; ``least_margin``, the smallest
         margin of the facts, in logits; ``excess``, the nuclear norm of ``W`` scaled to
-        a least margin of 1, divided by the optimum's, minus 1; ``query_margin``, the
+        a smallest margin of 1, divided by the optimum's, minus 1; ``query_margin``, the
         median margin of the queries at that scale; and ``expected``, the median margin
         of the queries at the optimum. ``excess`` and ``query_margin`` are NaN if a fact
         has no positive margin.
@@ -54,8 +54,8 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
         DataError: The worlds do not fit the model, the head does not cover an answer,
             or no program can be made of a world (an answer has several tokens, facts
             contradict each other, or no output is ever wrong).
-        SolverError: No matrix gives all facts of a world a positive margin, or none was
-            found within the solver's 20,000 iterations.
+        SolverError: No matrix has positive margins for all facts of a world, or none
+            was found within the solver's 20,000 iterations.
 
     Example:
         >>> import inweights as iw
@@ -105,7 +105,7 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
 def nuclear_norm(
     model: Model, worlds: Worlds, *, order: Literal["nuc", "fro"] = "nuc"
 ) -> pl.DataFrame:
-    """Compute the nuclear norm of a linear model's templates, scaled to a least margin of 1.
+    """Compute the nuclear norm of a linear model's templates at a smallest margin of 1.
 
     Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its
     logits.

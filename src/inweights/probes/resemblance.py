@@ -238,7 +238,7 @@ def predicted_similarity(
     Args:
         world: Config of an analogy, or of two hops as an analogy.
         roles: Roles of the facts that are trained on in stage 1, such as
-            ``similarity``, each with how often its facts count, at least 0.
+            ``similarity``, each with the number of times that its facts count.
         seed: Root seed of the world.
         model: Config with the scale ``κ0`` of the logits and the width ``m``; by
             default the paper's.

@@ -49,6 +49,7 @@ def last_states(
     Raises:
         ConfigError: A layer is unknown, or the prompts are longer than the model's
             limit.
+        DataError: The prompts are not token ids of the model (checked on the CPU).
     """
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     blocks = tokens.to(model.column.device).split(

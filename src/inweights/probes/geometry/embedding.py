@@ -2,7 +2,7 @@
 
 :class:`Embedding` turns them into a model that every probe of graphs accepts. Rows are
 matched to nodes by name, and a missing name is an error. A graph's nodes are in the
-order in which a file first names them, and a matrix in another order would silently
+order in which a file first names them, and a matrix in a different order would silently
 give wrong numbers.
 """
 
@@ -54,8 +54,9 @@ class Embedding:
         source: Origin of the matrix, such as a path, for error messages.
 
     Raises:
-        DataError: The matrix has another shape or is empty, the number of names differs
-            from that of rows, or a number is not finite or larger than 1e15.
+        DataError: The matrix has a different number of axes or is empty, the number of
+            names differs from that of rows, or a number is not finite or larger than
+            1e15.
 
     Example:
         >>> from inweights.probes import hop_correlation

@@ -49,7 +49,7 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         DataError: A world is not a graph, the worlds do not fit the model, the matrix
             would not fit in memory, or ``model`` is an
             :class:`~inweights.probes.Embedding` that was matched with other nodes, or
-            with these nodes in another order.
+            with these nodes in a different order.
         ConfigError: The model has no replica axis.
     """
     each = list(map(adjacency, _graphs(model, worlds)))
@@ -73,7 +73,7 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, or ``model``
             is an :class:`~inweights.probes.Embedding` that was matched with other
-            nodes, or with these nodes in another order.
+            nodes, or with these nodes in a different order.
         ConfigError: The model has no replica axis.
     """
     each = list(map(edge_ends, _graphs(model, worlds)))
@@ -148,7 +148,7 @@ def prefix_of(worlds: Worlds) -> tuple[int, ...]:
     """Return the tokens before a node in the prompt of an edge, which all worlds share.
 
     Args:
-        worlds: One world of a graph, or one for each replica, of which the first is
+        worlds: One world of a graph, or one for each replica, and only the first one is
             used.
 
     Returns:

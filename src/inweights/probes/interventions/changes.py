@@ -144,7 +144,7 @@ def places(
         ``True``.
 
     Raises:
-        DataError: A name is not a token, or a mask has another shape.
+        DataError: A name is not a token, or a mask has a different shape.
 
     Example:
         >>> import inweights as iw
@@ -193,7 +193,7 @@ def with_position(
         order; may be empty.
 
     Raises:
-        DataError: A name is not a token, or a mask has another shape.
+        DataError: A name is not a token, or a mask has a different shape.
     """
     kept = []
     for index in indices.tolist():
@@ -234,7 +234,7 @@ def vector_of(
         ``D`` is the width of the layer is not checked.
 
     Raises:
-        DataError: A prompt has several such positions, numbers have another shape, a
+        DataError: A prompt has several such positions, numbers have a wrong shape, a
             list does not have two prompts, or a name is not a token.
         ConfigError: A prompt is given and the layer or head is unknown.
     """

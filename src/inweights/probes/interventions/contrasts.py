@@ -96,6 +96,10 @@ def last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R
         model: Model with ``R`` replicas and ``K`` candidates.
         tokens: Token ids of ``B`` prompts of one length, ``[B, T]`` (``T`` positions)
             or ``[R, B, T]`` (one set of prompts for each replica).
+
+    Raises:
+        ConfigError: The prompts are longer than the model's limit.
+        DataError: ``tokens`` are not token ids of the model (checked on the CPU).
     """
     batch = pack([tokens])
     logits: Tensor = model(batch, at=batch.last)

@@ -1,7 +1,8 @@
 """Interchange interventions: find which hidden state carries the bridge, and which the answer.
 
-:func:`carries` replaces states of a base query by states of a source query with another
-bridge and last relation, and counts which of four answers the model then gives.
+:func:`carries` replaces states of a base query by states of a source query with a
+different bridge and last relation, and counts which of four answers the model then
+gives.
 
 Shapes: ``R`` replicas (1 if all share a world), ``m`` pairs of prompts, ``T``
 positions, ``D`` width.

@@ -118,11 +118,11 @@ def activation_patching(
     """Measure the effect of patching a hidden state on the answer, by layer and position.
 
     The effect shows which hidden state carries the answer. Each statement gets a
-    partner, the next statement of its role and length with another prompt and another
-    answer. The model reads the statement's prompt, and one of its hidden states is
-    replaced by the same state of the partner's prompt. Let ``d`` be the logit of the
-    partner's answer minus that of the statement's own answer, at the last position,
-    averaged over statements:
+    partner, the next statement of its role and length with a different prompt and a
+    different answer. The model reads the statement's prompt, and one of its hidden
+    states is replaced by the same state of the partner's prompt. Let ``d`` be the logit
+    of the partner's answer minus that of the statement's own answer, at the last
+    position, averaged over statements:
 
         ``effect = (d_patched − d_own) / (d_partner − d_own)``,
 

@@ -40,7 +40,7 @@ _CHUNK = 1024
 def navigation(
     model: Model, worlds: Worlds, *, layer: str = "tokens", ridge: float = 1e-3
 ) -> pl.DataFrame:
-    """Measure how often a held-out leaf's vector leads to the nodes of its own arm, by depth.
+    """Measure the share of held-out leaves whose vectors lead to the nodes of their own arms.
 
     Args:
         model: Model with a table of token embeddings and ``R`` replicas.
@@ -142,8 +142,8 @@ def stepwise(
         most: Largest number of statements of a role that are read, evenly spaced; 0 for
             all.
         apart: Whether prompts with the largest number of answers (hubs), such as the
-            root of a star, get separate rows. A column ``hub`` then tells whether a row
-            is about them.
+            root of a star, get separate rows. A column ``hub`` states whether
+            a row is about them.
 
     Returns:
         One row per replica, part, role and place (and per value of ``hub``), with the

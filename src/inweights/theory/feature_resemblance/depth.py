@@ -1,6 +1,6 @@
 """Predict feature resemblance by depth in a linear network trained layer by layer (theorem 6).
 
-:func:`depth_cosines` gives the prediction, :func:`lemma_18` compares it with a random
+:func:`depth_cosines` returns the prediction, :func:`lemma_18` compares it with a random
 network. Equations 8 and 9 are missing in our copy of the paper. The recursion below is
 our form of lemma 18, for square layers with entries from ``N(0, 1/d)``, in the limit of
 a large width ``d`` and before any label is fitted. Shapes: ``L`` layers.

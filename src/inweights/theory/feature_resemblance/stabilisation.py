@@ -93,15 +93,15 @@ def propositions(
         - ``outside_c``, ``outside_s``, ``outside_v``: the share, from 0 to 1, of ``C``,
           ``S + Sᵀ`` and ``V Vᵀ`` that mixes eigenspaces (:func:`outside`; Proposition
           6); ``outside_random``: its mean over random bases.
-        - ``s_low``, ``s_high``, ``s_trace``: least and largest eigenvalue of ``S``, and
-          the sum of all divided by ``N`` (7).
-        - ``walk_low``, ``walk_high``: least and largest eigenvalue of ``P + Pᵀ − 2I``
-          (8).
+        - ``s_low``, ``s_high``, ``s_trace``: smallest and largest eigenvalues of ``S``,
+          and the sum of all divided by ``N`` (7).
+        - ``walk_low``, ``walk_high``: smallest and largest eigenvalues of ``P + Pᵀ −
+          2I`` (8).
         - ``c_top``, ``c_second``: largest eigenvalue of ``C``, and the largest apart
           from the degenerate ones (9).
         - ``null_size``: largest ``|λ|`` among the eigenvalues of ``C`` that should
-          vanish; ``null_gap``: least ``|λ|`` of the others; ``null_angle``: sine of the
-          largest angle between their eigenvectors and those of the graph.
+          vanish; ``null_gap``: smallest ``|λ|`` of the others; ``null_angle``: sine of
+          the largest angle between their eigenvectors and those of the graph.
         - ``top``: fraction of the energy of ``V`` in the top eigenspaces, without the
           degenerate vectors (10); ``degenerate``: fraction in the degenerate vectors.
         - ``change``: ``‖CV‖ / ‖V‖``, which is 0 at a fixed point; ``norm``: ``‖V‖``.

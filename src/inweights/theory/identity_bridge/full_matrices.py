@@ -188,8 +188,8 @@ def full_program(
 ) -> pl.DataFrame:
     """Solve the full program (2), without assuming symmetry, and compare it with the closed form.
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
-    nuclear norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
+    smallest nuclear norm with which each trained fact has a margin of at least 1.
 
     Args:
         n: Number of subjects, at least 2.

@@ -29,7 +29,7 @@ from inweights.theory.programs.two_hop.symmetric import Parameters
 def at_optimum(n: int) -> pl.DataFrame:
     """Evaluate the KKT conditions of (11) at its optimum, and cases that Proposition 4 excludes.
 
-    Problem (11) of Identity Bridge (App. A.2) is program (2), the least nuclear norm
+    Problem (11) of Identity Bridge (App. A.2) is program (2), the smallest nuclear norm
     under margins of 1, with identity facts and the constraints that the paper states,
     in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
 

@@ -94,12 +94,12 @@ def predict(
     Returns:
         The answer, margin and verdict of every query of a solved part (``queries``),
         the dropped facts (``let_go``), and the advice (``advice``, ``remedies``). A
-        solution whose gap is not certified within the limits is used, too.
+        solution whose gap is not certified within the limits is used as well.
 
     Raises:
-        ConfigError: ``answers`` is unknown, another option is out of range, ``state``
-            is given but the facts are not solved as one program, or it is not a state
-            of this program.
+        ConfigError: ``answers`` is unknown, another option is out of range,
+            ``state`` is given but the facts are not solved as one program, or it is not
+            a state of this program.
         DataError: Answers have several tokens; there are no facts; the arrays of a part
             would not fit in memory; or facts contradict each other and ``answers`` is
             ``one``.

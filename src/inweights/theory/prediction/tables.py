@@ -38,7 +38,7 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
         solution: Optimum of program (2) (Identity Bridge §4.3), or of the soft program.
         tie: Margins of at most this absolute value are ties. If the solution contains a
             second matrix near the optimum, queries for which the verdicts of the two
-            differ are ties, too.
+            differ are ties as well.
 
     Returns:
         One row per query, with the columns ``query`` (its index), ``prompt``,

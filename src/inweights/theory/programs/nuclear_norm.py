@@ -1,4 +1,4 @@
-"""Solve program (2) of Identity Bridge, the least nuclear norm under margins, with a certificate.
+"""Solve program (2) of Identity Bridge with a certificate: minimise the norm under margins.
 
 :func:`solve` takes the constraints (:class:`~.program.Program`) or a world and returns
 a :class:`Solution`: the optimal logit matrix ``W``, a certified gap, and the margins of
@@ -58,7 +58,7 @@ class Solution(Certified):
 
     ``templates``, ``[P, K]`` with a row for each of ``P`` input tokens and a column for
     each of ``K`` outputs, are feasible: the smallest margin of all facts is exactly 1.
-    ``optimum`` is their nuclear norm, ``bound`` a certified lower bound on the least
+    ``optimum`` is their nuclear norm, ``bound`` a certified lower bound on the smallest
     norm, and ``dual``, ``[M, K]`` with a row for each of ``M`` distinct prompts, is
     ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``. ``scale`` is the unit in which margins are
     measured, here 1.
@@ -81,9 +81,9 @@ class Solution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            ``[Q]`` (``Q`` statements), in units of the least margin over all training
-            facts, which is 1. A positive margin means that the optimum gives the right
-            answer.
+            ``[Q]`` (``Q`` statements), in units of the smallest margin over all
+            training facts, which is 1. A positive margin means that the optimum gives
+            the right answer.
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -45,8 +45,8 @@ _QUESTION = 40
 class Program:
     """Constraints of program (2).
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
-    nuclear norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
+    smallest nuclear norm with which each trained fact has a margin of at least 1.
 
     Facts with the same prompt share a row. If a prompt has several right answers, the
     logit of each has to exceed that of every *wrong* output by the margin; right
@@ -83,7 +83,7 @@ class Program:
             answers: Meaning of several answers to one prompt. ``one`` (default): they
                 contradict each other, which is an error. ``several``: all are right.
                 ``any``: all are right, and further facts that program (2) refuses are
-                accepted, too: prompts that differ only in their order count as one
+                accepted as well: prompts that differ only in their order count as one
                 prompt, and no output needs to be wrong. Use ``any`` for the soft
                 program, which always has a solution.
             held: Number of bytes that the solver needs for each pair of a fact and an

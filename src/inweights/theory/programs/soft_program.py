@@ -126,7 +126,7 @@ def solve_soft(
             returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
-            such as a solution for another decay; by default one step of steepest
+            such as a solution for a different decay; by default one step of steepest
             descent from zero.
         progress: Called with the iterations made and the certified gap so far, every 50
             iterations.

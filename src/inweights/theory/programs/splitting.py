@@ -38,8 +38,8 @@ class Splitting:
         inverse: ``(I + κ Xᵀ X)⁻¹``, an object whose product ``inverse @ matrix`` is
             used, such as a matrix ``[P, P]`` (``P`` input tokens) that several solvers
             share; by default :func:`coupled_inverse` computes it.
-        memory: Number of past steps that the acceleration combines; by default as many
-            as fit in its memory.
+        memory: Number of past steps that the acceleration combines; by default the
+            largest number (up to 10) whose differences fit in its memory.
 
     Attributes:
         x: Iterated matrix, ``[P + M, K]`` (``M`` distinct prompts, ``K`` outputs).

@@ -228,8 +228,8 @@ def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
         chances: Chance of a guess for each query; null if there is no right answer.
 
     Returns:
-        The larger of the two for each query; the chance if the probability is null, and
-        the probability (or 0 if that is null, too) if the chance is null.
+        The larger of the two for each query; the chance if the probability is null, the
+        probability if the chance is null; 0 if both are null.
     """
     both = pl.DataFrame(
         {"probability": probabilities, "chance": chances.fill_null(0.0)}

@@ -73,7 +73,7 @@ class _Kept:
         return {"starts": self._starts, "columns": self._columns, "data": self._data}
 
     def prices(self, rows: slice, dtype: Any) -> sparse.csr_array:
-        """Return the multipliers of some prompts in a given precision, sparse ``[m, K]``.
+        """Return the multipliers of a slice of prompts in a given precision, ``[m, K]``.
 
         Args:
             rows: Slice of the prompts.
@@ -129,7 +129,7 @@ class Bounds:
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_upper(self, templates: Float[Floats, "P K"]) -> float:
-        """Repair a matrix, and store it if it gives the best upper bound so far.
+        """Repair a matrix, and store it if it proves the best upper bound so far.
 
         Args:
             templates: Any matrix, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -224,7 +224,7 @@ class Bounds:
         self._mixture.restore(mixture, [made[name] for name in names])
 
     def _mixed(self, rows: slice) -> sparse.csr_array:
-        """Return the best mixture of multipliers for some prompts, in double precision."""
+        """Return the best mixture of multipliers for a slice of prompts, in double precision."""
         mixed = sparse.csr_array((rows.stop - rows.start, self._shape[1]))
         for number, kept in self._prices.items():
             parts = self.relations.divide(kept.prices(rows, np.float64), rows)

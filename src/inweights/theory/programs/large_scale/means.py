@@ -46,7 +46,7 @@ class Means:
 
         Args:
             bounds: Bounds of the iteration, which are changed if they improve.
-            upper: Whether the upper bound is evaluated, too.
+            upper: Whether the upper bound is evaluated as well.
         """
         run = self._run
         summed = np.float32(max(self._summed, 1))

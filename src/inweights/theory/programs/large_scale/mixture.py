@@ -2,7 +2,7 @@
 
 The multipliers of a large program oscillate around their limit for a long time, in a
 few directions and differently in each iteration. Sums of multipliers with non-negative
-weights are multipliers, too, so :class:`Mixture` looks for the weights whose sum proves
+weights are also multipliers, so :class:`Mixture` looks for the weights whose sum proves
 the largest lower bound. Shapes: ``P`` inputs, ``K`` outputs.
 """
 

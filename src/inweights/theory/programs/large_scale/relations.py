@@ -127,7 +127,7 @@ class Relations:
         """Split multipliers into those of rivals within the range of a relation, and outside it.
 
         The rows of both parts sum to 0 and have the signs of multipliers, so that every
-        combination with non-negative weights is a dual matrix, too.
+        combination with non-negative weights is a dual matrix as well.
 
         Args:
             prices: Multipliers, sparse ``[m, K]`` (``K`` outputs), negative at right

@@ -3,8 +3,8 @@
 :func:`solve_soft_large` is :func:`~.soft_program.solve_soft` for larger worlds: the
 splitting of :mod:`~.iteration`, with a proximal step of the cross-entropy
 (:mod:`~.softmax_step`) in place of the projection onto margins. An iteration decomposes
-one matrix of outputs times outputs, whereas L-BFGS multiplies factors with as many
-columns. :mod:`~.soft_bounds` certifies the result.
+one matrix of outputs times outputs, whereas L-BFGS multiplies factors with the same
+number of columns. :mod:`~.soft_bounds` certifies the result.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """

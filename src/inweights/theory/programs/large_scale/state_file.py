@@ -51,7 +51,7 @@ class StateFile:
 
         Raises:
             ConfigError: The file cannot be read, contains no state, or contains the
-                state of other facts, another gap or another version.
+                state of different facts, a different gap or a different version.
         """
         if not self.path.exists():
             return None

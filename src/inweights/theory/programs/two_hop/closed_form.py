@@ -15,8 +15,8 @@ identity ``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs (``2n``).
 
 Kinds of constraints are named by prompt and competing output, such as ``"first hop,
 other bridge"`` (prompt ``(a_i, r1)``, right answer ``b_i``, wrong output ``b_j``).
-*Own* means that the output has the prompt's index, *other* that it has another index; a
-star marks constraints that the paper leaves out.
+*Own* means that the output has the prompt's index, *other* that it has a different
+index; a star marks constraints that the paper leaves out.
 """
 
 from __future__ import annotations
@@ -218,9 +218,9 @@ def _hop_multipliers(
 def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
     """Return the optimum of program (2) at complexity one, for any number of entities.
 
-    The program asks for the least nuclear norm of ``W`` under a margin of 1 for every
-    training fact (Identity Bridge, program (2), §4.3). The closed form is ours;
-    ``docs/theory.md`` proves it.
+    The program asks for the smallest nuclear norm of ``W`` under a margin of 1 for
+    every training fact (Identity Bridge, program (2), §4.3). The closed form is our
+    own; ``docs/theory.md`` proves it.
 
     Args:
         n: Number of subjects, of bridges and of objects, at least 2.

@@ -133,7 +133,7 @@ class Parameters:
             n: Number of entities of each kind.
 
         Returns:
-            The margin, in logits; negative if another output has a larger logit.
+            The margin, in logits; negative if a different output has a larger logit.
 
         Example:
             >>> Parameters(a1=1, a2=-0.5, e=0.25, g=-0.25).margin("a r1", "b", 4)
@@ -244,7 +244,7 @@ class Parameters:
     def swapped(self) -> Parameters:
         """Return the image under ``τ`` of Identity Bridge's Lemma 4, which exchanges the two hops.
 
-        Bridges and objects are exchanged, too.
+        Bridges and objects are exchanged as well.
 
         Example:
             >>> Parameters(a1=1, g=2).swapped() == Parameters(d1=1, f=2)

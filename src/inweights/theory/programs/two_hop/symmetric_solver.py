@@ -61,7 +61,7 @@ def solve_symmetric(
     """Solve program (2) for the two-hop world of complexity one, in milliseconds for any ``n``.
 
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` (input
-    tokens by output tokens) of least nuclear norm with which each trained fact has a
+    tokens by output tokens) of smallest nuclear norm with which each trained fact has a
     margin of at least 1. In the world of complexity one, each subject ``a_i`` leads by
     ``r1`` to its own bridge ``b_i``, which leads by ``r2`` to its own object ``c_i``,
     so that twelve parameters determine the whole matrix
