@@ -21,8 +21,8 @@ _known: dict[tuple[str, int, int, int], str] = {}
 def fingerprint(path: str | Path) -> str:
     """Return a hash of the bytes of a file, or of the names and bytes of a folder's files.
 
-    The hash of a file is cached, so that a file is read only once as long as it does
-    not change.
+    Files in subfolders are included. The hash of a file is cached, so that a file is
+    read only once as long as it does not change.
 
     Returns:
         16 hexadecimal digits of a SHA-256 hash.

@@ -238,8 +238,8 @@ def keys_of(
             computed, only at the last position.
 
     Returns:
-        The keys, ``[R, N, T, H]``, or ``[R, N, 1, H]`` for ``None``; ``H`` is hidden
-        width.
+        The keys, ``[R, N, T, H]`` (``[R, N, 1, H]`` for ``None``); ``H`` is the width
+        of the MLP's hidden layer.
     """
     caught: list[Tensor] = []
     batch = pack([prompts])

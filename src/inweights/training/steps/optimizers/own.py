@@ -57,7 +57,8 @@ class OwnOptimizer:
         DataError: A file on which the code depends cannot be read.
 
     Warns:
-        UserWarning: The optimizers run separately for each replica.
+        UserWarning: Optimizers are not elementwise, and run separately for each
+            replica.
     """
 
     def __init__(
