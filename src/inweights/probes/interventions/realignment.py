@@ -58,10 +58,9 @@ def realignment(
             the layer (logit lens); ``ridge`` applies a linear map from states after
             first hops onto bridges, fitted without the bridges to which it is applied;
             ``true`` uses the right bridge, an upper bound.
-        layers: Names of the layers in which the state is replaced, whose states can be
-            decoded (``model.decodable``, which is not checked); by default (also if it
-            is empty) all layers but the first and the last. If the model has no others,
-            the table is empty.
+        layers: Names of the layers in which the state is replaced, among
+            ``model.decodable``; by default (also if it is empty) all layers but the
+            first and the last. If the model has no others, the table is empty.
         ridge: Penalty of the map, at least 0, relative to the mean square of its inputs
             times their number; only ``ridge`` uses it.
 
@@ -75,9 +74,9 @@ def realignment(
         other bridges; NaN if there are none) and ``statements`` (number of queries).
 
     Raises:
-        ConfigError: A method, ``onto`` or a layer is unknown, the model has no replica
-            axis or cannot read such long prompts, or the probe would need more memory
-            than is available.
+        ConfigError: A method, ``onto`` or a layer is unknown, a layer cannot be
+            decoded, the model has no replica axis or cannot read such long prompts, or
+            the probe would need more memory than is available.
         DataError: The world has no first hops, a query is not of the form ``(e1, r1,
             r2)`` with a first hop ``(e1, r1)``, or the worlds do not fit the model.
 

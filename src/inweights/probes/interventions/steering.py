@@ -62,16 +62,16 @@ def steered(
         at: A layer (:attr:`~inweights.models.Model.layer_names`), a part of a layer
             (:attr:`~inweights.models.Model.part_names`), or a head of a GPT such as
             ``block.0.head.1``, whose state is the head's output before the attention's
-            output matrix. Exactly one of ``add``, ``replace``, ``project_out`` and
-            ``scale`` is given.
+            output matrix.
         position: Position in a prompt: an index (negative from the end), the name of a
             token or several names, or a mask ``[B, T]`` (``B`` prompts, ``T``
             positions); by default all positions.
         add: Vector that is added: ``[D]`` (width ``D``), or ``[R, D]`` with one for
-            each replica. Alternatively a prompt, ``"a2 r1"``, whose state at this layer
-            and position is the vector (its state at its last token, if the prompt has
-            no such position); or two prompts, for the difference of their states (first
-            minus second).
+            each replica. Exactly one of ``add``, ``replace``, ``project_out`` and
+            ``scale`` is given. Instead of a vector, it may be a prompt, ``"a2 r1"``,
+            whose state at this layer and position is the vector (its state at its last
+            token, if the prompt has no such position); or two prompts, for the
+            difference of their states (first minus second).
         replace: Vector that replaces the state, in the same forms.
         project_out: Vector whose direction is removed from the state, in the same
             forms.
@@ -83,7 +83,8 @@ def steered(
 
     Raises:
         ConfigError: The layer or head is unknown, no change or several changes are
-            given, the model was not run within the block, or it has no replica axis.
+            given, the model was not run within the block, ``seed`` is not from 0 to
+            2**63 - 1 (with ``random``), or the model has no replica axis.
         DataError: A name is not a token, a vector or mask does not fit, a prompt has
             the position several times, no prompt had the position, or the worlds do not
             fit the model.
@@ -186,8 +187,9 @@ def steer(
 
     Raises:
         ConfigError: A layer, head or part is unknown, no change or several changes are
-            given, ``draws`` is below 0, the model has no replica axis or cannot read
-            such long prompts, or the probe would need more memory than is available.
+            given, ``draws`` is below 0, ``seed`` is not from 0 to 2**63 - 1, the model
+            has no replica axis or cannot read such long prompts, or the probe would
+            need more memory than is available.
         DataError: No statement has the position, a name is not a token, a vector does
             not fit, the head does not cover an answer or the token ``toward``, or the
             worlds do not fit the model.

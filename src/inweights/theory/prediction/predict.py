@@ -73,7 +73,7 @@ def predict(
             Bridge, §4.3), if all facts can be stored and the prompts of identities are
             single tokens. Otherwise it means the soft program with a decay of 3e-4, or
             of 1e-2 if identities have longer prompts.
-        gap: Relative gap that every solution has to certify.
+        gap: Relative gap that every solution has to certify, from 1e-7 to below 1.
         seconds: Time limit of all solutions together, in seconds, up to 10**7, which
             decides how large parts are; ``None`` for no limit.
         began: :func:`time.perf_counter` when the time limit began; now by default.
@@ -271,7 +271,7 @@ def predicted_queries(
         world: Config of the world.
         seed: Root seed with which it is built.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        gap: Relative gap that every solution has to certify.
+        gap: Relative gap that every solution has to certify, from 1e-7 to below 1.
         decay: Weight decay of the training that is predicted; by default none.
 
     Returns:
