@@ -237,8 +237,8 @@ def eigenspaces(
 
     Args:
         symmetric: The negative Laplacian, ``[N, N]``, of ``N`` nodes (:func:`operator`).
-        tolerance: Largest difference of eigenvalues that count as equal, relative to
-            the largest absolute eigenvalue.
+        tolerance: Largest difference of neighbouring eigenvalues that count as equal,
+            relative to the largest absolute eigenvalue (or to 1 if that is larger).
 
     Returns:
         All eigenvalues and eigenvectors, and the eigenspace of each.

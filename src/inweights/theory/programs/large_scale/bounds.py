@@ -290,7 +290,7 @@ class Bounds:
     def take_another(self) -> None:
         """Set :attr:`another` to the first of :attr:`others`, repaired, that is near the optimum.
 
-        Its norm is larger by at most 1% or the gap. Without one, nothing changes.
+        Its norm exceeds the optimum by at most 1% or the gap, whichever is larger.
         """
         for candidate in self.others:
             another, least = self._repair(candidate)
