@@ -74,7 +74,7 @@ def test_a_machine_with_another_version_does_nothing(tmp_path) -> None:
     line = msgspec.json.encode(to_wire(one)).decode()
     end = task.attempt_sent(job, line, print)
     assert (end.how, end.error) == ("failed", ConfigError.__name__)
-    assert "made by 0.0.1" in end.message
+    assert "created by 0.0.1" in end.message
     assert not list(tmp_path.rglob("*.parquet"))
 
 

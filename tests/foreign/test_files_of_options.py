@@ -82,7 +82,7 @@ def test_a_file_that_own_code_writes_is_no_input(tmp_path: Path) -> None:
     }
     assert iw.sweep(write, seeds=[3], **about)["said"].to_list() == [3]
     with pytest.raises(
-        iw.errors.InweightsError, match="make the name of a file that your code"
+        iw.errors.InweightsError, match="if your code writes this file, construct the"
     ):
         iw.sweep(write, seeds=[4], **about)
 

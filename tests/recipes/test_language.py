@@ -76,7 +76,7 @@ def test_mixes_cost_the_same_and_ask_the_same() -> None:
         assert not {e.prompt for e in told} & {
             q.prompt for q in asked if q.role == "composition"
         }
-    with pytest.raises(ConfigError, match="raise 'tokens'"):
+    with pytest.raises(ConfigError, match="increase 'tokens'"):
         fill_budget(lm, told, 100, 3)
 
 

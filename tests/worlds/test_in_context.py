@@ -89,5 +89,5 @@ def test_bad_settings_are_named(settings: dict[str, Any], names: str) -> None:
 
 
 def test_more_graphs_than_there_are_is_refused() -> None:
-    with pytest.raises(ConfigError, match="give more labels"):
+    with pytest.raises(ConfigError, match="use more labels"):
         InContextStar(arms=2, nodes=3, labels=5, trained=1000, asked=1).build()

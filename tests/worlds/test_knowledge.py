@@ -147,7 +147,7 @@ def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
         (
             "f.jsonl",
             '{"subject": "a"}\n',
-            "line 1 has keys subject; .*names relation or object",
+            "line 1 has keys subject; .*known word for relation or object",
         ),
         (
             "f.jsonl",

@@ -83,7 +83,7 @@ def test_a_fact_said_twice_is_one(tmp_path: Path) -> None:
         (
             "f.jsonl",
             '{"subject": "a", "relation": "r"}\n',
-            "line 1 has keys .*names object",
+            "line 1 has keys .*known word for object",
         ),
     ],
 )

@@ -86,7 +86,7 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
         Traceback (most recent call last):
         ...
         inweights.errors.DataError: this tokenizer has no merges, only single bytes, and programs
-        that run GGUF reject it
+        that read GGUF reject such a tokenizer
     """
     check_names("bits", [str(bits)], tuple(_TYPES))
     gguf = optional("hf", "a GGUF file", "gguf")
