@@ -57,8 +57,7 @@ class OwnOptimizer:
         DataError: A file on which the code depends cannot be read.
 
     Warns:
-        UserWarning: Optimizers are not elementwise, and run separately for each
-            replica.
+        UserWarning: Optimizers are not elementwise, and run replica by replica.
     """
 
     def __init__(
