@@ -84,9 +84,10 @@ def headline(audit: Audit) -> str:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        One sentence: how many questions follow, and how many would with the advised
-        identities. Without a prediction, the sentence states the number of questions,
-        and of bridges without an identity. Without chains, it says that there are none.
+        One sentence: how many questions follow, and how many would follow with the
+        advised identities. Without a prediction, the sentence states the number of
+        questions and the number of bridges without an identity. If there are no chains,
+        it states that.
 
     Example:
         >>> from inweights.audit import audit

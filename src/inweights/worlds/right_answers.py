@@ -18,7 +18,7 @@ from inweights.worlds.vocabulary import Ids
 if TYPE_CHECKING:
     from inweights.worlds.statements import Statements
 
-#: First part of the roles of facts that state another graph than the others; see
+#: Prefix of the roles of facts that belong to a different graph from other facts; see
 #: :meth:`.Statements.right_answers`.
 _MOVED = "moved_"
 #: Largest number that encodes a prompt; longer prompts are compared token by token.

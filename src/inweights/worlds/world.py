@@ -287,5 +287,5 @@ class World:
         )
 
 
-#: One world for all replicas of a model, or one per replica.
+#: One world for all replicas of a model, or one world for each replica.
 Worlds = World | Sequence[World]

@@ -54,7 +54,7 @@ def forecast(
         config: Which queries are evaluated, and which identities are added; by default
             all queries, and no further identities.
         seed: Root seed, from 0 to 2**63 - 1, that decides which bridges get identities
-            if ``config`` gives them to a fraction of the bridges.
+            if ``config`` adds them for a fraction of the bridges.
         seconds: Time limit of all solutions together, in seconds, from 0 to 10,000,000;
             ``None`` for no limit. The number of facts that are covered depends on it;
             without a limit, as many facts are covered as with ten minutes.
@@ -63,7 +63,7 @@ def forecast(
 
     Returns:
         The prediction. Its table ``let_go`` also lists the facts outside the part, with
-        the reason ``left out``, and its text ``why`` says which facts and queries are
+        the reason ``left out``, and its text ``why`` states which facts and queries are
         covered.
 
     Raises:

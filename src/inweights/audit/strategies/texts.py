@@ -150,8 +150,8 @@ def entities(inputs: StrategyInput) -> Iterator[Row]:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        Rows of the role ``entity``: one per entity, then at most ``inputs.most`` for
-        pairs of each type.
+        Rows of the role ``entity``: one for each entity, then at most ``inputs.most``
+        for pairs of each type.
 
     Raises:
         ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.

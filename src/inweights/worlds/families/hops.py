@@ -38,7 +38,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
             entity of a chain), ``second bridge``, ``third bridge``, ….
         relations: Number of relations from each level to the next, at least 1.
         trained: Fraction of the chains of each length that are facts, from 0 to below
-            1; the others are queries.
+            1; the other chains are queries.
         shortest: Number of hops, at least 2, of the shortest chains to which
             :attr:`trained` applies.
         longest: Number of hops of the longest chains to which it applies; by default

@@ -146,7 +146,7 @@ def _of_text(path: Path, source: Source) -> Iterator[Row]:
     if encoding != "utf-8":
         sentence = f"the file is read as {encoding}"
         source.remarks.append(Remark("encoding", (), sentence, sure=True))
-    # JSON-LD may be called .json, too; its context stands at the beginning.
+    # JSON-LD may be called .json, too; its context is at the beginning.
     if suffix == ".json" and _LD.search(content[:4096]):
         source.remarks.append(Remark("format", (), "the file is read as JSON-LD"))
         yield from _named(rdf_facts(path, "json-ld"))

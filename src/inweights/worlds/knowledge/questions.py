@@ -3,13 +3,14 @@
 - ``composition``: two facts that form a chain, ``(a, r1, r2)``; ``chain``: three facts.
 - ``reversal``: the subject of a fact, ``(b, r')``, if some facts of ``r`` are stated in
   both directions, by ``r`` and its inverse ``r'``.
-- ``implication``: a relation that an entity lacks, if at least two others that share
-  one of its values all have the same object. If people of one town all speak one
-  language, another person of that town may speak it, too.
+- ``implication``: a relation that an entity lacks, if at least two other entities with
+  this relation share a value with that entity, and all of them have the same object. If
+  the known people of one town all speak one language, another person of that town may
+  speak it, too.
 - ``unstated``: a relation that an entity lacks, if neither such agreement nor a
-  reversal gives an answer, because others disagree, only one shares a value, or none
-  does. A model that answers such a question asserts what it was not trained on. Its
-  answer here is that of the most similar entities.
+  reversal provides an answer: similar entities disagree, or there are fewer than two. A
+  model that answers such a question asserts what it was not trained on. Its answer here
+  is that of the most similar entities.
 
 :func:`questions` returns them as prompts and answers, which are the queries of worlds
 of a user's facts (:class:`~inweights.worlds.Triples`). A question is a prompt with all
@@ -66,7 +67,7 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     Returns:
         Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids; a kind without
         questions has no rows. ``T`` is 3 for ``composition``, 4 for ``chain`` and 2 for
-        the others. A prompt with several right answers has one row for each, in
+        all other kinds. A prompt with several right answers has one row for each, in
         consecutive rows. There are at most 20,000 prompts of ``composition``, 2,000
         each of ``chain`` and ``reversal``, and 4,000 of ``implication`` and
         ``unstated`` together. If ``composition`` or ``chain`` has more than a million

@@ -56,7 +56,7 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     second = onward[begin[first] + _within(counts)]
     leading = np.unique(link, return_index=True)[1]
     names, step = np.unique(relation[leading[second]], return_inverse=True)
-    # A prompt is a link and a relation that leads on: one number stands for both.
+    # A prompt is a link and a relation that leads on; one number encodes both.
     code = link[first] * max(len(names), 1) + step
     codes, starts, prompt = np.unique(code, return_index=True, return_inverse=True)
     order = np.argsort(starts)  # as the facts begin them

@@ -20,7 +20,7 @@ from inweights.worlds.readers.graphs.edge_list import EdgeList
 from inweights.worlds.readers.graphs.edge_lists import from_graph
 from inweights.worlds.size import check_world
 
-#: Names of shapes; ``file`` and ``edges`` are graphs that the user gives.
+#: Names of shapes; ``file`` and ``edges`` are graphs of the user.
 Shape = Literal[
     "path-star",
     "tree-star",

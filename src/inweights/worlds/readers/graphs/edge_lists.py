@@ -222,9 +222,9 @@ def from_graph(graph: Any) -> EdgeList:
         graph: The graph.
 
     Returns:
-        The edges, in the direction in which networkx lists them, and the nodes: those
-        with edges in the order of their first occurrence in these, then the others.
-        There are no paths.
+        The edges, in the direction in which networkx lists them, and the nodes:
+        first those with edges, in the order in which they first occur in the edges,
+        then those without edges. There are no paths.
 
     Raises:
         DataError: The value is not a graph, two labels are equal as text, or there is

@@ -105,7 +105,7 @@ def arrange(
     first = [cell.strip().removeprefix("#").strip() for cell in first]
     given = layout.header
     if given is None and not all(map(str.isdigit, layout.columns)):
-        given = True  # who names columns by words says that there is a header
+        given = True  # columns given as words can only be names in a header
     header, why, sure = is_header(path, rows, given, needed)
     body = rows[1:] if header else rows
     remarks = []
