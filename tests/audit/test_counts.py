@@ -34,6 +34,17 @@ def test_what_all_of_a_group_have_is_no_transfer() -> None:
     ).is_empty()
 
 
+def test_relations_with_as_many_pairs_are_in_the_order_of_their_names() -> None:
+    shared = ["Ann in Rome", "Bob in Rome", "Ann by sea", "Bob by sea"]
+    found = shortcuts.transfers(facts(*shared, "Ann job x", "Bob has y"))
+    assert found.select("shared", "attribute", "pairs").rows() == [
+        ("by", "has", 1),
+        ("by", "job", 1),
+        ("in", "has", 1),
+        ("in", "job", 1),
+    ]
+
+
 def test_pairs_that_share_two_values_count_once() -> None:
     """Ann and Bob share Rome and Oslo; only Ann has a job, so that there is one pair."""
     both = facts(

@@ -50,6 +50,14 @@ def test_shares_have_the_interval_of_so_many_replicas(tmp_path: Path) -> None:
     ]
 
 
+def test_the_models_are_those_of_figure_2_with_shorter_training() -> None:
+    steps = {
+        name: [phase.steps for phase in learner.phases]
+        for name, (_, learner) in trained_forecast.replicas_for(100).items()
+    }
+    assert steps == {"Emb-MLP": [6000], "GPT": [280]}
+
+
 def test_replicas_are_as_many_and_the_same_again() -> None:
     world = TwoHop(n=4, identity=0.5).build(1)
     one, again = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import polars as pl
 import pytest
 from scipy import stats
@@ -250,6 +251,8 @@ def test_a_verdict_waits_until_one_is_possible() -> None:
     found = result(ACCURACY >= 0.5, TABLE.head(7))
     assert (found.verdict, found.needed) == ("not judged", 8)
     assert is_open(found)
+    assert not is_open(unjudged(claim, "no run"))  # no number of seeds would help
+    assert not is_open(msgspec.structs.replace(found, verdict="reproduced"))
 
 
 def test_a_tight_case_beyond_the_edge_decides_over_a_wide_one_further_off() -> None:

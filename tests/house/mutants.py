@@ -131,10 +131,20 @@ def draw(seed: int, count: int) -> list[Mutant]:
 
 
 def tests_of(mutant: Mutant) -> list[str]:
-    """The module's own examples, and the files of its area that name something public of it."""
+    """The module's own examples, and the files of its area that name something public of it.
+
+    A module that imports it, and may be the only one that tests know, counts as well.
+    """
     text = (ROOT / mutant.file).read_text(encoding="utf-8")
     public = re.findall(r"^(?:(?:def |class )[A-Za-z]|[A-Z])\w*", text, re.MULTILINE)
     words = {*(name.split()[-1] for name in public), mutant.file.stem}
+    dotted = ".".join(mutant.file.with_suffix("").parts[1:])
+    words |= {
+        file.stem
+        for file in (ROOT / "src").rglob("*.py")
+        if file.stem != "__init__"
+        and f"from {dotted} import" in file.read_text("utf-8")
+    }
     named = re.compile(rf"\b({'|'.join(sorted(words))})\b")
     globs = [sorted((ROOT / "tests").glob(one)) for one in AREAS[mutant.area].split()]
     files = [file for found in globs for file in found]

@@ -17,6 +17,7 @@ from inweights.models import GPTConfig
 from inweights.models.base import Model
 from inweights.models.packing import Packed
 from inweights.probes import alignment, realignment
+from inweights.probes.interventions.realignment import _ridge
 from inweights.worlds import Graph, TwoHop, World
 
 WORLD = TwoHop(n=12).build()
@@ -93,6 +94,17 @@ def test_what_is_decodable_and_misaligned_is_cured_without_training() -> None:
     # One-hot vectors have nothing in common: a map cannot know those that it was not
     # fitted on.
     assert rows["ridge"]["accuracy"] < 0.2
+
+
+def test_the_map_is_the_ridge_regression_of_scikit_learn() -> None:
+    from sklearn.linear_model import Ridge  # a second to import
+
+    draw = np.random.default_rng(0)
+    inputs, targets = draw.normal(1.0, 1.0, (20, 4)), draw.normal(size=(20, 4))
+    peer = Ridge(alpha=0.3 * 20 * (inputs**2).mean()).fit(inputs, targets)
+    found = _ridge(torch.from_numpy(inputs), torch.from_numpy(targets), 0.3).numpy()
+    np.testing.assert_allclose(found[:-1], peer.coef_.T, rtol=1e-9)
+    np.testing.assert_allclose(found[-1], peer.intercept_, rtol=1e-9)
 
 
 def test_a_linear_map_serves_bridges_that_it_was_not_fitted_on() -> None:
