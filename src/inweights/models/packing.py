@@ -80,7 +80,7 @@ class Packed:
 def pack(
     groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ B"] = 0
 ) -> Packed:
-    """Pack matrices of token ids, one for each length of sequences, into one batch.
+    """Pack matrices of token ids, one matrix per sequence length, into one batch.
 
     Args:
         groups: Token ids of each group, ``[B, T]`` or ``[R, B, T]``; either all or none

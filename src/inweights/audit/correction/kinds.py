@@ -158,7 +158,7 @@ class EntityKinds:
         return self.together[having, other] / self.holders[having]
 
     def _expected(self, name: int) -> set[Role]:
-        """Return the roles as a subject that most entities with one of the roles of a name have."""
+        """Return the subject roles that most entities have that share a role with a name."""
         begun = [role for role in self.holders if role[1] == 0]
         pairs = product(self.roles[name], begun)
         return {role for having, role in pairs if self._is_rule(having, role, name)}
@@ -169,7 +169,7 @@ class EntityKinds:
         return any(role not in own and role in theirs for role in expected)
 
     def _fills(self, name: int, role: Role, other: int) -> bool:
-        """Return whether ``other`` lacks a role of ``name`` that most entities of its kind have."""
+        """Return whether ``other`` lacks a given role that most entities of its kind have."""
         theirs = self.roles[other]
         return role not in theirs and any(self._is_rule(q, role, name) for q in theirs)
 

@@ -54,7 +54,7 @@ class LossTable:
             self._rows = []
 
     def number_of(self, stage: int) -> int:
-        """Return the number of updates of a stage so far.
+        """Return the number of updates made so far in a stage.
 
         There must be at least one update of some stage, which is not checked.
 

@@ -243,8 +243,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         beyond = [seed for seed in seeds if not 0 <= seed < count]
         if beyond:
             raise ConfigError(
-                "a seed of trained modules must be the index of one of them, from 0 to "
-                f"{count - 1}, got {beyond[0]}; write seeds={count}"
+                "each seed of trained modules must be the index of a module, from 0 to "
+                f"{count - 1}, got {beyond[0]}; use seeds={count}"
             )
         return list(seeds)
 

@@ -161,7 +161,7 @@ def arrange(
     neighbours: int = 5,
     seed: int = 0,
 ) -> Float[Floats, "N K"]:
-    """Return deterministic coordinates of points in few dimensions, ``[N, K]``.
+    """Return deterministic low-dimensional coordinates of points, ``[N, K]``.
 
     Args:
         points: Points in many dimensions, one row per point.
@@ -232,7 +232,7 @@ def arrangement(
     neighbours: int = 5,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Return coordinates of all nodes in few dimensions, with each replica aligned to the first.
+    """Return low-dimensional coordinates of all nodes, with each replica aligned to the first.
 
     Args:
         model: Model with ``R`` replicas.

@@ -36,7 +36,7 @@ class UndeclaredError(DataError):
 @drawing("auto")
 @dataclass(frozen=True, eq=False)
 class Auto:
-    """Draw the table of a sweep, with the varied settings as axis, lines and panels.
+    """Draw the table of a sweep, with the varied settings as the x-axis, lines and panels.
 
     The columns before ``seed`` are the varied settings. The axis is ``step`` if there
     is such a column, otherwise the first numeric setting. If no setting is numeric, the

@@ -1,8 +1,8 @@
-"""Refer to a user's own function or class in a config by its address and a hash of its source.
+"""Refer to a user's function or class in a config by its import path and a hash of its source.
 
 :func:`code_of` returns such a reference, a :class:`Code`. A config is plain data, so
-that it can be stored, hashed and sent. The function is found again by its address in a
-module that is already imported. No module is imported because a file names it, and a
+that it can be stored, hashed and sent. The function is found again by its import path in
+a module that is already imported. No module is imported because a file names it, and a
 function is not called if its first argument does not have an expected name.
 """
 

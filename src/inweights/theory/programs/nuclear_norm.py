@@ -180,7 +180,7 @@ def _iterate(
     seconds: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[_Iteration, int]:
-    """Iterate to the gap or a limit, and return the state and the number of iterations."""
+    """Iterate until the gap or a limit is reached; return the state and the iterations made."""
     run = _Iteration(program, start)
     every = EVERY[run.large]
     began = time.perf_counter()

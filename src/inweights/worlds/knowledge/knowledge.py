@@ -232,7 +232,7 @@ def read_knowledge(
             repeated.append(Remark("duplicate", (before, line), text))
     if not first:
         raise DataError(
-            f"{path} contains no facts; expected lines 'subject,relation,object'"
+            f"{path} contains no facts; expected lines of the form 'subject,relation,object'"
         )
     if replacing:
         reading.append(replacing.remark(path))

@@ -1,4 +1,4 @@
-"""Program of a worker process, which runs the tasks that another process sends.
+"""Entry point of a worker process, which runs the tasks that another process sends.
 
 The program is ``python -m inweights.experiments.engine.executors.worker``, and
 :class:`~.processes.Processes` starts it. It reads one line of JSON with the job, then

@@ -29,7 +29,7 @@ State = dict[str, NDArray[Any]]
 
 
 class StateFile:
-    """A file with the state of a solution.
+    """A file that stores the state of an unfinished solution.
 
     Args:
         path: The file, in NumPy's format ``.npz``; it need not exist yet.

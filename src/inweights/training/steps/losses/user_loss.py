@@ -97,7 +97,7 @@ class UserLoss:
         if not found.requires_grad:
             raise ConfigError(
                 f"the loss {code.name} must depend on the logits through "
-                "differentiable operations; it returned a tensor without a gradient"
+                "differentiable operations; it returned a tensor that does not require grad"
             )
         return found
 
