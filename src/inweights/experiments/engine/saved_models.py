@@ -117,8 +117,8 @@ def saved_models(
     lacking = sum(not store.has(model.run.key, MODEL_PART) for model in found)
     if lacking:
         raise FolderError(
-            f"the weights of {lacking} of {len(found)} runs were not stored, or are damaged; run "
-            "it again with --keep-models (in Python, keep_models=True)"
+            f"the weights of {lacking} of {len(found)} runs were not stored, or are damaged; "
+            "start the runs again with --keep-models (in Python, keep_models=True)"
         )
     return found
 
