@@ -71,7 +71,7 @@ class Pairs:
         return cls(u[joined], v[joined], near[joined].astype(np.int64), len(hops))
 
     def at(self, remainders: Sequence[int]) -> Pairs:
-        """Return the pairs whose number of hops has one of these remainders modulo 2.
+        """Return the pairs whose distance in edges has one of these remainders modulo 2.
 
         ``(0,)`` keeps even distances, ``(1,)`` odd ones, and ``(0, 1)`` all.
         """
@@ -81,13 +81,10 @@ class Pairs:
         return Pairs(self.u[fits], self.v[fits], self.hops[fits], self.nodes)
 
     def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the cosine of the vectors of every pair; 0 for a vector of zeros.
+        """Return the cosine of the vectors of each of ``P`` pairs; 0 for a vector of zeros.
 
         Args:
             vectors: Vectors of the graph's ``N`` nodes, ``[N, D]`` (width ``D``).
-
-        Returns:
-            Cosines ``[P]``, in the order of the pairs.
         """
         if self.nodes <= EXACT:
             return cosine_matrix(vectors)[self.u, self.v]
@@ -112,7 +109,7 @@ class Pairs:
 
     @cached_property
     def ranks(self) -> Float[Floats, " P"]:
-        """Ranks of the pairs' distances, ``[P]``, minus their mean; ties share a rank."""
+        """Ranks of the distances of ``P`` pairs, minus their mean, ``[P]``; ties share a rank."""
         found = midranks(self.hops)
         return found - found.mean()
 
@@ -122,7 +119,7 @@ class Pairs:
 
     @cached_property
     def places(self) -> Int[Ids, " P"]:
-        """Index ``u N + v`` of each pair ``(u, v)`` in the flattened matrix of all pairs."""
+        """Index ``u N + v`` of each pair ``(u, v)`` in a flattened matrix of all pairs of nodes."""
         return self.u * self.nodes + self.v
 
     @cached_property
@@ -146,11 +143,11 @@ class Pairs:
     def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
         """Return the rank correlation of cosines with the distances, from groups of equal cosines.
 
-        Nothing is sorted. Sums over pairs become sums over groups, and ranks are whole
-        or half numbers, so that the sums are exact.
+        Nothing is sorted, and the result is NaN if all groups or distances are equal.
 
         Args:
-            groups: Group of each pair, ``[P]``, from 0 for the smallest cosines.
+            groups: Group of each of the ``P`` pairs, ``[P]``, from 0 for the smallest
+                cosines. Pairs of one group have equal cosines.
         """
         coded = np.bincount(groups, self._coded)
         counts = np.rint(coded / _CODE)
@@ -169,7 +166,8 @@ class Pairs:
         Rounding saves time, and changes a correlation by less than 1e-6.
 
         Args:
-            angles: Cosines of the pairs, ``[P]``, which are overwritten.
+            angles: Cosines of the vectors of the ``P`` pairs, ``[P]``, which are
+                overwritten.
         """
         # Cosines from -1 to 1 become places among the steps; two steps less, so that
         # rounding at 1 stays inside.
@@ -178,10 +176,12 @@ class Pairs:
         return self.counted(angles.astype(np.intp))
 
     def error(self, angles: Float[Floats, " P"]) -> float:
-        """Return the standard error of a sampled correlation, from ten groups of sources.
+        """Return the standard error of the rank correlation of sampled pairs with their distances.
+
+        It is estimated from ten groups of pairs, by the first node of each pair.
 
         Args:
-            angles: Cosines of the pairs, ``[P]``.
+            angles: Cosines of the vectors of the ``P`` pairs, ``[P]``.
         """
         parts = []
         for group in range(_GROUPS):

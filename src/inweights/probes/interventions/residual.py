@@ -32,6 +32,7 @@ class ResidualSum:
     """
 
     def __init__(self, model: GPT) -> None:
+        """Store a GPT, whose residual stream is split into the contributions of its parts."""
         self._model = model
 
     def contributions(

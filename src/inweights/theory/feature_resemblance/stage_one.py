@@ -200,7 +200,7 @@ class StageOneResult:
         rate: float,
         steps: int,
     ) -> StageOneResult:
-        """Train ``W_KQ`` and ``W_V`` in stage 1 by the gradients of Feature Resemblance, Lemma 1.
+        """Train attention ``W_KQ`` and values ``W_V`` by gradients of Feature Resemblance, Lemma 1.
 
         Args:
             world: Config of a world whose prompts all have the same length.
@@ -262,7 +262,7 @@ class StageOneResult:
 
     @property
     def scores(self) -> Float[Reals, "N T"]:
-        """Attention of the last token to each token of each prompt, after stage 1, ``[N, T]``."""
+        """Attention of the last token to all ``T`` tokens, after stage 1, for all ``N`` facts."""
         return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
 
 

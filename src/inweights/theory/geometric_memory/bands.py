@@ -79,21 +79,24 @@ class Bands:
         return _bands(count, ends.tobytes(), kind)
 
     def degenerate(self, vectors: Float[Floats, "N D"]) -> Float[Floats, "C D"]:
-        """Return the projections of embeddings onto each component's degenerate (top) eigenvector.
+        """Return inner products of embeddings with each component's degenerate (top) eigenvector.
 
         Args:
             vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``).
 
         Returns:
-            ``[C, D]`` for ``C`` components: inner products of each component's vector
-            with the columns of the embeddings.
+            ``[C, D]`` for ``C`` connected components of the graph: inner products of
+            each component's eigenvector of the negative Laplacian with the columns of
+            the embeddings.
         """
         found = np.zeros((self.component.max() + 1, vectors.shape[1]))
         np.add.at(found, self.component, self.top[:, None] * vectors)
         return found
 
     def sizes(self, seed: int, cut: float | None = None) -> Float[Floats, " B"]:
-        """Estimate the number of eigenvalues in every band, from the energy of random vectors.
+        """Estimate the number of the graph's eigenvalues in every band, from random vectors.
+
+        A band is an interval between the extreme eigenvalues of the negative Laplacian.
 
         Args:
             seed: Root seed of the random vectors.
@@ -118,11 +121,14 @@ class Bands:
     def energy(
         self, vectors: Float[Floats, "N D"], cut: float | None = None
     ) -> tuple[Float[Floats, " B"], float]:
-        """Return the fraction of the embeddings' energy in every band, and a bound on its error.
+        """Return the fraction of the embeddings' energy in every band of eigenvalues, and an error.
+
+        A band is an interval between the extreme eigenvalues of the graph's negative
+        Laplacian.
 
         Args:
             vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``); their projection
-                onto the degenerate vectors is left out.
+                onto the degenerate (top) eigenvectors is left out.
             cut: A single limit instead of those of the bands; by default ``None``, the
                 bands.
 

@@ -29,7 +29,7 @@ class Complexity:
 
     @property
     def ratio(self) -> float:
-        """Associative cost divided by geometric cost: above 1 if geometric storage is smaller."""
+        """Cost of a lookup table of associations divided by that of a geometric embedding."""
         return self.associative / self.geometric
 
 

@@ -74,7 +74,7 @@ class Detail:
         return cls(nodes, place[owner])
 
     def adjacency(self, u: Ids, v: Ids) -> Float[Floats, "K K"]:
-        """Return the adjacency of the drawn nodes, which stand for the nodes that they represent.
+        """Return the adjacency of the drawn nodes; each one represents the nodes nearest to it.
 
         Args:
             u: Start nodes of the graph's edges, ``[E]``.

@@ -171,22 +171,28 @@ class Spectrum:
 
     @property
     def spaces(self) -> int:
-        """Number ``G`` of eigenspaces, without the space of the degenerate vectors."""
+        """Number ``G`` of eigenspaces, without that of the degenerate (top) eigenvectors."""
         return int(self.space.max()) + 1
 
     @property
     def null(self) -> int:
-        """Number of degenerate vectors, one per component, which belong to no eigenspace."""
+        """Number of degenerate (top) eigenvectors, one per component, outside the eigenspaces."""
         return int((self.space < 0).sum())
 
     def eigenvalues(self) -> Float[Floats, " G"]:
-        """Return the eigenvalue of each of the ``G`` eigenspaces, in descending order, ``[G]``."""
+        """Return the eigenvalue of each of the ``G`` eigenspaces, in descending order, ``[G]``.
+
+        The space of the degenerate (top) eigenvectors, one per component, is left out.
+        """
         # Tied values differ by rounding: their mean does not depend on the order.
         tied = [self.values[self.space == g] for g in range(self.spaces)]
         return np.array([values.mean() for values in tied])
 
     def sizes(self) -> Int[Ids, " G"]:
-        """Return the dimension of each eigenspace, in the order of :meth:`eigenvalues`, ``[G]``."""
+        """Return the dimension of each of the ``G`` eigenspaces, largest eigenvalue first, ``[G]``.
+
+        The space of the degenerate (top) eigenvectors, one per component, is left out.
+        """
         return np.bincount(self.space[self.space >= 0])
 
     def energy(self, vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R G"]:
@@ -194,7 +200,8 @@ class Spectrum:
 
         The fraction is ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not degenerate} ‖Eᵀv_i‖²``,
         where ``v_i`` are the eigenvectors (Geometric Memory, B.5 (3), by whole
-        eigenspace). The degenerate vectors, one per component, are left out.
+        eigenspace). The degenerate vectors (the top eigenvectors, one per component)
+        are left out.
 
         Args:
             vectors: Embeddings ``E``, ``[..., N, D]`` (``N`` nodes, width ``D``).

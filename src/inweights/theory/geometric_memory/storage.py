@@ -220,7 +220,7 @@ class Fit:
 
     @property
     def exact(self) -> bool:
-        """Whether all errors on edges and between other different nodes are below 1e-9."""
+        """Whether logits of different nodes differ from the adjacency by less than 1e-9."""
         return max(self.edges, self.others) < 1e-9
 
 

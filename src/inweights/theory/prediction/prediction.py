@@ -96,12 +96,12 @@ class Prediction:
 
     @property
     def solution(self) -> Solved:
-        """Solution of the largest part, the first of :attr:`parts`."""
+        """Solution for the largest part of the world that is solved separately: ``parts[0]``."""
         return self.parts[0]
 
     @property
     def certified(self) -> bool:
-        """Whether the solutions of all parts are certified."""
+        """Whether the solutions of all separately solved parts of the world are certified."""
         return all(part.status == "certified" for part in self.parts)
 
     def __repr__(self) -> str:
@@ -195,7 +195,8 @@ class Prediction:
             One row per combination of their values: ``queries`` (their number),
             ``follow``, ``tied``, ``fail``, ``asserted`` and ``open`` (numbers of
             queries by verdict), ``expected``, ``right_answers`` and ``chance`` (means),
-            ``least_margin`` and ``median_margin``.
+            ``least_margin`` and ``median_margin``. A margin is the logit of the best
+            right answer minus that of the best wrong output.
         """
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
@@ -203,8 +204,8 @@ class Prediction:
         """Return the queries sorted by verdict: assertions, failures, ties, then all others.
 
         Returns:
-            The table :attr:`queries` in this order; within a verdict, the largest
-            absolute margins first.
+            The table :attr:`queries`, with one row per query, in this order; within a
+            verdict, the largest absolute margins first.
         """
         place = {verdict: number for number, verdict in enumerate(SURPRISING)}
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)

@@ -93,6 +93,7 @@ class MarginProjection:
     """
 
     def __init__(self, program: Program) -> None:
+        """Prepare the projection for the prompts of ``program`` and their right answers."""
         single = program.single
         self._lone = np.flatnonzero(single >= 0)
         self._answer = single[self._lone]

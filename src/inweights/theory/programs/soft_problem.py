@@ -40,7 +40,7 @@ class Point:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap, ``1 - bound / optimum``."""
+        """Relative duality gap of the point, ``1 - bound / optimum``."""
         return 1.0 - self.bound / self.optimum if self.optimum > 0 else 0.0
 
 
@@ -63,6 +63,12 @@ class Problem:
     """
 
     def __init__(self, program: Program, decay: float) -> None:
+        """Prepare the objective of the soft program.
+
+        Args:
+            program: The facts, as prompts with their answers.
+            decay: ``λ``, the weight of the nuclear norm, above 0.
+        """
         self.counts = program.counts
         self.turned = program.counts.T.tocsr()
         self.shape = program.shape
@@ -110,8 +116,8 @@ class Problem:
                 factors), flattened.
 
         Returns:
-            The cross-entropy plus ``λ/2`` times the squared norm of the factors, in
-            nats; and the gradient, with the shape of ``x``.
+            The cross-entropy plus half of the decay ``λ`` times the squared norm of the
+            factors, in nats; and the gradient, with the shape of ``x``.
         """
         factors = x.reshape(sum(self.shape), -1)
         left = factors[: self.shape[0]]
@@ -128,8 +134,8 @@ class Problem:
         """Return factors to start from: those of one step of steepest descent from zero.
 
         Returns:
-            ``[P + K, F]`` (``P`` input tokens, ``K`` outputs). ``F`` is 0 if the decay
-            is so large that zero is the optimum.
+            ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors). ``F`` is
+            0 if the decay is so large that zero is the optimum.
         """
         _, even = self.entropy(np.zeros(self.shares.shape))
         downhill = -(self.turned @ self.slope(even))
@@ -163,7 +169,8 @@ class Problem:
 
         Returns:
             The point. Its bound is proved by the softmax of the logits, moved towards
-            the stated answers until the operator norm of the gradient is at most ``λ``.
+            the stated answers until the operator norm of the gradient is at most the
+            decay ``λ``.
         """
         left = factors[: self.shape[0]]
         right = factors[self.shape[0] :]

@@ -61,6 +61,15 @@ class Splitting:
         inverse: Any = None,
         memory: int | None = None,
     ) -> None:
+        """Prepare the iteration; a subclass sets the initial ``x`` and ``penalty``.
+
+        Args:
+            program: Facts as constraints on the matrix of logits.
+            inverse: ``(I + κ Xᵀ X)⁻¹``, an object whose product ``inverse @ matrix`` is
+                used; by default :func:`coupled_inverse` computes it.
+            memory: Number of past steps that the acceleration combines; by default up
+                to 10, if their differences fit in memory.
+        """
         self.program = program
         self.x_counts = program.counts
         # Converted once, since every iteration multiplies by both.
@@ -74,7 +83,11 @@ class Splitting:
         self._speed = Anderson(memory=most if memory is None else memory)
 
     def split(self) -> None:
-        """Compute ``z``, ``values``, ``s`` and the multipliers from ``x``, and store them."""
+        """Shrink the templates and project the logits that :attr:`x` contains, and store both.
+
+        The attributes ``z`` (templates), ``values`` (their singular values), ``s``
+        (logits), and ``z_price`` and ``s_price`` (multipliers) are set.
+        """
         inputs = self.program.shape[0]
         above = self.x[:inputs]
         below = self.x[inputs:]
@@ -86,11 +99,11 @@ class Splitting:
     def shrunk(
         self, above: Float[Floats, "P K"]
     ) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
-        """Apply the proximal map of the objective to the upper half of ``x``.
+        """Apply the proximal map of the objective, which shrinks all singular values, to templates.
 
         Args:
-            above: ``Z`` plus its multiplier, ``[P, K]`` (``P`` input tokens, ``K``
-                outputs).
+            above: Templates ``Z`` plus their multiplier, ``[P, K]`` (``P`` input
+                tokens, ``K`` outputs).
 
         Returns:
             ``Z``, ``[P, K]``, and its positive singular values in ascending order.
@@ -100,7 +113,8 @@ class Splitting:
     def advance(self) -> None:
         """Make one over-relaxed and accelerated iteration.
 
-        It changes :attr:`x`, :attr:`apart` and the attributes that :meth:`split` sets.
+        It changes :attr:`x` (the iterated matrix), :attr:`apart` (its residuals) and
+        the attributes that :meth:`split` sets.
         """
         by_logits = self.x_turned @ (self.s - self.s_price)
         target = self.z - self.z_price + self.coupling * by_logits
@@ -134,6 +148,16 @@ class Anderson:
     """
 
     def __init__(self, memory: int = 10, first: int = 5, growth: float = 2.0) -> None:
+        """Begin without past steps.
+
+        Args:
+            memory: Number of past differences that are combined; 0 turns the
+                acceleration off.
+            first: Number of differences that must be available before they are
+                combined.
+            growth: A step is undone if the residual after it is more than ``growth``
+                times the previous one.
+        """
         self.memory = memory
         self.growth = growth
         self.first = first
@@ -142,7 +166,7 @@ class Anderson:
         self.restart()
 
     def restart(self) -> None:
-        """Discard all past steps, which is necessary when the iteration itself changes."""
+        """Discard all past steps, which is necessary if the iterated function has changed."""
         self._held = 0
         self._last: tuple[Floats, Floats] | None = None
         self._plain: tuple[float, Floats] | None = None
@@ -155,7 +179,7 @@ class Anderson:
         Args:
             x: The current point, an array of any shape that stays the same over all
                 calls.
-            residual: ``f(x)``, with the same shape.
+            residual: ``f(x)`` of the iteration ``x ← x + f(x)``, with the same shape.
 
         Returns:
             The next point, with the same shape. If the residual has grown too much

@@ -71,15 +71,19 @@ class Nearest(msgspec.Struct, frozen=True):
 
     @property
     def far(self) -> bool:
-        """Whether the distance is above 1.5, so that the world is unlike every family."""
+        """Whether the world is unlike every family of trained worlds: its distance is above 1.5.
+
+        The unit of the distance from the nearest family is the radius of that family.
+        """
         return self.distance > FAR
 
     @property
     def vague(self) -> bool:
         """Whether the fit is too uncertain to call any answer likely or unlikely.
 
-        This is so if no family is near, or if the error of the nearest family for the
-        GPT is larger than the difference between :data:`LIKELY` and :data:`UNLIKELY`.
+        This is so if no family of trained worlds is near (:attr:`far`), or if the error
+        of the nearest family for the GPT is larger than the difference between
+        :data:`LIKELY` and :data:`UNLIKELY`.
         """
         return self.far or self.error["GPT"] > LIKELY - UNLIKELY
 

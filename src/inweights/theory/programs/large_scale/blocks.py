@@ -48,6 +48,7 @@ class Block:
     """
 
     def __init__(self, program: Program, rows: slice) -> None:
+        """Prepare the prompts ``rows`` (a slice) of a program, with stored multipliers of 0."""
         self.rows = rows
         counts = program.counts[rows].tocsr().astype(np.float32)
         self._inputs: Ids = np.unique(counts.indices)
@@ -63,7 +64,7 @@ class Block:
         self.level: Floats = np.full(len(self.right), -np.inf, np.float32)
 
     def logits(self, templates: Float[Floats, "P K"]) -> Float[Floats, "m K"]:
-        """Return the logits of the block's prompts, in the precision of the templates.
+        """Return the logits of the ``m`` prompts of this block, in the precision of the templates.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -76,12 +77,12 @@ class Block:
         return made
 
     def add_by_input(self, total: Float[Floats, "P K"], rows: Floats) -> None:
-        """Add ``Xᵀ rows`` to a matrix in place: each prompt's row is added to all its inputs.
+        """Add each prompt's row to the rows of all its input tokens in a matrix, in place.
 
         Args:
             total: Matrix to which rows are added, ``[P, K]`` (``P`` input tokens, ``K``
                 outputs).
-            rows: A row for each prompt of the block, ``[m, K]``.
+            rows: A row for each of the ``m`` prompts of the block, ``[m, K]``.
         """
         total[self._inputs] += self._turned.astype(rows.dtype, copy=False) @ rows
 
@@ -96,7 +97,7 @@ class Block:
         return worst
 
     def without_right(self, logits: Float[Floats, "m K"]) -> Float[Floats, "m K"]:
-        """Set the logits of right answers to minus infinity, in place, and return the logits.
+        """Set the logits of right answers to minus infinity, in place, and return the same array.
 
         Args:
             logits: Logits of the block's ``m`` prompts, ``[m, K]`` (``K`` outputs);
@@ -106,7 +107,7 @@ class Block:
         return logits
 
     def least_margins(self, templates: Float[Floats, "P K"]) -> Float[Floats, " m"]:
-        """Return the smallest margin of each prompt, in the precision of the templates.
+        """Return the smallest margin of each of the block's prompts, in the templates' precision.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -120,7 +121,7 @@ class Block:
         return worst - best
 
     def begin(self, prices: Float[Floats, "m K"]) -> None:
-        """Store the initial multipliers, for logits that equal ``X V``.
+        """Store the initial multipliers of the constraints on the margins of the block's prompts.
 
         Args:
             prices: Multipliers, divided by the penalty of the augmented Lagrangian,
@@ -144,13 +145,14 @@ class Block:
         """Project the block's logits onto margins of at least 1, and update their multipliers.
 
         Args:
-            v: ``V``, ``[P, K]`` (``P`` input tokens, ``K`` outputs): the logits are ``X
-                V`` plus the stored differences.
+            v: Templates ``V``, ``[P, K]`` (``P`` input tokens, ``K`` outputs): the
+                logits are ``X V``, where ``X`` counts the tokens of each prompt, plus
+                the stored differences.
             relaxation: Factor of over-relaxation of the next iteration.
             total: Matrix ``[P, K]`` to which the projected logits minus the multipliers
                 are added by input.
-            scratch: Array of zeros with at least ``m K`` entries, which is used and
-                contains only zeros again on return.
+            scratch: Array of zeros with at least ``m K`` entries for the ``m`` prompts
+                of the block, which is used and contains only zeros again on return.
             tiny: Largest difference from ``X V`` that is dropped, relative to margins
                 of 1.
         """

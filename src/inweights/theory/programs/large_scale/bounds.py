@@ -3,9 +3,8 @@
 :class:`Bounds` stores the best matrix and the best multipliers so far. Both are
 repaired before they are evaluated. The iteration is slow to find how much each relation
 favours its range (the answers of its facts). A few numbers determine this, and
-:class:`~.relations.Relations` corrects them.
-
-Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+:class:`~.relations.Relations` corrects them. Shapes: ``M`` distinct prompts, ``P``
+inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -106,6 +105,7 @@ class Bounds:
     """
 
     def __init__(self, run: Iteration) -> None:
+        """Begin with an infinite upper bound and the lower bound 0, for the program of ``run``."""
         self.blocks = run.blocks
         self.relations = run.relations
         self._raised = run.raised

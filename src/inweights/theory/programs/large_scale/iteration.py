@@ -63,6 +63,16 @@ class Iteration:
     def __init__(
         self, program: Program, tiny: float = 1e-4, coupling: float = COUPLING
     ) -> None:
+        """Start near the optimum of program (2) of Identity Bridge (§4.3).
+
+        Args:
+            program: Facts as constraints on the matrix of logits ``W``.
+            tiny: Largest difference of logits that is dropped, relative to margins of
+                1.
+            coupling: Weight of ``S = X W`` relative to ``Z = W``, above 0, where ``Z``
+                are the shrunk templates, ``X`` counts the tokens of prompts, and ``S``
+                are the projected logits.
+        """
         self.program = program
         self._tiny = tiny
         more = max(1.0, len(program.right) / PENALTY_TO)
@@ -106,7 +116,7 @@ class Iteration:
 
     @property
     def prices(self) -> sparse.csr_array:
-        """Multipliers of ``S = X W``, divided by the penalty, sparse ``[M, K]``."""
+        """Multipliers of ``S = X W`` divided by the penalty, sparse ``[M, K]`` (``M`` prompts)."""
         return prices_of(self.blocks)
 
     def state(self) -> State:
@@ -124,7 +134,7 @@ class Iteration:
         return found
 
     def restore(self, state: State) -> None:
-        """Continue from a stored state.
+        """Replace templates, logits and multipliers by those of a stored state.
 
         Args:
             state: Result of :meth:`state`, whose arrays are used and not copied.
@@ -144,7 +154,7 @@ class Iteration:
             block.level = state["level"][block.rows]
 
     def advance(self) -> None:
-        """Make one over-relaxed iteration."""
+        """Make one over-relaxed iteration, which changes the templates, logits and multipliers."""
         target = self.by_logits
         target *= np.float32(self.coupling)
         target += self.z

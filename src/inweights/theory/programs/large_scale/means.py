@@ -26,6 +26,13 @@ class Means:
     """
 
     def __init__(self, run: Iteration, window: int) -> None:
+        """Begin with empty averages.
+
+        Args:
+            run: The iteration whose multipliers and matrices are averaged.
+            window: Number of added points; when there are twice as many, the averages
+                begin again, and the number doubles.
+        """
         self._run = run
         self._window = window
         self._prices = sparse.csr_array(
@@ -36,13 +43,13 @@ class Means:
         self._summed = 0
 
     def add(self) -> None:
-        """Add the current point of the iteration to the averages."""
+        """Add the current multipliers and matrix of the iteration to the averages."""
         self._prices = self._prices + self._run.prices
         self._points += self._run.z
         self._summed += 1
 
     def judge(self, bounds: Bounds, *, upper: bool) -> None:
-        """Evaluate the bounds at the current point and at the averages.
+        """Evaluate the bounds on the optimum at the iteration's current point and at the averages.
 
         Args:
             bounds: Bounds of the iteration, which are changed if they improve.
@@ -77,7 +84,7 @@ class Means:
         }
 
     def restore(self, state: State) -> None:
-        """Continue from a stored state.
+        """Replace the averages by those of a stored state.
 
         Args:
             state: Result of :meth:`state`.

@@ -59,6 +59,7 @@ class Mixture:
     """
 
     def __init__(self, most: int = MOST) -> None:
+        """Begin without parts, and with the bound 0; ``most`` is the largest number of parts."""
         self._most = most
         self.bound = 0.0
         self.weights: dict[tuple[int, int], float] = {}
@@ -69,10 +70,11 @@ class Mixture:
         self._right: list[Floats] = []
 
     def add(self, parts: Sequence[Part]) -> None:
-        """Add parts, and drop old ones with the smallest weight if there are too many.
+        """Add multipliers, and drop old ones with the smallest weight if there are too many.
 
         Args:
-            parts: The new parts, which are all kept.
+            parts: Multipliers of iterations, or parts of them. All new ones are kept,
+                even if they are more than the limit.
         """
         for part in parts:
             along = [
@@ -94,10 +96,10 @@ class Mixture:
             old -= 1
 
     def mix(self) -> None:
-        """Look for weights that prove a larger bound, by cutting planes from the best weights.
+        """Look for weights of the stored parts whose sum of multipliers proves a larger bound.
 
-        The attributes :attr:`bound` and :attr:`weights` change if the new bound is
-        larger.
+        The method of cutting planes starts from the best weights. The attributes
+        :attr:`bound` and :attr:`weights` change if the new bound is larger.
         """
         totals = np.array([part.total for part in self.parts])
         if not totals.sum() > 0:
@@ -133,11 +135,11 @@ class Mixture:
         }
 
     def restore(self, state: State, parts: Sequence[Part]) -> None:
-        """Continue from a stored state.
+        """Replace bound, parts and weights by those of a stored state.
 
         Args:
             state: Result of :meth:`state`.
-            parts: The parts of the state, in its order.
+            parts: The parts of the state, in the order of its array ``names``.
         """
         self.bound = float(state["bound"])
         self.parts = list(parts)

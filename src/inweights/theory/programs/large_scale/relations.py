@@ -42,6 +42,14 @@ class Relations:
     """
 
     def __init__(self, program: Program) -> None:
+        """Find the relation of each prompt of a program.
+
+        The relation is the most frequent token of the prompt apart from its rarest
+        token.
+
+        Args:
+            program: Facts as constraints, with their distinct prompts.
+        """
         self.program = program
         counts = program.counts.tocsr()
         use = np.bincount(counts.indices, minlength=counts.shape[1])
@@ -64,7 +72,11 @@ class Relations:
 
     @cached_property
     def ranges(self) -> Bool[Bools, "relations K"]:
-        """Mask of the outputs in the range of each relation; the last row contains all outputs."""
+        """Mask of the outputs that are right for a prompt with each relation, boolean.
+
+        Its shape is ``[relations + 1, K]`` (``K`` outputs). The last row contains all
+        outputs.
+        """
         known = np.flatnonzero(self.place >= 0)
         size = len(self.inputs) + 1, self.program.shape[0]
         member = sparse.csr_array(
@@ -82,7 +94,7 @@ class Relations:
         return rows, columns
 
     def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "relations K"]:
-        """Return each output's fraction of the gains of a relation.
+        """Return each output's fraction of the gains of all prompts with a relation.
 
         Args:
             gains: One number for each prompt, ``[M]`` (``M`` distinct prompts), which
@@ -103,11 +115,12 @@ class Relations:
     def missing(
         self, logits: Float[Floats, "m K"], block: Block, wanted: float
     ) -> Float[Floats, " relations"]:
-        """Return the amount by which the range of each relation has to be raised.
+        """Return the amount by which the logits of each relation's range have to be raised.
 
         Args:
             logits: Logits of the prompts, ``[m, K]`` (``K`` outputs); changed in place.
-            block: The block of these prompts.
+            block: The block of these prompts. The range of a relation is the set of
+                outputs that are right for one of its prompts.
             wanted: Required margin over outputs outside the range.
 
         Returns:
@@ -124,10 +137,12 @@ class Relations:
     def divide(
         self, prices: sparse.csr_array, rows: slice
     ) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """Split multipliers into those of rivals within the range of a relation, and outside it.
+        """Split multipliers into those of wrong outputs within and outside the relation's range.
 
-        The rows of both parts sum to 0 and have the signs of multipliers, so that every
-        combination with non-negative weights is a dual matrix as well.
+        The range of a prompt's relation is the set of outputs that are right for a
+        prompt with this relation. The rows of both parts sum to 0 and have the signs of
+        multipliers, so that every combination with non-negative weights is a dual
+        matrix as well.
 
         Args:
             prices: Multipliers, sparse ``[m, K]`` (``K`` outputs), negative at right

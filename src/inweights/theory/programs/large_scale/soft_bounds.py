@@ -55,6 +55,15 @@ class SoftBounds:
         blocks: list[Block],
         relations: Relations,
     ) -> None:
+        """Begin with the bounds that the matrix 0 and the stated answers prove.
+
+        Args:
+            program: The facts.
+            decay: ``λ``, the weight of the nuclear norm in the objective, above 0.
+            blocks: Blocks of the program's prompts, of which :func:`~.blocks.blocks_of`
+                makes a list.
+            relations: Relations of the program, with their ranges.
+        """
         facts = np.asarray(program.pairs.sum(1)).ravel()
         self._decay = decay
         self._blocks = blocks
@@ -71,7 +80,7 @@ class SoftBounds:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap, ``1 - bound / optimum``."""
+        """Relative duality gap, ``1 - bound / optimum``; 0 if the upper bound is 0."""
         return 1.0 - self.bound / self.optimum if self.optimum > 0 else 0.0
 
     def take_upper(
@@ -80,7 +89,7 @@ class SoftBounds:
         """Evaluate the objective at a matrix, and store the matrix if it is the best one so far.
 
         Args:
-            templates: ``W``, ``[P, K]``.
+            templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
             values: Its positive singular values, whose number is its rank.
         """
         exact = templates.astype(np.float64)

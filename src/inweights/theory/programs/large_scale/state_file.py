@@ -40,6 +40,15 @@ class StateFile:
     """
 
     def __init__(self, path: Path, program: Program, gap: float) -> None:
+        """Store the path and the identity of the program; no file is read or created.
+
+        Args:
+            path: The file, in NumPy's format ``.npz``; it need not exist yet.
+            program: Constraints of the solution. :meth:`read` refuses the state of a
+                different program.
+            gap: Requested relative gap. :meth:`read` refuses a state for a different
+                gap.
+        """
         self.path = path
         self._mark = _mark_of(program, gap)
 

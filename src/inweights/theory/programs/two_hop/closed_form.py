@@ -64,7 +64,7 @@ class ClosedForm:
 
     @cached_property
     def norm(self) -> float:
-        """Nuclear norm of the optimum, ``‖W‖_*``."""
+        """Nuclear norm ``‖W‖_*`` of the optimal matrix of logits."""
         return self.parameters.norm(self.n)
 
     @cached_property
@@ -89,7 +89,7 @@ class ClosedForm:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap, ``1 - bound / norm``; for any ``n`` it is only rounding error."""
+        """Relative duality gap of this optimum, ``1 - bound / norm``: only rounding error."""
         return float(1.0 - self.bound / self.norm)
 
     @cached_property
@@ -155,7 +155,7 @@ class ClosedForm:
         return np.concatenate([hops, hops[: self.n]]) if self.identity else hops
 
     def prices(self) -> Float[Floats, "M K"]:
-        """Return the multiplier of every single constraint.
+        """Return the Lagrange multiplier of every single constraint.
 
         Returns:
             ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry in row ``m`` and column
@@ -179,9 +179,9 @@ class ClosedForm:
         """Return the dual matrix ``U`` of the optimum.
 
         Returns:
-            ``[M, K]`` (``M`` prompts, ``K`` outputs): minus the multipliers of
-            :meth:`prices`, and in the column of each right answer the sum of its row's
-            multipliers, so that rows sum to 0.
+            ``[M, K]`` (``M`` prompts, ``K`` outputs): minus the Lagrange multipliers
+            that :meth:`prices` returns, and in the column of each right answer the sum
+            of its row's multipliers, so that rows sum to 0.
         """
         multipliers = self.prices()
         dual = -multipliers

@@ -144,7 +144,7 @@ class Parameters:
         return float(logits[own] - np.delete(logits, own).max())
 
     def blocks(self, n: int) -> tuple[Float[Floats, "2 2"], Float[Floats, "2 4"]]:
-        """Return the two small matrices of Identity Bridge's Lemma 2, which determine the norm.
+        """Return two matrices that determine the nuclear norm, from Identity Bridge's Lemma 2.
 
         Args:
             n: Number of entities of each kind.
@@ -163,7 +163,7 @@ class Parameters:
         return one, np.hstack([one + n * two, lines])
 
     def norm(self, n: int) -> float:
-        """Return the nuclear norm of ``matrix(n)``, from the blocks of Identity Bridge's Lemma 2.
+        """Return the nuclear norm of the full matrix, from the blocks of Identity Bridge's Lemma 2.
 
         Args:
             n: Number of entities of each kind; the cost does not depend on it.
@@ -216,7 +216,7 @@ class Parameters:
         return float((n - 1) * first + second)
 
     def slack(self, name: str) -> float:
-        """Return the margin of a constraint minus 1; negative if the constraint is violated.
+        """Return the margin of a kind of constraint minus 1; negative if it is violated.
 
         Args:
             name: Name of the kind of constraint, as :func:`~.constraints.constraints`
@@ -242,7 +242,7 @@ class Parameters:
         return min(self.c1, own - bridge)
 
     def swapped(self) -> Parameters:
-        """Return the image under ``τ`` of Identity Bridge's Lemma 4, which exchanges the two hops.
+        """Return the parameters with both hops exchanged, by ``τ`` of Identity Bridge's Lemma 4.
 
         Bridges and objects are exchanged as well.
 
@@ -267,10 +267,10 @@ class Parameters:
         )
 
     def mean(self, other: Parameters) -> Parameters:
-        """Return the average of two points, parameter by parameter.
+        """Return the average with other parameters of a matrix ``W``, parameter by parameter.
 
         Args:
-            other: The other point.
+            other: The other parameters.
 
         Example:
             >>> Parameters(a1=1).mean(Parameters(a1=2, h=4)) == Parameters(a1=1.5, h=2)
