@@ -44,6 +44,7 @@ class DamagedError(RunError):
     """
 
     def __init__(self, path: Path, why: str) -> None:
+        """Make the message from the path of the file and ``why``, a description of the damage."""
         super().__init__(
             f"the checkpoint {path} is damaged ({why}); remove it to start again"
         )
@@ -96,7 +97,7 @@ class ReplicaState(State):
         self.stopped = self.stopped.cpu()
 
     def begin_next_phase(self) -> None:
-        """Move on to the next phase: no steps, stopped replicas or optimizer state."""
+        """Change the state to the start of the next phase, without stops or optimizer state."""
         self.phase += 1
         self.step = 0
         self.optimizer = {}
@@ -135,6 +136,7 @@ class StateFile(Generic[S]):
         every_steps: int = 0,
         saved: Callable[[], None] | None = None,
     ) -> None:
+        """Store the options that :class:`StateFile` explains; no file is read or written."""
         self.saved = saved
         self.kind = kind
         self.path = Path(path)
@@ -158,7 +160,7 @@ class StateFile(Generic[S]):
         return time.monotonic() - self._last >= self._every_seconds
 
     def write(self, state: S) -> None:
-        """Write the state to the file atomically, and call ``saved``.
+        """Write the state to the file atomically, and call the function ``saved``, if it is given.
 
         Args:
             state: The state; its tensors are copied to the CPU.
@@ -290,4 +292,5 @@ class Checkpoint(StateFile[ReplicaState]):
 
     @guarded
     def __init__(self, path: str | Path, *, key: str, **options: Any) -> None:
+        """Store the options that :class:`Checkpoint` explains; an unknown one is a DataError."""
         super().__init__(ReplicaState, path, key=key, **options)

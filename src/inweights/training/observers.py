@@ -103,7 +103,8 @@ class Observer:
     def step(self, seen: Step) -> None:
         """React to an update. The method is called after every ``every``-th update.
 
-        In a sweep, it is called at each report of progress instead.
+        ``every`` is an attribute of the observer. In a sweep, the method is called at
+        each report of progress instead.
 
         Args:
             seen: Losses, gradients and parameters of the update; in a sweep, only a

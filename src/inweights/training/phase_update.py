@@ -2,8 +2,7 @@
 
 A :class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase, and
 each call makes the next update. The loop (``loop.py``) creates one instance per phase.
-:func:`update_parameters` makes one update, and uses :func:`compute_gradients`. Shapes:
-``R`` replicas, ``P`` parameters of one replica.
+Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -70,6 +69,7 @@ class PhaseUpdate:
     """
 
     def __init__(self, setup: TrainingSetup, state: ReplicaState) -> None:
+        """Prepare the phase with index ``state.phase``; :class:`PhaseUpdate` lists the errors."""
         phase = setup.phases[state.phase]
         parameters = setup.parameters
         moving = parameters.moving(phase.moves, phase.freezes)
@@ -124,7 +124,7 @@ class PhaseUpdate:
 
     @torch.no_grad()
     def meets_stop_rule(self, losses: Float[Tensor, " R"]) -> Bool[Tensor, " R"]:
-        """Return which replicas meet the phase's stop rule, ``[R]``, on the CPU.
+        """Return which of ``R`` replicas meet the phase's stop rule, ``[R]``, on the CPU.
 
         If the rule has a limit of accuracy, the accuracy is measured: the fraction of
         the phase's facts for which the first token of the answer has the largest logit.

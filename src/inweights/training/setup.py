@@ -72,7 +72,7 @@ class TrainingSetup:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Phases of the first replica; other replicas differ only in optimizers."""
+        """Phases of the first replica's curriculum; other replicas differ only in optimizers."""
         return self.curricula[0].phases
 
     @property

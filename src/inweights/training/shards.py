@@ -43,23 +43,29 @@ class Shards:
     """
 
     def __init__(self) -> None:
+        """Read rank and number of the processes from ``torch.distributed``.
+
+        Raises:
+            ValueError: The process group is not initialised.
+        """
         self.rank = dist.get_rank()
         self.ranks = dist.get_world_size()
         self._at: Tensor | None = None
 
     def columns(self, count: int) -> tuple[int, int]:
-        """Return this rank's columns: the first column, and the column after the last one.
+        """Return this process's columns of parameters: the first, and the one after the last.
 
-        The two numbers are equal if no column is left for this rank.
+        A rank is one of the processes that train the model together. The two numbers
+        are equal if no column is left for this rank.
 
         Args:
-            count: Total number of columns of all ranks.
+            count: Total number of columns (parameters of a replica) of all ranks.
         """
         width = -(-count // self.ranks)
         return min(count, self.rank * width), min(count, (self.rank + 1) * width)
 
     def part(self, batch: Batch) -> Batch:
-        """Return the sequences of a batch that this rank reads, with their labels and weights.
+        """Return the sequences of a batch that this process (rank) reads, with labels and weights.
 
         Labels keep their weights in the whole batch, so that weights sum to 1 only over
         all ranks. If several labels share a position, the labels of other ranks are
@@ -122,14 +128,14 @@ class Shards:
     def reduce(
         self, losses: Float[Tensor, " R"], gradients: Float[Tensor, "R P"]
     ) -> None:
-        """Sum losses and gradients over the ranks, in place.
+        """Sum losses and gradients over all processes (ranks), in place.
 
         All ranks must call this method together.
 
         Args:
             losses: Losses of the replicas, ``[R]``; every rank gets the sum.
-            gradients: Gradients of the ``P`` parameters, ``[R, P]``; this rank's
-                columns get the sum, and other columns do not change.
+            gradients: Gradients of the ``P`` parameters of ``R`` replicas, ``[R, P]``;
+                this rank's columns get the sum, and other columns do not change.
         """
         dist.all_reduce(losses)
         parts = self._parts(gradients)
@@ -141,14 +147,15 @@ class Shards:
     def gather(
         self, matrices: Mapping[str, Float[Tensor, "R P"] | Float[Tensor, ""]]
     ) -> None:
-        """Copy the columns of matrices, in place, from the ranks that update them.
+        """Copy the columns of matrices, in place, from the processes (ranks) that update them.
 
         All ranks must call this method together, with matrices of the same shapes in
         the same order.
 
         Args:
-            matrices: Parameters or states of the optimizer, ``[R, P]`` each, by name.
-                Names are not compared, and scalars do not change.
+            matrices: Parameters or states of the optimizer, ``[R, P]`` each (``R``
+                replicas, ``P`` parameters), by name. Names are not compared, and
+                scalars do not change.
         """
         for matrix in matrices.values():
             if matrix.dim():
@@ -163,16 +170,16 @@ class Shards:
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
-        """Return a checkpoint for all ranks whose file only the first rank reads and writes.
+        """Return a checkpoint for all processes whose file only the first one reads and writes.
 
         Args:
-            checkpoint: The checkpoint, which has an effect only on the first rank;
-                ``None`` to store nothing.
+            checkpoint: The checkpoint, which has an effect only on the first process
+                (rank 0); ``None`` to store nothing.
         """
         return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 
     def tell(self, words: bytes = b"") -> bytes:
-        """Send bytes from the first rank to all ranks, and return them on every rank.
+        """Send bytes from the first process (rank 0) to all others, and return them on all.
 
         All ranks must call this method together.
 

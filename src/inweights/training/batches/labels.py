@@ -61,7 +61,7 @@ class Pool:
     most: tuple[int, ...]
 
     def labels(self, picks: Int[Tensor, "R b"] | None, positions: int) -> Labels:
-        """Return the labels of selected sequences.
+        """Return the labels of selected sequences, which several facts may share.
 
         Args:
             picks: Indices of ``b`` sequences for each replica, ``[R, b]``; ``None`` for
@@ -70,8 +70,9 @@ class Pool:
 
         Returns:
             Columns, weights and rows of the labels, ``[R, n]`` each, or ``[W, n]``
-            without ``picks``. If a replica has fewer labels than another, its row is
-            filled up with labels of weight 0.
+            without ``picks``, where ``W`` is 1 if replicas share their world, and
+            otherwise their number ``R``. If a replica has fewer labels than another,
+            its row is filled up with labels of weight 0.
         """
         if picks is None:
             picks = torch.arange(self.starts.shape[1] - 1, device=self.starts.device)

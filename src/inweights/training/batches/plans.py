@@ -72,6 +72,7 @@ class Batches:
         seeds: Sequence[int],
         index: int,
     ) -> None:
+        """Find the facts of a phase; :class:`Batches` lists the arguments and errors."""
         self._model = model
         self._phase = phase
         self._index = index
@@ -104,7 +105,7 @@ class Batches:
 
     @property
     def tokens(self) -> int:
-        """Number of packed tokens of a batch, ``S``."""
+        """Number ``S`` of tokens of all sequences of a batch, which are packed along one axis."""
         return len(self._positions)
 
     def at(self, step: int) -> Batch:

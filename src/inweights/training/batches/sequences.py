@@ -60,8 +60,8 @@ class Sequences:
         """Return the labels of selected sequences, concatenated in the order of the sequences.
 
         Args:
-            picks: Indices of ``b`` sequences for each replica, ``[R, b]``; ``None`` for
-                all sequences.
+            picks: Indices of ``b`` sequences for each of ``R`` replicas, ``[R, b]``;
+                ``None`` for all sequences.
         """
         positions = len(self.places)
         if self.pool is not None:

@@ -108,7 +108,7 @@ class Optimizer(Config):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of settings that have no effect: ``decayed`` if there is no weight decay."""
+        """Names of the optimizer's settings without effect: ``decayed`` without weight decay."""
         return () if self.weight_decay else ("decayed",)
 
 

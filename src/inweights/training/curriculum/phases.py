@@ -210,7 +210,7 @@ class Phase(Config):
 
     @property
     def own(self) -> str:
-        """Names of the settings that run a user's code on tensors at every step.
+        """Names of the phase's settings that run a user's code on tensors at every step.
 
         They are joined by "and". The names are ``loss``, ``penalty``, ``optimizer`` and
         ``observers``. A user's schedule does not count. The text is empty if there is

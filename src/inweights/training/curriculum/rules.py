@@ -51,11 +51,11 @@ class Stop(Config):
 
     @property
     def never(self) -> bool:
-        """Whether the rule has no limits, so that it never stops a replica."""
+        """Whether the stop rule has no limit of loss or accuracy, so that it stops no replica."""
         return self.loss_below is None and self.accuracy is None
 
     def due(self, step: int) -> bool:
-        """Return whether the rule is checked after a number of updates.
+        """Return whether the stop rule is checked after a number of updates.
 
         It is checked after each multiple of ``every`` updates, and never if the rule
         has no limits.

@@ -170,7 +170,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
         every: int = 0,
         **options: Any,
     ) -> pl.DataFrame:
-        """Measure the model with a probe during and after the descent, or only after it.
+        """Measure the model with a probe during and after gradient descent, or only after it.
 
         Args:
             probe: Function ``probe(model, world, **options)`` that returns a table with

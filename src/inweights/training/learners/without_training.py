@@ -49,7 +49,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         return 100
 
     def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
-        """Return the optimum of a world as an Emb-MLP with one replica.
+        """Return the optimum of program (2) of Identity Bridge (§4.3) as an Emb-MLP, one replica.
 
         Args:
             world: World whose facts are the constraints on margins.

@@ -140,9 +140,10 @@ class RightPlaces:
         """Return which candidates are right answers to selected statements.
 
         Args:
-            rows: Indices of ``m`` statements among the ``M``.
-            logits: Logits of these statements over ``K`` candidates, ``[R, m, K]``.
-                Only their shape and device are used.
+            rows: Indices of ``m`` statements among all those for which right answers
+                were found.
+            logits: Logits of these statements over ``K`` candidates, ``[R, m, K]``
+                (``R`` replicas). Only their shape and device are used.
 
         Returns:
             Boolean tensor ``[R, m, K]``, true for each right answer.

@@ -4,11 +4,10 @@
 edits calls :func:`change` for a few facts at a time. A rank-one edit (ROME, Meng et al.
 2022, arXiv:2202.05262) has a closed form in the last block. There the answer depends
 only on the residual stream, so that the MLP has to add the difference between the
-stream of a prompt with the new answer and the stream of the edited prompt. In any other
-block, a few steps of gradient descent determine what the MLP has to add.
-``consequences.py`` finds the statements that follow from an edit. Shapes: ``R``
-replicas, ``N`` facts that may be edited, ``E`` edited facts, ``T`` tokens of a prompt,
-``H`` hidden width of an MLP, ``D`` width, ``V`` tokens.
+stream of a prompt with the new answer and the stream of the edited prompt. In other
+blocks, a few steps of gradient descent determine it. ``consequences.py`` finds what
+follows from an edit. Shapes: ``R`` replicas, ``N`` facts that may be edited, ``E``
+edited facts, ``T`` tokens of a prompt, ``H`` hidden width, ``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -65,6 +64,7 @@ class Edited:
     """
 
     def __init__(self, model: Model, worlds: Worlds, edit: Edit) -> None:
+        """Choose the facts that are edited; :class:`Edited` lists the arguments and errors."""
         as_worlds(worlds, model)  # raises an error if they do not fit
         self.model = model
         self.edit = edit
@@ -95,9 +95,9 @@ class Edited:
 
     @torch.no_grad()
     def apply(self) -> None:
-        """Edit the model in place, each replica independently.
+        """Change the weights of the model in place, so that the chosen facts get new answers.
 
-        A replica with infinite or NaN parameters is not changed.
+        Each replica is edited independently, unless its parameters are infinite or NaN.
 
         Raises:
             ConfigError: The model has no ``config``, or a parameter without a replica

@@ -49,6 +49,14 @@ class FlatParameters:
     gradients: Float[Tensor, "R P"]
 
     def __init__(self, model: Model) -> None:
+        """Copy the parameters into one matrix, of which they become views.
+
+        Args:
+            model: The model, whose parameters have the replica axis first.
+
+        Raises:
+            ConfigError: The first axis of a parameter is not the replica axis.
+        """
         named = list(model.named_parameters())
         for name, parameter in named:
             if parameter.shape[0] != model.replicas:
@@ -111,7 +119,7 @@ class FlatParameters:
         return chosen
 
     def release(self) -> None:
-        """Give each parameter its own memory again, and let it require a gradient.
+        """Give each parameter of the model its own memory again, and let it require a gradient.
 
         This is needed since parameters that are views of one matrix cannot be saved.
         """

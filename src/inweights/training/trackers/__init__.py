@@ -78,6 +78,12 @@ class Tracker(Observer):
         folder: str | Path = "trackers",
         every: int = 20,
     ) -> None:
+        """Store the options that :class:`Tracker` explains; no run of the tracker is opened.
+
+        Raises:
+            ConfigError: The tracker is unknown, its package is not installed, ``per``
+                is not ``run``, ``trial`` or ``sweep``, or ``every`` is below 1.
+        """
         super().__init__(name=name, every=every)
         check_names("unit of a tracker", [per], _PER)
         if every < 1:
@@ -128,10 +134,10 @@ class Tracker(Observer):
     def measured(self, name: str, table: pl.DataFrame) -> None:
         """Record the curves of a measured table, as :func:`points` returns them.
 
-        In a sweep or recipe, ``per`` determines the tracker's run that gets them: that
-        of the table's labels and seed (``run``), of its labels (``trial``), or of the
-        whole work (``sweep``). Nothing is recorded for a table of more than 200 curves.
-        Errors of the tracker's package are passed on.
+        In a sweep or recipe, the option ``per`` of the tracker determines the run that
+        gets them: that of the table's labels and seed (``run``), of its labels
+        (``trial``), or of the whole work (``sweep``). Nothing is recorded for a table
+        of more than 200 curves. Errors of the tracker's package are passed on.
 
         Args:
             name: Name of the measure.

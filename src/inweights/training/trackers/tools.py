@@ -41,6 +41,11 @@ class Wandb:
         config: Mapping[str, Any],
         folder: Path,
     ) -> None:
+        """Open the run ``name``, with its settings ``config``, in a ``group`` of a ``project``.
+
+        Local files are written below ``folder``. A folder that cannot be created is an
+        OSError, and a missing package is a ConfigError.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self._wandb = module_of("wandb")
         self._group = group
@@ -70,19 +75,11 @@ class Wandb:
             self._run.log({"step": step, **numbers})
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files as one artifact of type ``results``, named after the group.
-
-        Args:
-            paths: Paths of the files.
-        """
+        """Store the files at ``paths`` as one artifact ``results``, named after the group."""
         self._run.log_artifact(_artifact(self._wandb, self._group, paths))
 
     def end(self, *, failed: bool) -> None:
-        """Close the run.
-
-        Args:
-            failed: Whether the work failed.
-        """
+        """Close the run, and record whether the work ``failed``."""
         self._run.finish(exit_code=int(failed))
 
 
@@ -108,6 +105,10 @@ class Trackio:
         config: Mapping[str, Any],
         folder: Path,
     ) -> None:
+        """Open the run ``name``, with its settings ``config``, in a ``group`` of a ``project``.
+
+        The argument ``folder`` is not used. A missing package is a ConfigError.
+        """
         del folder
         self._trackio = module_of("trackio")
         self._run = self._trackio.init(
@@ -128,11 +129,7 @@ class Trackio:
         self._run.log(dict(numbers), step=step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files as one artifact of the type ``results``, named after the run.
-
-        Args:
-            paths: Paths of the files.
-        """
+        """Store the files at ``paths`` as one artifact ``results``, named after the run."""
         self._run.log_artifact(_artifact(self._trackio, self._run.name, paths))
 
     def end(self, *, failed: bool) -> None:
@@ -169,6 +166,11 @@ class MLflow:
         config: Mapping[str, Any],
         folder: Path,
     ) -> None:
+        """Open the run ``name``, with its settings ``config``, in a ``group`` of a ``project``.
+
+        Local files are written below ``folder``. A folder that cannot be created is an
+        OSError, and a package that is not installed a ConfigError.
+        """
         mlflow = module_of("mlflow")
         local = f"sqlite:///{folder.resolve() / 'mlflow.db'}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -200,20 +202,12 @@ class MLflow:
         self._client.log_batch(self._id, metrics=metrics)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store a copy of each file as an artifact of the run.
-
-        Args:
-            paths: Paths of the files.
-        """
+        """Store a copy of each of the files at ``paths`` as an artifact of the run."""
         for path in paths:
             self._client.log_artifact(self._id, str(path))
 
     def end(self, *, failed: bool) -> None:
-        """Close the run.
-
-        Args:
-            failed: Whether the work failed.
-        """
+        """Close the run, and record whether the work ``failed``."""
         self._client.set_terminated(self._id, "FAILED" if failed else "FINISHED")
 
 
@@ -239,6 +233,10 @@ class TensorBoard:
         config: Mapping[str, Any],
         folder: Path,
     ) -> None:
+        """Open the run ``name``, with its settings ``config``, in a ``group`` of a ``project``.
+
+        It is written below ``folder``. A package that is not installed a ConfigError.
+        """
         place = (
             folder
             / "tensorboard"
@@ -261,11 +259,7 @@ class TensorBoard:
             self._writer.add_scalar(name, value, step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store the PNG pictures among the files; other files are left out.
-
-        Args:
-            paths: Paths of the files.
-        """
+        """Store the PNG pictures among the files at ``paths``; other files are left out."""
         from matplotlib.image import imread
 
         for path in paths:

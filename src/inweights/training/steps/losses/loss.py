@@ -58,6 +58,7 @@ class Loss:
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
+        """Store a model and the precision of its products; :class:`Loss` lists the precisions."""
         self._model = model
         self._bf16 = precision == "bf16"
         self._emulated = precision == "bf16-emulated"
@@ -85,14 +86,14 @@ class Loss:
     def logits(
         self, batch: Batch
     ) -> tuple[Float[Tensor, "R m K"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
-        """Compute the logits at the position of each label, in fp32.
+        """Compute the model's logits at the position of each label of a batch, in fp32.
 
         Args:
             batch: The batch, with ``m`` labels.
 
         Returns:
-            The logits over ``K`` candidates, ``[R, m, K]``, the labels ``[R, m]`` and
-            their weights ``[R, m]``.
+            The logits over ``K`` candidates, ``[R, m, K]`` (``R`` replicas), the labels
+            (logit columns) ``[R, m]`` and their weights ``[R, m]``.
         """
         with (
             RoundedProducts() if self._emulated else nullcontext(),

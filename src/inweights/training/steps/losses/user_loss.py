@@ -45,6 +45,14 @@ class UserLoss:
     """
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:
+        """Store what the user's loss function or penalty needs; neither is called yet.
+
+        Args:
+            model: The model, with ``R`` replicas.
+            phase: The phase, whose ``loss`` or ``penalty`` is the user's function.
+            state: State of the training, whose ``step`` (counted from 0 in the phase)
+                is passed to the penalty.
+        """
         self._model = model
         self._state = state
         self._built_in = Loss(model, phase.precision)

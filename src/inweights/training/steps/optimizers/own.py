@@ -63,6 +63,7 @@ class OwnOptimizer:
     def __init__(
         self, flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
     ) -> None:
+        """Create the user's optimizers; :class:`OwnOptimizer` lists the arguments and errors."""
         code = settings[0].kind
         assert isinstance(code, Code)
         self._name = code.name
@@ -96,7 +97,7 @@ class OwnOptimizer:
             self.param_groups += optimizer.param_groups
 
     def step(self, again: Callable[[], Tensor]) -> None:
-        """Make one update from the gradients in the matrix.
+        """Make one update of all replicas from the gradients in :class:`FlatParameters`.
 
         Args:
             again: Function that computes the losses ``[R]`` and the gradients at the
@@ -153,11 +154,7 @@ class OwnOptimizer:
         return {"form": torch.from_numpy(words.copy()), **tensors}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Load what :meth:`state` returned for an optimizer with the same settings.
-
-        Args:
-            state: Tensors by name; if there are none, nothing is loaded.
-        """
+        """Load tensors by name that :meth:`state` returned for the same settings, if any."""
         if not state:
             return
         form = msgspec.json.decode(state["form"].cpu().numpy().tobytes())

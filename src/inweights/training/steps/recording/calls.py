@@ -41,17 +41,17 @@ class Call(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the kernel without its namespace, such as ``add_``."""
+        """Name of the called operator without its namespace, such as ``add_``."""
         return str(self.func._schema.name).removeprefix("aten::")
 
     @property
     def given(self) -> list[Tensor]:
-        """The tensors among the arguments, in order."""
+        """The tensors among the arguments of the call, in order."""
         return only_tensors(tree_leaves((self.args, self.kwargs)))
 
     @property
     def changed(self) -> list[Tensor]:
-        """The tensors among the arguments that the kernel changes."""
+        """The tensors among the arguments that the call changes in place."""
         found: list[Tensor] = []
         for index, argument in enumerate(self.func._schema.arguments):
             if argument.alias_info is None or not argument.alias_info.is_write:

@@ -58,6 +58,16 @@ class CapturedUpdate:
     def __init__(
         self, update: Update, optimizer: torch.optim.Optimizer, device: torch.device
     ) -> None:
+        """Prepare an update, which is captured as a CUDA graph at its fourth call.
+
+        Args:
+            update: Function that makes an update from a batch, and returns the losses.
+            optimizer: Optimizer whose learning rates are read at each call.
+            device: The CUDA device.
+
+        Raises:
+            ConfigError: The device is not a GPU.
+        """
         if device.type != "cuda":
             raise ConfigError(
                 f"a training step can be captured only on a GPU, got '{device.type}'"

@@ -74,6 +74,17 @@ class Kernels:
         compute: Callable[[], Tensor],
         batch: Sequence[Tensor] = (),
     ) -> None:
+        """Call a function once, and record the kernels (operators of PyTorch) that it runs.
+
+        Args:
+            compute: The function, without arguments. It must read and write the same
+                memory at every call.
+            batch: Tensors that it reads and that change between calls, by default none.
+
+        Raises:
+            NotRecordable: The computation draws random numbers, or its kernels depend
+                on computed numbers.
+        """
         with _Recorder() as recorder:
             result = compute()
         calls = _needed(copies_at_once(recorder.calls), result)
@@ -94,7 +105,7 @@ class Kernels:
         return len(self._calls)
 
     def prepare(self) -> None:
-        """Compute what depends only on the batch, after the tensors of the batch changed."""
+        """Compute the results that depend only on the batch, after its tensors have changed."""
         for call in self._preparing:
             call()
 

@@ -41,6 +41,14 @@ class Memory:
     def __init__(
         self, calls: Sequence[Call], result: Tensor, prepared: Sequence[bool]
     ) -> None:
+        """Allocate one block of memory for the results of all calls.
+
+        Args:
+            calls: The recorded calls of PyTorch's operators, in order.
+            result: Tensor that is returned after the last call.
+            prepared: Whether each call runs only when the batch changes, so that its
+                result must be preserved.
+        """
         last: dict[int, int] = {}
         stays: set[int] = set()
         for at, call in enumerate(calls):

@@ -50,6 +50,14 @@ class RecordedLosses:
     """
 
     def __init__(self, losses: Losses, gradients: Float[Tensor, "R P"]) -> None:
+        """Store the function; its kernels are recorded at the third step.
+
+        Args:
+            losses: Function of a batch that returns the loss of each replica, ``[R]``,
+                and writes the gradients.
+            gradients: The tensor to which it writes the gradients, ``[R, P]`` (``P``
+                parameters).
+        """
         self._losses = losses
         self._gradients = gradients
         self._done = 0
@@ -59,7 +67,7 @@ class RecordedLosses:
 
     @property
     def kernels(self) -> int:
-        """Number of operator calls in a replayed step; 0 if no recording is in use."""
+        """Number of calls of PyTorch's operators in a replayed step; 0 without a recording."""
         return 0 if self._kernels is None else len(self._kernels)
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
