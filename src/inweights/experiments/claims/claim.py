@@ -101,9 +101,10 @@ class Said(Config, kw_only=True):
     def number(self) -> tuple[str, str]:
         """Origin of the paper's number (``published`` or ``derived``), and the number as text.
 
-        A number is ``derived`` if it follows from two printed numbers. If ``published``
-        is not set, the pair is ``("published", "")``. Notes such as ``none printed``
-        are returned unchanged.
+        A number is ``derived`` if it follows from two printed numbers. The number is
+        the text :attr:`published` without the word ``derived``. If :attr:`published` is
+        ``None``, the pair is ``("published", "")``. Notes such as ``none printed`` are
+        returned unchanged.
         """
         said = self.published or ""
         if said.startswith(DERIVED):

@@ -50,7 +50,12 @@ class Closeness:
 
     @property
     def text(self) -> str:
-        """The verdict with the ratio, as text.
+        """The comparison of the measured number with the published number, as text.
+
+        The text states the verdict (``close``, ``not close`` or ``undecided``), the
+        ratio of the measured to the published number, the published number, the
+        confidence interval of the ratio, and the range of numbers that count as close.
+        A ratio or interval that does not exist is left out.
 
         Example:
             >>> Closeness(0.0194, 0.16, (0.12, 0.2), (0.013, 0.029), "not close").text

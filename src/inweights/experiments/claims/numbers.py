@@ -43,7 +43,10 @@ class Numbers:
 
     @property
     def fewest(self) -> int:
-        """Number of seeds of the case that has the fewest; 0 if there are no cases."""
+        """Number of seeds of the case that has the fewest; 0 if there are no cases.
+
+        A case is a combination of values of the score's columns ``each``.
+        """
         return min(map(len, self.cases.values()), default=0)
 
 

@@ -70,6 +70,9 @@ class Score(Config):
         Args:
             **where: Value of each column, a string, number or Boolean, by the column's
                 name.
+
+        Returns:
+            A new score, whose :attr:`where` includes the given values.
         """
         return structs.replace(self, where={**self.where, **where})
 
@@ -80,6 +83,9 @@ class Score(Config):
 
         Args:
             column: Name of the column, in the same table.
+
+        Returns:
+            A new score; this score is not changed.
         """
         return structs.replace(self, column=column)
 
@@ -164,7 +170,11 @@ class Score(Config):
 
     @property
     def columns(self) -> set[str]:
-        """Names of all columns that the table must have, including ``seed``."""
+        """Names of all columns that the score's table must have, including ``seed``.
+
+        These are the column with the numbers and the columns that select or divide the
+        rows.
+        """
         return {*self.where, *self.minus, *self.each, self.column, "seed"}
 
 

@@ -40,8 +40,9 @@ class Rounding:
     def at(self, edge: float) -> float:
         """Return the tolerance at one end of a target, in the unit of the score.
 
-        It is the relative tolerance (``share``) times the absolute value of the end, or
-        times ``size`` if that is larger.
+        It is the relative tolerance (:attr:`share`) times the absolute value of the
+        end, or times :attr:`size`, the absolute size of the numbers that were rounded,
+        if that is larger.
 
         Args:
             edge: The end of the target.
@@ -80,7 +81,7 @@ class Target(Config):
 
     @property
     def text(self) -> str:
-        """The range as text, such as ``≥ 0.9``, ``≤ 0.15`` or ``0.35 to 0.75``."""
+        """The target's range as text, such as ``≥ 0.9``, ``≤ 0.15`` or ``0.35 to 0.75``."""
         if self.least is None:
             return f"≤ {self.most:g}"
         if self.most is None:
@@ -88,7 +89,7 @@ class Target(Config):
         return f"{self.least:g} to {self.most:g}"
 
     def contains(self, low: float, high: float, rounding: Rounding = _USUAL) -> bool:
-        """Return whether all numbers from ``low`` to ``high`` lie in the range.
+        """Return whether all numbers from ``low`` to ``high`` lie in the target's range.
 
         Args:
             low: The smallest of the numbers.
@@ -103,7 +104,7 @@ class Target(Config):
         return not self.falls_short(low, rounding) and not self.exceeds(high, rounding)
 
     def falls_short(self, value: float, rounding: Rounding = _USUAL) -> bool:
-        """Return whether a number is below the range by more than the tolerance.
+        """Return whether a number is below the target's range by more than the tolerance.
 
         The result is false if the range has no lower limit.
 
@@ -115,7 +116,7 @@ class Target(Config):
         return self.least is not None and value < self.least - rounding.at(self.least)
 
     def exceeds(self, value: float, rounding: Rounding = _USUAL) -> bool:
-        """Return whether a number is above the range by more than the tolerance.
+        """Return whether a number is above the target's range by more than the tolerance.
 
         The result is false if the range has no upper limit.
 
@@ -127,9 +128,10 @@ class Target(Config):
         return self.most is not None and value > self.most + rounding.at(self.most)
 
     def distance(self, value: float) -> float:
-        """Return the distance from a number to the nearest end of the range; negative outside it.
+        """Return the distance from a number to the nearest end of the target's range.
 
-        A missing end is ignored. There is no tolerance for rounding.
+        The distance is negative if the number is outside the range. A missing end is
+        ignored. There is no tolerance for rounding.
 
         Args:
             value: The number.

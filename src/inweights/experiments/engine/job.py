@@ -62,7 +62,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     def open_store(self) -> Store:
-        """Return the store of the results, with the lease and owner of this job.
+        """Return the store of the results, with the lease and owner that the job states.
 
         Raises:
             ConfigError: The address of a bucket is not valid, or its optional package
@@ -71,10 +71,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return Store(self.store, lease=self.lease, owner=self.owner)
 
     def check_version(self) -> None:
-        """Raise an error if the tasks were made by a different version of the library.
+        """Raise an error if another version of the library made the job and its tasks.
 
         Raises:
-            ConfigError: The versions differ.
+            ConfigError: The job's :attr:`version` is not the version of this process.
         """
         if self.version != (here := version_of("inweights")):
             raise ConfigError(

@@ -109,14 +109,15 @@ class LearnTask:
 
     @cached_property
     def key(self) -> str:
-        """Name of the task: a hash (20 digits) of the keys of its runs and the parts it makes."""
+        """Name of the task: a hash (20 digits) of the keys of its runs and the missing parts."""
         return digest([[run.key for run in self.runs], self.parts], KEY_LENGTH)
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
         """Every part that the task stores, as pairs of a run's key and the name of the part.
 
-        These are tables, and weights if they are stored.
+        Parts are the tables that are missing in the store, and the weights if they are
+        to be stored.
         """
         tables = []
         for run, parts in zip(self.runs, self.parts, strict=True):
@@ -125,7 +126,10 @@ class LearnTask:
 
     @property
     def requests(self) -> list[TableRequest]:
-        """Every table that the task makes, without weights, with labels and seed of its run."""
+        """Every table that the task makes, with labels and seed of its run, run by run.
+
+        The weights, which the task may store as well, are not included.
+        """
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
         found = []
         for run, parts in zip(self.runs, self.parts, strict=True):
@@ -141,7 +145,7 @@ class LearnTask:
         """Return a task with some of the runs and only the measures that these runs need.
 
         Args:
-            places: Indices of existing runs, from 0, in the order of the new task.
+            places: Indices in :attr:`runs`, from 0, in the order of the new task.
         """
         places = list(places)
         parts = tuple(self.parts[i] for i in places)
@@ -182,7 +186,7 @@ class LearnTask:
 
     @property
     def steps(self) -> int:
-        """Estimated cost of all runs: their number times ``steps`` of the learner."""
+        """Estimated cost of all runs: their number times ``steps`` of their learner."""
         return len(self.runs) * self.learner.steps
 
 
@@ -209,7 +213,7 @@ class ComputeTask:
 
     @property
     def members(self) -> list[tuple[str, int]]:
-        """Pairs of key in the store and root seed, one pair per seed."""
+        """Pairs of the computation's key in the store and the root seed, one pair per seed."""
         return [(self.key, self.seed), *self.others]
 
     @property

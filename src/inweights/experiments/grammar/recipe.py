@@ -126,9 +126,10 @@ class Recipe:
 
         Args:
             scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-            seeds: Number of consecutive seeds, of which the first is ``first_seed``, or
-                a list of root seeds. By default ``root_seeds``; if these are empty, the
-                number of seeds of the scale.
+            seeds: Number of consecutive seeds, of which the first is the recipe's
+                :attr:`first_seed` (100 by default), or a list of root seeds. By default
+                the recipe's :attr:`root_seeds`; if these are empty, the number of seeds
+                of the scale.
             overrides: Changes of settings, written as on the command line: ``n=10``. By
                 default none.
 
@@ -180,10 +181,11 @@ class Recipe:
         )
 
     def derived(self, tables: Tables) -> Tables:
-        """Return the given tables together with those that ``derive`` computes from them.
+        """Return the given tables together with those that the recipe derives from them.
 
-        A derived table replaces a given one of the same name. The given dictionary is
-        not changed. Errors of ``derive`` are passed on.
+        The function :attr:`derive` computes them; without this function, only the given
+        tables are returned. A derived table replaces a given one of the same name. The
+        given dictionary is not changed. Errors of :attr:`derive` are passed on.
         """
         return tables | (self.derive(tables) if self.derive else {})
 

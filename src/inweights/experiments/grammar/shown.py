@@ -68,7 +68,10 @@ class Shown(Config):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Smallest and largest possible value of the drawn column; ``None`` unless both exist."""
+        """Smallest and largest possible value of the column that figures draw.
+
+        ``None`` unless the probe declares both.
+        """
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property

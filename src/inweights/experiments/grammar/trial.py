@@ -116,7 +116,10 @@ class Measure:
 
     @cached_property
     def key(self) -> str:
-        """Key of the measure's tables in the store: a hash of the probe, ``options`` and ``every``.
+        """Key of the measure's tables in the store: a hash of the probe, its options and ``every``.
+
+        The number :attr:`every` is that of steps between measurements; 0 for one at the
+        end.
 
         Raises:
             ConfigError: An option cannot be stored exactly, or a function among them or
@@ -131,7 +134,7 @@ class Measure:
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured: whether its labels have all values in ``where``."""
+        """Return whether a trial is measured: whether its labels have the values :attr:`where`."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()
@@ -215,6 +218,14 @@ class Plan(Carded):
         measures: Sequence[Measure | Probe] = (),
         computations: Sequence[Computation] = (),
     ) -> None:
+        """Store the trials, the measures and the computations.
+
+        A probe among the measures becomes a :class:`Measure` of the same name without
+        options. :meth:`check` checks the plan.
+
+        Raises:
+            ConfigError: A measure is neither a :class:`Measure` nor callable.
+        """
         named = [
             m if isinstance(m, Measure) else Measure(name=_name(m), probe=m)
             for m in measures

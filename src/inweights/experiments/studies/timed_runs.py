@@ -103,7 +103,7 @@ class TimedRuns:
 
     @property
     def arithmetic(self) -> int:
-        """Number of parameters times facts of a run, summed over all updates of all runs."""
+        """Number of parameters times number of facts, summed over all updates of all runs."""
         return sum(
             prod(size) * task.steps
             for size, task in zip(self.sizes, self.tasks, strict=True)
@@ -111,7 +111,7 @@ class TimedRuns:
 
     @property
     def each(self) -> list[float]:
-        """Estimated seconds of each training, in the order of ``tasks``; zeros if none was timed.
+        """Estimated seconds of each training, in ascending order of size; zeros if none was timed.
 
         They include the measures, which are interpolated separately from the steps,
         since trainings of the same size may have different measures.

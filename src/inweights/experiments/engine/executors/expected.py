@@ -113,6 +113,7 @@ class ExpectedTime:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin without tasks; ``clock`` returns a time in seconds."""
         self._clock = clock
         self._parts: dict[str, _Part] = {}
         self._started: float | None = None
@@ -120,7 +121,7 @@ class ExpectedTime:
     def add(
         self, name: str, *, kind: Hashable, seconds: float, measured: bool = False
     ) -> None:
-        """Add a task to the work.
+        """Add a task to those whose total time is estimated.
 
         Args:
             name: Name of the task. An earlier task of this name is replaced.
@@ -134,7 +135,7 @@ class ExpectedTime:
         self._parts[name] = _Part(kind, seconds, measured)
 
     def split(self, name: str, parts: Sequence[str]) -> None:
-        """Replace a task with parts that take equally long and start from the beginning.
+        """Replace a task with parts of equal expected duration that start from the beginning.
 
         Args:
             name: Name of the task.
@@ -149,7 +150,7 @@ class ExpectedTime:
             self._parts[part] = _Part(whole.kind, seconds, whole.in_seconds)
 
     def remove(self, name: str) -> None:
-        """Remove a task from the work.
+        """Remove a task from those whose total time is estimated.
 
         Args:
             name: Name of the task. A name that does not exist has no effect.
@@ -191,6 +192,10 @@ class ExpectedTime:
     def seconds(self) -> float:
         """Expected seconds of all tasks together, including those that are done, after correction.
 
+        The estimate of a task is corrected by the speed at which it has run or, before
+        that, by the factor by which the estimates of tasks of its kind (or, if none of
+        these has run, of all tasks) were wrong.
+
         The number is in the unit of the expected durations until a task has run for
         long enough to be measured; see :attr:`left`.
         """
@@ -199,7 +204,7 @@ class ExpectedTime:
 
     @property
     def correction(self) -> float | None:
-        """Factor by which all tasks together take longer than expected.
+        """Factor by which all tasks together take longer than first estimated.
 
         It is ``None`` if there are no tasks, if their expected duration is 0, or if the
         expected seconds of some task were not measured on this machine.

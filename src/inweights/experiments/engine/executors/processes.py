@@ -158,7 +158,7 @@ class Leased:
     store: Store
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Run tasks until none is left, then release the leases of this machine.
+        """Run tasks with the inner executor until none is left, then release this machine's leases.
 
         How each attempt ended is reported to ``schedule``. A task that fails does not
         raise an error here.
@@ -170,7 +170,8 @@ class Leased:
 
         Raises:
             WriteError: A task could not store its tables; nothing more is run. Other
-                errors of :attr:`executor` are passed on, too.
+                errors of :attr:`executor`, which runs the tasks on this machine, are
+                passed on, too.
         """
         try:
             self.executor.run(job, schedule)

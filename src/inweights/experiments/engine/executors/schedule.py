@@ -117,6 +117,7 @@ class Schedule:
         on_failure: Callable[[Failure], None] | None = None,
         expect: Expect | None = None,
     ) -> None:
+        """Add the tasks to the queue; :class:`Schedule` explains the arguments."""
         self._progress = progress
         self._expect = expect or by_updates
         self._time = ExpectedTime()

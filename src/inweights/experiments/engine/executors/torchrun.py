@@ -51,6 +51,7 @@ class Leader:
     """
 
     def __init__(self, shards: Shards) -> None:
+        """Store the ranks of ``torchrun`` among which each training is divided."""
         self._shards = shards
         self._job = Job(store="")
         self.apart = False
@@ -78,7 +79,7 @@ class Leader:
         """Return a context manager within which the other ranks train the same runs as this rank.
 
         Args:
-            block: The runs that are trained.
+            block: The task, whose runs are trained together.
 
         Yields:
             The ranks, which must be passed to the training as ``shards``.

@@ -59,7 +59,7 @@ class Difference:
 
     @property
     def against(self) -> bool:
-        """Whether the value is our choice although the paper or its code states a different one.
+        """Whether the setting's value is our choice although paper or code states a different one.
 
         This includes a setting, such as dropout, that neither of them mentions, but
         that has an effect with our value.
@@ -68,13 +68,16 @@ class Difference:
 
     @property
     def size(self) -> bool:
-        """Whether the value is a smaller size, or our choice of a size that paper and code lack."""
+        """Whether the setting's value is a smaller size than the paper's.
+
+        This includes our choice of a size that neither the paper nor its code states.
+        """
         lost = self.stated is not None and self.stated.size and self.stated.open
         return self.whose == "smaller" or (self.whose == "ours" and lost)
 
     @property
     def part(self) -> str:
-        """First word of the path.
+        """First word of the setting's path, such as ``model`` for ``model.width``.
 
         The word is ``world``, ``model``, ``learner``, ``measure``, ``compute`` or
         ``seeds``.

@@ -93,7 +93,7 @@ class PaperSetting(Config):
 
     @property
     def text(self) -> str:
-        """The statements of the paper and its code, as text.
+        """What the paper and its code state about the setting, as text with the places.
 
         Example:
             >>> PaperSetting(paper=12, place="B.2", code=6, at="config.py:80").text
@@ -109,7 +109,7 @@ class PaperSetting(Config):
 
     @property
     def open(self) -> bool:
-        """Whether neither the text nor the code states a value, so that any value is possible."""
+        """Whether neither the paper's text nor its code states a value of the setting."""
         return self.paper is None and not self.every and self.code is None
 
 
