@@ -136,13 +136,14 @@ class Model(ReadableStates):
             )
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits ``[R, n, K]`` of the deepest state ``[R, n, D]``.
+        """Return the logits ``[R, n, K]`` of the deepest state, over the ``K`` candidates.
 
         By default it is the product of the state and :attr:`head_matrix`. A model
         without such a matrix overrides this method.
 
         Args:
-            state: The deepest state, ``[R, n, D]``.
+            state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``).
 
         Raises:
             NotImplementedError: :attr:`head_matrix` is ``None``, and the class does not
@@ -163,8 +164,8 @@ class Model(ReadableStates):
         attention that can be read.
 
         Args:
-            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
-                ones.
+            tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
+                T]`` if the ``R`` replicas read different ones.
 
         Raises:
             ConfigError: The architecture has no attention, or the library cannot read
@@ -186,8 +187,8 @@ class Model(ReadableStates):
         By default all tokens are candidates, in the order of the vocabulary.
 
         Args:
-            inputs: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
-                ones, or a packed batch.
+            inputs: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
+                T]`` if the ``R`` replicas read different ones, or a packed batch.
             at: Indices in the packed axis ``S``, ``[n]``, at which logits are computed;
                 by default all of them. It has no effect if ``inputs`` are token ids.
 
@@ -213,7 +214,7 @@ class Model(ReadableStates):
         """Compute the deepest hidden state, which :meth:`unembed` maps to logits.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:
@@ -291,7 +292,7 @@ class Model(ReadableStates):
         return Card(f"{type(self).__name__}: {self.extra_repr()}", about).html
 
     def extra_repr(self) -> str:
-        """Return the numbers of replicas, parameters per replica, tokens and candidates."""
+        """Return the numbers of replicas, parameters of each, tokens and candidates, as text."""
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
             f"{plural(self.replicas, 'replica')} of {each:,} parameters, "

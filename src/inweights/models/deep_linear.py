@@ -97,14 +97,14 @@ class DeepLinear(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states, from shallow to deep: ``layer1`` to ``layerL``."""
+        """Names of the states after the ``L`` layers, from shallow to deep: ``layer1`` to ``layerL``."""
         return tuple(f"layer{i + 1}" for i in range(self.config.layers))
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute the states ``layer1`` to ``layerL`` of a batch, by name, ``[R, S, D]`` each.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
@@ -124,7 +124,8 @@ class DeepLinear(Model):
         the first ``K`` coordinates of the state.
 
         Args:
-            state: The deepest state, ``[R, n, D]``.
+            state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``).
         """
         if self.readout is None:
             return state[..., : len(self.candidates)]
@@ -132,9 +133,10 @@ class DeepLinear(Model):
         return logits
 
     def templates(self) -> Float[Tensor, "R V K"]:
-        """Compute ``(A W_L ⋯ W_1)ᵀ``: the logits that each token contributes, ``[R, V, K]``.
+        """Compute the logits that each token contributes, ``(A W_L ⋯ W_1)ᵀ``, ``[R, V, K]``.
 
-        Without a readout, ``A`` selects the first ``K`` coordinates.
+        There are ``R`` replicas, ``V`` tokens, ``K`` candidates and ``L`` layers ``W``.
+        ``A`` is the readout; without one, it selects the first ``K`` coordinates.
         """
         first = self.layers[0]
         assert isinstance(first, Linear)

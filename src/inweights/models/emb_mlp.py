@@ -85,7 +85,7 @@ class EmbMLP(Model):
         """Compute the states ``embedding`` and ``sum`` of a batch, by name, ``[R, S, D]`` each.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
@@ -102,10 +102,15 @@ class EmbMLP(Model):
         """Return the logits ``[R, n, K]`` of the state ``sum``: its product with ``W_proj``.
 
         Args:
-            state: The deepest state, ``[R, n, D]``.
+            state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``).
         """
         return self.projection(state)
 
     def templates(self) -> Float[Tensor, "R V K"]:
-        """Compute ``W = E W_proj``: the logits that each token contributes, ``[R, V, K]``."""
+        """Compute ``W = E W_proj``: the logits that each token contributes, ``[R, V, K]``.
+
+        There are ``R`` replicas, ``V`` tokens (with the embeddings ``E``) and ``K``
+        candidates.
+        """
         return torch.bmm(self.tokens.weight, self.projection.weight)

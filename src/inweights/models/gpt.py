@@ -110,14 +110,14 @@ class GPT(Model):
 
     @property
     def passes(self) -> list[nn.Module]:
-        """The blocks in the order in which a sequence passes through them, each once per loop."""
+        """The blocks in the order in which a sequence passes them: all of them once per loop."""
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
@@ -151,7 +151,7 @@ class GPT(Model):
         """Compute the state ``final``, which :meth:`unembed` maps to logits.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
             at: Indices in the packed axis ``S`` at which the state is computed,
                 ``[n]``; by default all of them.
 
@@ -195,7 +195,8 @@ class GPT(Model):
         The state is unchanged if the config sets ``norm=False``.
 
         Args:
-            state: State of any layer, ``[R, n, D]``.
+            state: State of any layer, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``).
         """
         return self.norm(state)
 
@@ -205,8 +206,8 @@ class GPT(Model):
         """Compute the attention patterns of every block, ``[R, B, H, T, T]``.
 
         Args:
-            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
-                ones.
+            tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
+                T]`` if the ``R`` replicas read different ones.
 
         Returns:
             The patterns of all ``H`` heads, by the name of the state after the block,

@@ -34,7 +34,7 @@ class Reading:
     """
 
     def __init__(self) -> None:
-        """Start without a batch and tokens."""
+        """Start a record without a batch and tokens, which are set while hooks run."""
         self.batch: Packed | None = None
         self.tokens: Tensor | None = None
 
@@ -43,8 +43,8 @@ class Reading:
     ) -> Float[Tensor, "R S D"]:
         """Apply an edit to a packed state, one group of prompts of equal length at a time.
 
-        Before each call, :attr:`tokens` is set to the ids of these prompts. If no batch
-        is recorded, the edit receives the packed state itself.
+        Before each call, :attr:`tokens` is set to the ids of these prompts. If no
+        forward pass has set :attr:`batch`, the edit receives the packed state itself.
 
         Args:
             edit: Function of the states ``[R, B, T, D]`` of ``B`` prompts of one length

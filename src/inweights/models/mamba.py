@@ -98,7 +98,7 @@ class Mamba(Model):
         """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
@@ -117,7 +117,8 @@ class Mamba(Model):
         The state is unchanged if the config sets ``final_norm=False``.
 
         Args:
-            state: State of any layer, ``[R, n, D]``.
+            state: State of any layer, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``).
         """
         return self.norm(state)
 
@@ -149,7 +150,7 @@ class RMSNorm(Layer):
         """Return states divided by their root mean square, times the gain, ``[R, S, D]``.
 
         Args:
-            x: States ``[R, S, D]``.
+            x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
         """
         return F.rms_norm(x, x.shape[-1:], eps=1e-5) * self.weight.unsqueeze(1)
 
@@ -183,7 +184,8 @@ class Block(nn.Module):
         """Return states ``[R, S, D]`` after the block.
 
         Args:
-            x: States of all packed tokens, ``[R, S, D]``.
+            x: States of all ``S`` packed tokens, ``[R, S, D]`` (``R`` replicas, width
+                ``D``).
             shapes: Number ``B`` and length ``T`` of the sequences of each group along
                 ``S``, as in :class:`Packed`.
         """

@@ -77,7 +77,7 @@ class Node2Vec(Model):
         """Return the states ``embedding`` and ``final`` of a batch, by name, ``[R, S, D]`` each.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
@@ -92,7 +92,8 @@ class Node2Vec(Model):
         untied model.
 
         Args:
-            state: The deepest state, ``[R, n, D]``.
+            state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``).
         """
         table = self.tokens if self.head is None else self.head
         return torch.bmm(state, table.weight.transpose(1, 2))

@@ -183,7 +183,7 @@ class OneLayer(Model):
         """Compute the states ``value`` and ``attention`` of a batch, by name, ``[R, S, D]`` each.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
@@ -213,7 +213,8 @@ class OneLayer(Model):
         """Return the logits ``[R, n, K]`` of the state ``attention``, computed by the MLP.
 
         Args:
-            state: The deepest state, ``[R, n, D]``.
+            state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``).
         """
         kappa = self.config.kappa
         weight = self.mlp.weight
@@ -234,8 +235,8 @@ class OneLayer(Model):
         There is one head.
 
         Args:
-            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
-                ones.
+            tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
+                T]`` if the ``R`` replicas read different ones.
 
         Raises:
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
@@ -246,11 +247,11 @@ class OneLayer(Model):
         return {"attention": weights.unsqueeze(2)}
 
     def scores(self, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B T"]:
-        """Compute ``softmax(Xᵀ W_KQ x)``, the attention of each sequence's last token ``x``.
+        """Compute ``softmax(Xᵀ W_KQ x)``, the attention of the last token ``x`` to all tokens ``X``.
 
         Args:
-            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
-                ones.
+            tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
+                T]`` if the ``R`` replicas read different ones.
 
         Returns:
             Attention to each position, ``[R, B, T]``; it sums to 1 over ``T``.

@@ -40,12 +40,12 @@ class Packed:
 
     @property
     def size(self) -> int:
-        """Number of packed tokens ``S``."""
+        """Number ``S`` of tokens of all sequences together."""
         return self.tokens.shape[-1]
 
     @property
     def last(self) -> Int[Tensor, " B"]:
-        """Index in ``S`` of the last position of each of the ``B`` sequences, in order, ``[B]``."""
+        """Index in the packed axis of the last position of each of ``B`` sequences, ``[B]``."""
         ends = []
         start = 0
         for batch, length in self.shapes:
@@ -57,8 +57,8 @@ class Packed:
     def groups(self) -> list[Int[Tensor, "*R B T"]]:
         """Return the token ids of each group of sequences of one length, as views ``[B, T]``.
 
-        The views are ``[R, B, T]`` if replicas read different tokens. The order is that
-        along ``S``.
+        A group has ``B`` sequences of ``T`` tokens. The views are ``[R, B, T]`` if the
+        ``R`` replicas read different tokens. The order is that along ``S``.
         """
         groups = []
         start = 0

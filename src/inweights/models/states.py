@@ -53,7 +53,7 @@ class ReadableStates(nn.Module):
         :attr:`layer_names`, from shallow to deep.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             NotImplementedError: The class does not implement the method.
@@ -64,7 +64,8 @@ class ReadableStates(nn.Module):
         """Return the logits ``[R, n, K]`` of the deepest state; a subclass implements it.
 
         Args:
-            state: The deepest state, ``[R, n, D]``.
+            state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``).
 
         Raises:
             NotImplementedError: The class does not implement the method.
@@ -75,7 +76,8 @@ class ReadableStates(nn.Module):
         """Return a state after the norm that precedes the head; by default, it is unchanged.
 
         Args:
-            state: A state ``[R, n, D]``.
+            state: A state, ``[R, n, D]`` (``R`` replicas, ``n`` positions, width
+                ``D``).
         """
         return state
 
@@ -89,8 +91,8 @@ class ReadableStates(nn.Module):
         """Compute hidden states by layer name.
 
         Args:
-            inputs: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
-                ones, or a packed batch.
+            inputs: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
+                T]`` if the ``R`` replicas read different ones, or a packed batch.
             layers: Some of :attr:`layer_names`; by default all.
             at: ``last`` (the last position of every sequence), ``all`` (all positions),
                 or a tensor of indices in the packed axis ``S``.
@@ -141,8 +143,8 @@ class ReadableStates(nn.Module):
         """Compute logits from each layer's state, as if it were the deepest (the logit lens).
 
         Args:
-            inputs: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
-                ones, or a packed batch.
+            inputs: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
+                T]`` if the ``R`` replicas read different ones, or a packed batch.
             layers: Some of :attr:`decodable`; by default all of them.
             at: ``last`` (the last position of every sequence), ``all`` (all positions),
                 or a tensor of indices in the packed axis ``S``.

@@ -110,7 +110,7 @@ class TinyNN(Model):
         """Compute the states ``embedding`` and ``middle`` of a batch, by name, ``[R, S, D]`` each.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).

@@ -42,7 +42,7 @@ class Init(Config):
         check_size("init.gamma", 1.0 if self.gamma is None else self.gamma, above=0)
 
     def sigma(self, fan_in: int) -> float:
-        """Return a matrix's standard deviation: ``fan_in ** -gamma``, or ``std`` without gamma.
+        """Return the initial standard deviation: ``fan_in ** -gamma``, or ``std`` without gamma.
 
         Args:
             fan_in: Input width of the matrix, at least 1.

@@ -192,7 +192,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
 
     @property
     def steps_rank(self) -> int:
-        """Rank of the map to the step sizes ``Δ``, by default ``width / 16``, rounded up."""
+        """Rank of the map to a Mamba's step sizes ``Δ``, by default ``width / 16``, rounded up."""
         return math.ceil(self.width / 16) if self.rank is None else self.rank
 
     def build(self, **start: Unpack[Start]) -> Mamba:

@@ -52,7 +52,7 @@ class Memory(nn.Module):
         """Return what each state reads, a mean of values weighted by attention, ``[R, S, D]``.
 
         Args:
-            x: States ``[R, S, D]``.
+            x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
         """
         return self.values(self.keys(self.norm(x)).softmax(-1))
 

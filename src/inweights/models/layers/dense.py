@@ -92,7 +92,7 @@ class Linear(Layer):
         """Return the product of states and weight, plus the bias if there is one, ``[R, S, F]``.
 
         Args:
-            x: States ``[R, S, D]``.
+            x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
         """
         if self.weight.shape[1] == 1 and self.bias is not None:
             # The gradient of one input is a product of a matrix and a vector, which
@@ -119,7 +119,7 @@ class LayerNorm(Layer):
 
     @guarded
     def __init__(self, replicas: int, width: int) -> None:
-        """Create gain and bias; :meth:`initialise` sets them to 1 and 0.
+        """Create gain and bias, ``[R, D]`` each; :meth:`initialise` sets them to 1 and 0.
 
         Args:
             replicas: Number of replicas ``R``.
@@ -143,7 +143,7 @@ class LayerNorm(Layer):
         """Return states ``[R, S, D]`` normalised over the width, with gain and bias applied.
 
         Args:
-            x: States ``[R, S, D]``.
+            x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
         """
         return layer_norm(x, self.weight, self.bias)
 

@@ -60,7 +60,7 @@ class Dropout(nn.Module):
         """Return states with random entries set to 0; unchanged outside of :meth:`DropoutMasks.at`.
 
         Args:
-            x: States ``[R, S, D]``.
+            x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
 
         Raises:
             ConfigError: The number of replicas ``R`` differs from the number of seeds

@@ -25,7 +25,7 @@ def layer_norm(
     """Return states normalised over the width, scaled and shifted (Ba et al. 2016), ε = 1e-5.
 
     Args:
-        x: States ``[R, S, D]``.
+        x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
         weight: Gain of each replica, ``[R, D]``.
         bias: Bias of each replica, ``[R, D]``.
 

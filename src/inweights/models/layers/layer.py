@@ -63,7 +63,7 @@ class Layer(nn.Module):
     """Base class of modules whose own parameters have a leading replica axis."""
 
     def initialise(self, draw: Draw) -> None:
-        """Fill the layer's own parameters in place; a subclass implements it.
+        """Fill the layer's own parameters in place; a subclass implements this method.
 
         Args:
             draw: Function ``draw(name, parameter, fan_in)`` that fills a parameter with

@@ -138,7 +138,7 @@ class Trained(Wrapped):
         """Compute the logits at some positions, which are the deepest state of a wrapped module.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:
@@ -177,7 +177,7 @@ class Trained(Wrapped):
         elsewhere, unless names of several ids are scored with ``answers="sum"``.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             ConfigError: Hooks are set and a name of the world consists of several token

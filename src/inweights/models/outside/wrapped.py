@@ -166,7 +166,7 @@ class Wrapped(ModuleCaller):
         ``logits`` is NaN at all other positions.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
             ConfigError: The positions of the batch have an offset.
@@ -178,7 +178,8 @@ class Wrapped(ModuleCaller):
         """Return the state unchanged: the deepest state is already the logits, ``[R, n, K]``.
 
         Args:
-            state: The logits, ``[R, n, K]``.
+            state: The logits, ``[R, n, K]`` (``R`` replicas, ``n`` positions, ``K``
+                tokens).
         """
         return state  # the deepest state is the logits
 
@@ -231,7 +232,7 @@ class Wrapped(ModuleCaller):
         """Compute the logits at some positions, which are the deepest state of a wrapped module.
 
         Args:
-            batch: Packed sequences, ``S`` tokens in total.
+            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:

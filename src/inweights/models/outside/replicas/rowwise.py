@@ -51,7 +51,7 @@ class Rows:
             x: Tensor of one replica, without the replica axis.
 
         Returns:
-            The row of this replica, of the shape of ``x``.
+            The row of the replica to which this object belongs, of the shape of ``x``.
         """
         if isinstance(self._row, Tensor):
             result: Tensor = _Batched.apply(x, self._row, self._of_replicas(function))  # type: ignore[no-untyped-call]
@@ -79,7 +79,7 @@ class Rows:
         """Apply dropout to a tensor, with a separate generator for each replica.
 
         Args:
-            x: Tensor of one replica.
+            x: Tensor of the replica to which this object belongs.
             rate: Probability of dropping an entry, below 1; the remaining entries are
                 divided by ``1 - rate``.
             generators: One generator per replica.
@@ -170,11 +170,11 @@ class Noise:
         training: bool = True,
         inplace: bool = False,
     ) -> Tensor:
-        """Drop entries, as ``torch.nn.functional.dropout`` does.
+        """Drop random entries, as ``torch.nn.functional.dropout`` does, but separately per replica.
 
         Args:
             input: The tensor.
-            p: Probability of dropping an entry.
+            p: Probability of dropping an entry; the largest one is recorded.
             training: Whether entries are dropped. If not, the rate is not recorded
                 either.
             inplace: Has no effect; a new tensor is returned.
