@@ -97,7 +97,7 @@ class DeepLinear(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the states after the ``L`` layers, from shallow to deep: ``layer1`` to ``layerL``."""
+        """Names of the hidden states of ``L`` layers, shallow to deep: ``layer1`` to ``layerL``."""
         return tuple(f"layer{i + 1}" for i in range(self.config.layers))
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:

@@ -247,7 +247,7 @@ class OneLayer(Model):
         return {"attention": weights.unsqueeze(2)}
 
     def scores(self, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B T"]:
-        """Compute ``softmax(Xᵀ W_KQ x)``, the attention of the last token ``x`` to all tokens ``X``.
+        """Compute ``softmax(Xᵀ W_KQ x)``, the attention of the last token ``x`` to all tokens.
 
         Args:
             tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
