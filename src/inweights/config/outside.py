@@ -35,7 +35,7 @@ class Outside(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the content under :attr:`name`; empty if there is nothing to hash.
+        """Hash of the file, folder or model, by its name; empty if there is nothing to hash.
 
         That is the case for a name that begins with ``@``, and for a name that is
         neither an existing path nor a model of the hub in the local cache.

@@ -61,7 +61,7 @@ class StoredRun:
 
     @property
     def complete(self) -> bool:
-        """Whether the run's folder exists and has a manifest; no file is checked."""
+        """Whether the run's folder has a manifest, the list of its files; no file is checked."""
         return (self.path / MANIFEST).exists()
 
     @property
@@ -117,7 +117,10 @@ class StoredRun:
 
     @property
     def leftovers(self) -> bool:
-        """Whether the folder :attr:`work` or :attr:`old` exists, in use or left behind."""
+        """Whether a folder of a run in progress or of a replaced run exists, in use or left behind.
+
+        The folders are :attr:`work`, ``<hash>.work``, and :attr:`old`, ``<hash>.old``.
+        """
         return self.work.exists() or self.old.exists()
 
     @contextmanager
@@ -152,7 +155,7 @@ class StoredRun:
             self._lock.release()
 
     def verify(self) -> None:
-        """Check every file of the complete run against the manifest.
+        """Check every file of the complete run against its hash in the manifest.
 
         Raises:
             FolderError: A file is missing, was changed, was added, is a link or cannot

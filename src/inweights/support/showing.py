@@ -51,7 +51,7 @@ class Card:
 
     @property
     def html(self) -> str:
-        """The card as HTML: the title, the named values, the table and the picture.
+        """The card as HTML: the title, a line for each named value, the table and the figure.
 
         At most ten rows of the table and 90 characters of a value are shown. All text
         is escaped.

@@ -117,9 +117,10 @@ class Board(Carded):
     def false_at_most(self) -> float:
         """Upper bound on the expected number of wrong verdicts on the papers' claims in the table.
 
-        Checks, exact scores and undecided claims are not counted. An interval misses
-        the true value on each side with half of its error probability. All further
-        interim analyses together add half of the error probability of the first one.
+        Checks (claims that hold by construction), exact scores (which do not depend on
+        random numbers) and undecided claims are not counted. An interval misses the
+        true value on each side with half of its error probability. All further interim
+        analyses together add half of the error probability of the first one.
         """
         return sum(
             # A target with two edges can be missed on either side.

@@ -47,18 +47,27 @@ class Entry:
 
     @property
     def version(self) -> int:
-        """Largest version number in the claim's lines; 0 if no line has a version."""
+        """Largest version number of the claim in its lines; 0 if no line has a version.
+
+        A claim that is stated anew has a new version; a rewording keeps the version.
+        """
         return max((getattr(line, "version", 0) for line in self.lines), default=0)
 
     @property
     def verdict(self) -> JudgedLine | Earlier | None:
-        """Line with the last verdict on any version of the claim; ``None`` if there is none."""
+        """Line with the last verdict on any version of the claim; ``None`` if there is none.
+
+        The line is :class:`Earlier` for a verdict from before the ledger.
+        """
         judged = [line for line in self.lines if isinstance(line, JudgedLine | Earlier)]
         return judged[-1] if judged else None
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """Line with the last verdict, if it is about the version in force; otherwise ``None``."""
+        """Line with the last verdict, if it is about the version in force; otherwise ``None``.
+
+        The version in force is the one that was stated last and not withdrawn.
+        """
         last = self.verdict
         own = (
             isinstance(last, JudgedLine)
@@ -80,7 +89,7 @@ class Entry:
         return lines[-1] if same else None
 
     def add(self, line: Line) -> None:
-        """Append the next line about the claim; no file is written.
+        """Append the next line about the claim to its entry; no file is written.
 
         The attributes ``stated``, ``claim`` and ``withdrawn`` change with it.
 
@@ -116,6 +125,7 @@ class Ledger:
     """
 
     def __init__(self, lines: Iterable[Line] = (), last: str = "") -> None:
+        """Group lines by claim and scale; ``last`` is the hash of the last line in the file."""
         self.lines: list[Line] = []
         self.entries: dict[str, Entry] = {}
         self.last = last

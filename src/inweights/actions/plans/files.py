@@ -111,7 +111,7 @@ class Status:
 
     @property
     def waiting(self) -> int:
-        """Number of tasks that are neither done, nor failed, nor held by a worker."""
+        """Number of the plan's tasks that are neither done, nor failed, nor held by a worker."""
         return self.tasks - self.done - self.held - self.failed
 
 
@@ -137,6 +137,7 @@ class Planned:
     """
 
     def __init__(self, place: str, lease: float = LEASE) -> None:
+        """Open the plan at ``place``; its leases expire ``lease`` seconds after their renewal."""
         self.place = place.rstrip("/")
         self.files = open_files(place)
         self.about = self._read(ABOUT, About)
@@ -199,7 +200,8 @@ class Planned:
         """Yield the tasks of one file of the plan, in order.
 
         Args:
-            part: Number of the file, from 0 to ``about.parts - 1``.
+            part: Number of the file, from 0 to ``about.parts - 1``, the number of files
+                minus 1.
 
         Yields:
             The tasks, up to 200.

@@ -51,7 +51,8 @@ class Prepared(NamedTuple):
         Relevant facts are those that BM25 finds for the words of a question.
 
         Args:
-            way: Name of the way, which is not checked.
+            way: Name of the way of teaching, such as ``retrieval``, which is not
+                checked.
             most: Largest number of facts that precede a question, with ``retrieval``.
 
         Raises:

@@ -84,7 +84,11 @@ class BegunTexts:
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Read the texts in ``path`` that were stored under ``key``; there may be none."""
+        """Read the texts in ``path`` that were stored under ``key``; there may be none.
+
+        The key is a hash of everything on which the texts depend. A missing or damaged
+        file, or one with another key, is treated as empty.
+        """
         self._path = path
         self._key = key
         self._parts: dict[str, Any] = {}
@@ -156,7 +160,7 @@ class BegunPart:
     """
 
     def __init__(self, whole: BegunTexts, name: str) -> None:
-        """Make the part ``name`` of the file ``whole``, which reads and writes it."""
+        """Store the name of a part and the file ``whole``, which reads and writes the part."""
         self._whole = whole
         self._name = name
 

@@ -32,7 +32,10 @@ class LossTable:
     """
 
     def __init__(self, tables: Iterable[pl.DataFrame] = ()) -> None:
-        """Begin with the updates of ``tables``, such as those of a checkpoint."""
+        """Begin with the updates of ``tables``, such as those of a checkpoint.
+
+        The tables have the columns of :meth:`add`, one row per update.
+        """
         self.tables = list(tables)
         self._rows: list[dict[str, float]] = []
 
@@ -56,7 +59,7 @@ class LossTable:
     def number_of(self, stage: int) -> int:
         """Return the number of updates made so far in a stage.
 
-        There must be at least one update of some stage, which is not checked.
+        At least one update of any stage must have been added, which is not checked.
 
         Args:
             stage: Number of the stage.
@@ -66,7 +69,7 @@ class LossTable:
     def whole(self) -> pl.DataFrame:
         """Return all updates so far as one table, one row per update, as passed to :meth:`add`.
 
-        There must be at least one update, which is not checked.
+        At least one update must have been added, which is not checked.
         """
         rows = [pl.DataFrame(self._rows)] if self._rows else []
         return pl.concat([*self.tables, *rows])
@@ -170,7 +173,7 @@ class Reports:
             self.progress(done, self.total, f"stage {stage.name}: loss {loss:.3f}")
 
     def epoch_ended(self, index: int, stage: Stage, step: int, model: Any) -> None:
-        """Report the end of an epoch, if the given update was its last.
+        """Report the end of an epoch to ``passed``, if the given update was its last.
 
         Args:
             index: Index of the stage, from 0.

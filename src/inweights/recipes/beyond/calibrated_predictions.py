@@ -53,9 +53,10 @@ class Settings(iw.Config):
         """Return the config of a world of every family, by the name of the family.
 
         Returns:
-            The first ``families`` of 16 worlds: 14 of random facts, each of which
-            changes ``drawn`` in one or more respects, and ``permuted`` and ``complex``,
-            two-hop worlds of complexity 1 and ``complexity``.
+            The first :attr:`families` of 16 worlds (all with 0). 14 worlds of random
+            facts change the config :attr:`drawn` in one or more respects. ``permuted``
+            and ``complex`` are two-hop worlds of permuted maps with 1 and
+            :attr:`complexity` objects per subject.
 
         Raises:
             ConfigError: ``n`` or ``complexity`` is out of range, or a change of

@@ -57,8 +57,9 @@ class Size(iw.Config):
                 effect of ``random``.
 
         Returns:
-            The settings. The controls have ``controls`` updates on paths, and
-            ``random`` also the initial scale ``scatter``.
+            The settings. For the controls, the number of updates on paths is
+            :attr:`controls`; for ``random``, the initial standard deviation is
+            :attr:`scatter`.
 
         Raises:
             ConfigError: ``scatter`` is not above 0 (only for ``random``).

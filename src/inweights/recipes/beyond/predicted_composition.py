@@ -76,11 +76,11 @@ class Settings(iw.Config):
     )
 
     def worlds(self) -> dict[tuple[str, float], experiments.WorldConfig]:
-        """Return the configs of all worlds, by name of the family and fraction of identities.
+        """Return the configs of all worlds, by name of the family and trained share of identities.
 
         Returns:
-            Configs, by pairs such as ``("popularity 0.7", 0.5)``, ``("permuted, C = 1",
-            1.0)`` or ``("real: people", 0.5)``.
+            Configs, by pairs of name and share from 0 to 1, such as ``("popularity
+            0.7", 0.5)``, ``("permuted, C = 1", 1.0)`` or ``("real: people", 0.5)``.
 
         Raises:
             ConfigError: ``popularity`` is empty, a name in ``others`` is unknown, or a

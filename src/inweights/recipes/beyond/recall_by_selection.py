@@ -47,7 +47,8 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
 
         Raises:
             ConfigError: ``seed`` is not from 0 to below 2⁶³.
-            ValueError: ``n`` is negative, or ``relations`` is below 1.
+            ValueError: ``n``, the number of attributes, is negative, or ``relations``,
+                the number of relations, is below 1.
         """
         rng = Streams(seed).numpy(WORLD, "bijections")
         groups = {

@@ -53,7 +53,9 @@ class Timing(msgspec.Struct, frozen=True):
             pace: :func:`pace` of that machine, in milliseconds.
 
         Returns:
-            ``minutes``, multiplied by the ratio of the two paces.
+            The measured :attr:`minutes`, for all seeds at scale ``cpu``, times the pace
+            of that machine divided by the pace of the machine on which the recipe was
+            timed.
 
         Example:
             >>> Timing(version=1, minutes=10.0, pace=2.0).here(3.0)
@@ -70,7 +72,9 @@ class Timing(msgspec.Struct, frozen=True):
             pace: :func:`pace` of that machine, in milliseconds.
 
         Returns:
-            ``shared``, multiplied by the ratio of the two paces.
+            The measured minutes of these trainings, :attr:`shared`, times the pace of
+            that machine divided by the pace of the machine on which the recipe was
+            timed.
 
         Example:
             >>> Timing(version=1, minutes=10.0, pace=2.0, shared=4.0).shared_here(1.0)

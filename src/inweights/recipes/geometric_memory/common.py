@@ -73,7 +73,7 @@ class Node2VecDescent(iw.Config):
 
     @property
     def learner(self) -> Descent:
-        """The gradient descent with this rate and number of updates, without the model.
+        """Gradient descent (without its model) with the settings ``rate`` and ``steps`` (updates).
 
         Raises:
             ConfigError: ``rate`` is not above 0 and finite, or ``steps`` is negative.
@@ -135,7 +135,7 @@ class Training(iw.Config):
         """A curriculum with one phase of ``steps`` updates, each over all edges.
 
         Raises:
-            ConfigError: ``rate``, ``steps`` or ``second`` is out of range.
+            ConfigError: ``rate``, ``steps`` or ``second`` (``β₂``) is out of range.
         """
         betas = (0.9, self.second)
         optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)

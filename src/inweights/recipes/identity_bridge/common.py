@@ -50,8 +50,8 @@ class EmbMLPTraining(iw.Config):
     def curriculum(self) -> iw.Curriculum:
         """Curriculum with one phase of full-batch gradient descent, at the learning rate ``rate``.
 
-        With ``per_fact``, use :meth:`of_world` instead, which knows the number of
-        facts.
+        If the learning rate is proportional to the number of facts (``per_fact``), use
+        :meth:`of_world` instead.
 
         Raises:
             ConfigError: ``rate`` is not above 0 and finite, ``steps`` is negative, or
@@ -64,7 +64,7 @@ class EmbMLPTraining(iw.Config):
 
         Args:
             facts: Number of facts of the world. It has an effect only with
-                ``per_fact``.
+                ``per_fact``, which makes the learning rate proportional to it.
 
         Returns:
             A curriculum with one phase of ``steps`` updates of full-batch gradient
@@ -108,7 +108,7 @@ class GPTTraining(iw.Config):
 
     @property
     def scaled(self) -> iw.Phase:
-        """The training phase, with its learning rate multiplied by ``tuned_width / model.width``.
+        """The training phase, with its learning rate times ``tuned_width / model.width``.
 
         Raises:
             ConfigError: ``tuned_width`` is not above 0.

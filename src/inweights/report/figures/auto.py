@@ -89,7 +89,11 @@ class Auto:
     x_log: bool | None = None
 
     def draw(self) -> Figure:
-        """Draw the table with the chosen axes, and return the figure.
+        """Draw the table of the sweep, and return the matplotlib figure.
+
+        The options :attr:`x`, :attr:`y`, :attr:`series` and :attr:`facet` name the
+        columns of axis, drawn numbers, lines and panels. Those not given are chosen
+        among the varied settings and numeric columns, as :class:`Auto` describes.
 
         Raises:
             DataError: A column is missing or contains no numbers, no rows are left, the

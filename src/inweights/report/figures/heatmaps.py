@@ -78,6 +78,9 @@ class Heatmaps:
     def draw(self) -> Figure:
         """Draw the matrices with a common colour bar, and return the matplotlib figure.
 
+        The labels of a matrix's rows and columns are in the columns :attr:`row` and
+        :attr:`column`, and its numbers in :attr:`value`.
+
         There is one matrix for each value of the column ``panel``, or a single matrix
         without this option. The columns were checked when the object was created.
         """

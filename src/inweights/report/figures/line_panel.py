@@ -79,12 +79,16 @@ class Panel:
 
     @property
     def named(self) -> dict[str, str]:
-        """Option ``reference``: ``column`` and ``label`` of the reference line; ``{}`` if none."""
+        """``column`` and ``label`` of the reference line, with their values; ``{}`` if none."""
         return dict(self.reference or {})
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """Value of each series, by its text; for a single line ``None``, by the name of ``y``."""
+        """Values of the column :attr:`series`, by their text, in the order of the lines.
+
+        Without this column, the dictionary maps the name of the column :attr:`y` to
+        ``None``.
+        """
         if self.series is None:
             return {self.y: None}
         return {
@@ -104,6 +108,9 @@ class Panel:
 
     def into(self, axes: Axes) -> Figure:
         """Draw the lines into given axes and label them; frame and limits are not changed.
+
+        A line shows the mean over the seeds of the column :attr:`y`, at the positions
+        in :attr:`x`, for each value of the column :attr:`series`.
 
         If ``series`` is set, the axes also get a legend.
 

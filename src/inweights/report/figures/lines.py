@@ -72,7 +72,10 @@ class Lines(Panel):
         )
 
     def draw(self) -> Figure:
-        """Draw the lines with a legend, and return the matplotlib figure.
+        """Draw the column ``y`` against ``x`` as lines with a legend; return the matplotlib figure.
+
+        There is one line for each value of the column :attr:`series`. It shows the mean
+        over the seeds, and its band the 95% interval.
 
         There is one panel for each value of the column ``facet``, or a single panel
         without this option. The columns were checked when the object was created.

@@ -86,13 +86,20 @@ class States:
 
     @property
     def shown(self) -> list[str]:
-        """Kinds of states that are drawn, as text, in the order of their markers."""
+        """Kinds of states that are drawn (values of a column), in the order of their markers.
+
+        They are :attr:`kinds` or, by default, all values of the column :attr:`kind`, as
+        text.
+        """
         if self.kinds is not None:
             return list(self.kinds)
         return list(map(tidy.plain, tidy.distinct(self.table, self.kind)))
 
     def draw(self) -> Figure:
         """Draw the projected hidden states, and return the matplotlib figure.
+
+        A state has the coordinates in the columns :attr:`x` and :attr:`y`. The states
+        of the same sample and kind are connected through the layers.
 
         There is one panel for each value of the column ``panel``, or a single panel
         without this option. The columns were checked when the object was created.

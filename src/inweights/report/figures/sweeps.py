@@ -94,7 +94,10 @@ class Sweeps:
 
     @property
     def names(self) -> list[str]:
-        """Names of the series in the order of their styles; for a single series, that of ``y``."""
+        """Values of the column :attr:`series`, as text, in the order of their styles.
+
+        Without this column, the list contains only the name of the column :attr:`y`.
+        """
         if self.series is None:
             return [self.y]
         own, _ = tidy.controls_apart(self.table, self.axis, self.value, self.series)
@@ -102,11 +105,17 @@ class Sweeps:
 
     @property
     def controls(self) -> list[str]:
-        """Names of the controls, in the order of the table; empty if there are none."""
+        """Names of the controls, in the order of the table; empty if there are none.
+
+        A name is a value of the column ``control`` other than ``none`` and null.
+        """
         return [*tidy.controls_apart(self.table, self.axis, self.value, self.series)[1]]
 
     def draw(self) -> Figure:
         """Draw the values of every varied setting, and return the matplotlib figure.
+
+        A mark shows the mean over the seeds of the column :attr:`y`, and its bar the
+        95% interval; with fewer than five seeds, the single seeds are shown as dots.
 
         There is one panel for each setting (value of the column ``axis``), with a
         shared vertical axis. The columns were checked when the object was created.

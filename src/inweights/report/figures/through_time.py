@@ -104,29 +104,33 @@ class ThroughTime:
 
     @cached_property
     def steps(self) -> list[int]:
-        """Steps at which both the matrix and the states were measured, in ascending order."""
+        """Steps at which both matrix and hidden states were measured, in ascending order."""
         return sorted(set(self.matrices["step"]) & set(self.states["step"]))
 
     @property
     def chosen(self) -> list[int]:
-        """Steps at which matrix and states are drawn: ``moments``, or the first and the last."""
+        """Steps at which matrix and states are drawn: those given, or the first and the last."""
         return list(self.moments or dict.fromkeys((self.steps[0], self.steps[-1])))
 
     @property
     def shown(self) -> list[str]:
-        """Kinds of states that are drawn, as text, in the order of their markers."""
+        """Kinds of hidden states that are drawn, as text, in the order of their markers.
+
+        They are :attr:`kinds` or, by default, all values of the column ``kind`` of the
+        table of states.
+        """
         if self.kinds is not None:
             return list(self.kinds)
         return list(map(tidy.plain, tidy.distinct(self.states, "kind")))
 
     @property
     def legend(self) -> list[str]:
-        """Labels of the kinds of states, in the order of their markers."""
+        """Labels of the drawn kinds of hidden states, in the order of their markers."""
         return list(self.kind_labels or self.shown)
 
     @property
     def layers(self) -> list[int]:
-        """Numbers of the layers, in ascending order."""
+        """Numbers of the layers in the table of states, in ascending order."""
         return list(map(int, self.states[self.layer].unique().sort()))
 
     def matrix(self, step: int) -> Matrix:

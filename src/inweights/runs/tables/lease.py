@@ -60,7 +60,7 @@ class Hold:
     lost = False
 
     def check(self) -> None:
-        """Raise an error if this process no longer holds the task.
+        """Raise an error if another process has taken over the task that this process held.
 
         Raises:
             LostError: Another process has taken over the task. The error is a
@@ -101,8 +101,10 @@ class Leases:
 
         Args:
             files: Files of the store.
-            seconds: Duration of a lease.
-            owner: Key of the process that hands out the tasks.
+            seconds: Duration of a lease in seconds. A lease that is not renewed for
+                this time is taken over.
+            owner: Key of the process that hands out the tasks. Leases with the same key
+                are taken over at once.
         """
         self.files = files
         self.seconds = seconds

@@ -68,20 +68,20 @@ class PackedRows:
     example: Tensor
 
     def apart(self, states: Tensor) -> Tensor:
-        """Return the states of the sequence by example.
+        """Return states of the ``S`` tokens of the sequence by example, for ``B`` examples.
 
         Args:
             states: States of ``H`` heads of width ``D``, ``[1, H, S, D]``.
 
         Returns:
-            ``[B, H, T, D]``, by example; padding has the state of the first token.
+            ``[B, H, T, D]`` for ``T`` tokens, where padding has the first token's state.
         """
         by_token = states[0].transpose(0, 1)
         by_example = by_token.index_select(0, self.table.flatten())
         return by_example.unflatten(0, self.table.shape).transpose(1, 2)
 
     def together(self, states: Tensor) -> Tensor:
-        """Return states by example as states of the sequence, the inverse of :meth:`apart`.
+        """Return states of ``B`` examples of ``T`` tokens as those of the sequence's ``S`` tokens.
 
         Args:
             states: States of ``H`` heads of width ``D``, ``[B, T, H, D]``.
