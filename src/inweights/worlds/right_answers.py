@@ -68,7 +68,7 @@ class RightAnswers:
 
     @property
     def counts(self) -> Int[Ids, " M"]:
-        """Number of right answers to the prompt of each statement, ``[M]``."""
+        """Number of right answers to the prompt of each of the ``M`` statements, ``[M]``."""
         return np.diff(self.ends, prepend=0)[self.prompt]
 
     def tokens_of(self, index: int) -> Int[Ids, " k"]:

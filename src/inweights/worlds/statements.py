@@ -78,11 +78,11 @@ class Statements:
         parts: Mapping[str, tuple[Any, Any]],
         out_of_distribution: Bools | bool = False,
     ) -> Statements:
-        """Return the statements of a pair of matrices for each role.
+        """Return statements made of a matrix of prompts and one of answers for each role.
 
         Args:
-            parts: Prompts ``[m, T]`` and answers ``[m, A]`` by role, as token ids.
-                Roles without statements are left out.
+            parts: Prompts ``[m, T]`` and answers ``[m, A]`` of ``m`` statements by
+                role, as token ids. Roles without statements are left out.
             out_of_distribution: One value for each statement, or one for all: whether
                 it is out of distribution.
 
@@ -187,7 +187,7 @@ class Statements:
 
     @property
     def right_counts(self) -> Int[Ids, " M"]:
-        """Number of right answers to the prompt of each statement, ``[M]``."""
+        """Number of right answers to the prompt of each of these ``M`` statements, ``[M]``."""
         return self._right.counts
 
     def right_pairs(
@@ -202,7 +202,7 @@ class Statements:
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Return the statements merged by role and prompt, each with all right answers.
+        """Return these statements, those with equal role and prompt merged, with all right answers.
 
         Statements whose answer has several tokens are not merged.
 
@@ -232,10 +232,7 @@ class Statements:
         )
 
     def with_role(self, role: str) -> Ids:
-        """Return the indices of the statements with a role, ``[m]``.
-
-        Args:
-            role: Name of the role.
+        """Return the indices of the ``m`` statements with the role named ``role``, ``[m]``.
 
         Raises:
             DataError: It is not one of :attr:`role_names`; the message lists them.
@@ -247,7 +244,8 @@ class Statements:
         """Return prompts ``[m, T]`` and answers ``[m, A]`` of the statements with ``m`` indices.
 
         Raises:
-            DataError: The prompts or answers differ in length, or there are no indices.
+            DataError: Prompts (``T``) or answers (``A``) differ in length, or there are
+                no indices.
         """
         shapes = list(self.by_shape(indices))
         if len(shapes) != 1:
@@ -261,7 +259,8 @@ class Statements:
             indices: Indices of the statements; by default all.
 
         Yields:
-            ``(indices [m], prompts [m, T], answers [m, A])`` for each pair of lengths.
+            ``(indices [m], prompts [m, T], answers [m, A])`` for each pair of a prompt
+            length ``T`` and an answer length ``A``.
         """
         chosen = np.arange(len(self)) if indices is None else indices
         lengths = np.diff(self.prompt_ends, prepend=0)[chosen]

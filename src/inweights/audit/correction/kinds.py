@@ -44,7 +44,7 @@ class EntityKinds:
     """
 
     def __init__(self, triples: Ids) -> None:
-        """Collect the roles and values of all entities.
+        """Collect the roles (relation and position in it) and the values of all entities.
 
         Args:
             triples: Subject, relation and object of each of ``M`` facts, as indices,

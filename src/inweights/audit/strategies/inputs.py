@@ -97,14 +97,14 @@ class StrategyInput:
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Indices of the held-out bridges, which are entities; no chain through them is stated."""
+        """Indices of held-out bridges (entities between two facts); no chain via them is stated."""
         bridges = bridges_of(self.facts)
         drawn = self.rng("hold out").permutation(bridges)
         return frozenset(drawn[: round(self.hold_out * len(bridges))].tolist())
 
     @cached_property
     def doubtful(self) -> frozenset[int]:
-        """Indices of facts with which no chain begins, because their object may be a homonym."""
+        """Indices of facts with which no chain begins, as their object may be a homonym."""
         return doubtful_facts(self.facts, self.words)
 
     def statement(self, fact: int, wording: int = 0) -> tuple[str, str]:
@@ -136,12 +136,13 @@ class StrategyInput:
         )
 
     def chains(self, hops: int) -> list[tuple[int, ...]]:
-        """Return chains of a given length, without held-out bridges and doubtful facts.
+        """Return chains of facts, in which the object of each is the subject of the next.
 
-        A chain never visits an entity twice. If there are more than :attr:`most`
-        chains, the chains of :attr:`first` are taken first (for two hops). The others
-        are taken in rounds, with at most one chain per first fact in each round, and
-        the first facts in random order.
+        Chains through :attr:`held` entities and chains that begin with :attr:`doubtful`
+        facts are left out. A chain never visits an entity twice. If there are more than
+        :attr:`most` chains, the chains of :attr:`first` are taken first (for two hops).
+        The others are taken in rounds, with at most one chain per first fact in each
+        round, and the first facts in random order.
 
         Args:
             hops: Number of facts in a chain.

@@ -79,7 +79,7 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
     @property
     def labels(self) -> int:
-        """Number of labels of each relation: ``categories``, or ``n`` if that is ``None``."""
+        """Number of labels of each relation: ``categories``, or by default one per tuple."""
         return self.n if self.categories is None else self.categories
 
     def build(self, seed: int = 0) -> World:

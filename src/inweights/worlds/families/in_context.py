@@ -73,7 +73,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
 
     @property
     def size(self) -> int:
-        """Number of nodes of a graph: the root, and ``nodes - 1`` nodes for each arm."""
+        """Number of nodes of each graph of the world: the root, and ``nodes - 1`` for each arm."""
         return 1 + self.arms * (self.nodes - 1)
 
     def build(self, seed: int = 0) -> World:

@@ -122,7 +122,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 
     @property
     def size(self) -> int:
-        """Number of nodes: 1 + arms · (1 + b + … + b^(p−2)), with ``b`` branches and ``p`` nodes.
+        """Number of nodes, 1 + arms · (1 + b + … + b^(p−2)): ``b`` branches, ``p`` nodes of a path.
 
         Example:
             >>> PathStar(arms=10_000, nodes=10).size

@@ -100,7 +100,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Number of entities of each of the ``hops + 1`` levels."""
+        """Number of entities of each of the ``hops + 1`` levels, from subjects to objects."""
         return (self.subjects, *[self.bridges] * (self.hops - 1), self.objects)
 
     def build(self, seed: int = 0) -> World:

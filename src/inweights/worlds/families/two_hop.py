@@ -132,7 +132,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
     @property
     def slices(self) -> int:
-        """Number of first relations, and of slices of bridges, ``|R1|``."""
+        """Number ``|R1|`` of first relations; each one leads to its own slice of the bridges."""
         return self.complexity if self.first_relations is None else self.first_relations
 
     def build(self, seed: int = 0) -> World:

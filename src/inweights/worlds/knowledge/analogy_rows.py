@@ -58,7 +58,8 @@ class AnalogyRow(NamedTuple):
         An example of one pair is ``("Bed is used for", " Resting.")``.
 
         Raises:
-            KeyError: :attr:`relation` is not a relation of Table 6.
+            KeyError: :attr:`relation` is not a relation of Feature Resemblance, Table
+                6.
         """
         template = TABLE_6[self.relation]
         first = _cut(template, self.subject_1, self.aspect)

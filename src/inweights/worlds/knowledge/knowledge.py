@@ -78,7 +78,7 @@ class Knowledge:
         return self.entities[s], self.relations[r], self.entities[o]
 
     def take(self, facts: Ids) -> Self:
-        """Return the facts with the given indices, and only the entities that occur in them.
+        """Return only the facts with the given indices, and the entities that occur in them.
 
         Entities are numbered anew; relations, remarks and all else are unchanged.
 

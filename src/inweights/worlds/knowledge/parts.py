@@ -28,7 +28,8 @@ class Components:
         """Find the connected components of facts that share a node.
 
         Args:
-            facts: Index of the fact of each mention, from 0 to ``total - 1``, ``[K]``.
+            facts: Index of the fact of each of ``K`` mentions (pairs of a fact and a
+                node that occurs in it), from 0 to ``total - 1``, ``[K]``.
             nodes: Index of the node of each mention, ``[K]``.
             total: Number of facts; one without a node is a component of its own.
         """
@@ -48,7 +49,7 @@ class Components:
         self.rows = [each[component] for component in largest.tolist()]
 
     def outwards(self, component: int) -> Ids:
-        """Return the facts of a component by their distance from the node with the most facts.
+        """Return the facts of a connected component, by distance from its node with the most facts.
 
         Args:
             component: Index of the component in :attr:`rows`; 0 is the largest.

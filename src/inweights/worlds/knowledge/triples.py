@@ -130,13 +130,13 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Names of the kinds of questions that become queries; ``all`` means all five."""
+        """Kinds of questions that become queries, named by :attr:`questions` (five for ``all``)."""
         if self.questions == "all":
             return KINDS
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the file and make the world; only the choice of identities depends on the seed.
+        """Read the facts from :attr:`path` and make the world; only identities depend on the seed.
 
         Raises:
             DataError: :attr:`path` is empty, or the source is missing or damaged.
@@ -148,7 +148,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts without making a world; errors are those of :func:`read_knowledge`."""
+        """Read the facts from :attr:`path` only; errors are those of :func:`read_knowledge`."""
         return read_knowledge(
             self.path,
             query=self.query,
@@ -163,7 +163,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Make the world of facts that were read before, or of a part of them.
 
         Args:
-            facts: The facts.
+            facts: The facts, as :meth:`read` returns them.
             seed: Root seed; only the choice of identities depends on it.
 
         Raises:

@@ -75,7 +75,7 @@ class Labels:
     """
 
     def __init__(self, file: str | Path) -> None:
-        """Read the file.
+        """Read the labels that replace ids.
 
         Args:
             file: File of ids and labels, which :func:`read_labels` reads.

@@ -62,17 +62,17 @@ class ShapeConfig(Protocol):
 
     @property
     def shape(self) -> str:
-        """Name of the shape."""
+        """Name of the shape of the graph, such as ``path-star``, ``grid`` or ``cycle``."""
         ...
 
     @property
     def arms(self) -> int:
-        """Number of arms of a star."""
+        """Number of arms (paths from the root) of a path-star or tree-star."""
         ...
 
     @property
     def nodes(self) -> int:
-        """Number of nodes on a path of a star, root and leaf included."""
+        """Number of nodes on a path of a path-star or tree-star, root and leaf included."""
         ...
 
     @property

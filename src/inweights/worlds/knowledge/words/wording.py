@@ -106,7 +106,7 @@ class Wording(Config):
         return words
 
     def over(self, facts: Knowledge) -> Self:
-        """Return this wording, with templates and aliases from the facts' file where it has none.
+        """Return this wording, with the templates and aliases of ``facts`` where it has none.
 
         Example:
             >>> from inweights.worlds import read_knowledge
@@ -120,7 +120,7 @@ class Wording(Config):
         )
 
     def sense(self, relation: str) -> Sense:
-        """Return a relation's noun and verb: from its own phrase, or its name read as English."""
+        """Return a relation's noun and verb, one of which may be empty, from its phrase or name."""
         if relation in self.phrases:
             return Sense(self.phrases[relation], "")
         return sense(relation)
@@ -145,11 +145,11 @@ class Wording(Config):
         return "other"
 
     def plain(self, relation: str) -> bool:
-        """Return whether a relation has only generic templates: none here, and none in Table 6."""
+        """Return whether neither this wording nor Feature Resemblance, Table 6, has a template."""
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:
-        """Return all templates, at least one: the relation's own or Table 6's, then generic."""
+        """Return a relation's templates, at least one: its own or Table 6's, then generic ones."""
         own = self.statements.get(relation, ())
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)

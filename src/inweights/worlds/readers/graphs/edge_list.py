@@ -30,7 +30,7 @@ class EdgeList:
 
     @property
     def lone(self) -> list[str]:
-        """Labels of the nodes that occur in no link, in the order of :attr:`nodes`."""
+        """Labels of the nodes without an edge, in the order of :attr:`nodes`."""
         linked = set(chain.from_iterable(self.links))
         return [label for label in self.nodes if label not in linked]
 
@@ -45,7 +45,7 @@ class EdgeList:
         """Construct an edge list from links, and collect the nodes; repetitions are removed.
 
         Args:
-            links: Ordered pairs of labels.
+            links: Edges as ordered pairs of labels.
             lone: Labels of nodes without edges.
             paths: Paths from a root to a leaf, as tuples of labels.
             remarks: Remarks on how the file was read.
