@@ -46,9 +46,10 @@ class Prepared(NamedTuple):
     facts: list[str]
 
     def asked(self, way: str, most: int) -> list[language.Question]:
-        """Return the questions for a way; for ``retrieval`` each is preceded by relevant facts.
+        """Return the questions for a way of teaching; with facts before each for ``retrieval``.
 
-        Relevant facts are those that BM25 finds for the words of a question.
+        The facts are those that BM25 finds for the words of a question. The
+        questions for all other ways are the same.
 
         Args:
             way: Name of the way of teaching, such as ``retrieval``, which is not

@@ -95,8 +95,8 @@ class Text:
         """Raise an error if the options about the size of the training set contradict each other.
 
         Raises:
-            ConfigError: A ``limit`` is given together with a ``budget`` or without a
-                ``model``, or is not written as ``20min`` or ``200000tokens``.
+            ConfigError: A ``limit`` (``--for``) is given together with a ``budget`` or
+                without a ``model``, or is not written as ``20min`` or ``200000tokens``.
         """
         if self.limit and self.budget:
             raise ConfigError("--for sets the budget; leave out --budget")

@@ -202,9 +202,10 @@ class Choice:
 
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
-        """Number of seeds (an int) or the seeds (a tuple) that the text ``seeds`` describes.
+        """Number of seeds (an int) or the seeds (a tuple) that the option ``--seeds`` describes.
 
-        ``None`` if no seeds were given.
+        The option is a text such as ``8`` (a number of seeds), ``900..907`` or
+        ``7,8,9`` (seeds). ``None`` if it was not given.
 
         Raises:
             ConfigError: The text is neither a number, a range nor a list of seeds, the

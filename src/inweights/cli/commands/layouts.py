@@ -52,7 +52,7 @@ class Layout:
 
     @property
     def words(self) -> list[str]:
-        """Words of the command line with which a printed command repeats these options.
+        """Words with which a printed command repeats the options ``--header`` and ``--columns``.
 
         The list is empty if both options have their defaults.
         """

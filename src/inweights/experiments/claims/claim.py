@@ -189,7 +189,7 @@ class Claim(Said, kw_only=True):
 
     @property
     def ours(self) -> bool:
-        """Whether the claim is our own, which no paper states."""
+        """Whether the claim is our own (``source`` is ``ours``), which no paper states."""
         return self.source == "ours"
 
     def check_sources(self, file: str) -> None:

@@ -45,7 +45,7 @@ class SavedModel:
 
     @property
     def world(self) -> World:
-        """The world on which the model was trained, which is built on first use.
+        """The world on which the model was trained, built with the run's seed on first use.
 
         Errors that occur while the world is built are passed on.
         """

@@ -102,12 +102,12 @@ class StudyFile(Config):
     def named(self) -> Self:
         """Return a copy without newer options that have no effect, for the key of the run.
 
-        These are options of the parts that were added after version 0.1.0 and have the
-        value that means the earlier behaviour.
+        These are options of world, model and learner, added after version 0.1.0, whose
+        value means the earlier behaviour.
 
         Raises:
-            ConfigError: A part has no ``kind`` or an unknown one, a value is not valid,
-                or a wrapped module's factory is not in an imported module.
+            ConfigError: ``world``, ``model`` or ``learner`` has no known ``kind``, a
+                value is not valid, or a wrapped module's factory is not imported.
         """
         plain = {
             name: named(_part(name, v), newer=True) for name, v in self.parts.items()
@@ -119,9 +119,9 @@ class StudyFile(Config):
         """The sweep that the file describes, as a :class:`~.sweep_object.Study`.
 
         Raises:
-            ConfigError: A part has no ``kind`` or an unknown one, a value is not valid,
-                a probe does not exist, or a function or factory is not in an imported
-                module or does not take the given arguments.
+            ConfigError: ``world``, ``model`` or ``learner`` has no known ``kind``, a
+                value is not valid, a probe does not exist, or a function or factory is
+                not in an imported module or does not take the given arguments.
             DataError: A file on which the function depends cannot be read.
         """
         over: Any = self.over

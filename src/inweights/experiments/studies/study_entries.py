@@ -46,7 +46,7 @@ class MeasureEntry(Config):
 
     @property
     def table(self) -> str:
-        """Name of the measure's table: ``name``, or by default the name of the probe."""
+        """Name of the measure's table: ``name``, or by default that of the probe without module."""
         return self.name or self.probe.rpartition(":")[2]
 
 

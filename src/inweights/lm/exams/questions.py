@@ -81,7 +81,7 @@ class Question:
 
     @property
     def answer(self) -> str:
-        """The right answer."""
+        """The right answer, one of the candidates."""
         return self.candidates[self.label]
 
 

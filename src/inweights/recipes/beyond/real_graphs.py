@@ -82,7 +82,8 @@ class Settings(iw.Config):
                 rounding. By default not.
 
         Returns:
-            The settings, with the condition ``ours``.
+            The settings, with the condition ``ours`` (our own, not one of the paper's
+            code).
         """
         rate = self.frozen_rate if architecture == gm.FROZEN else self.rate
         return gm.Training(

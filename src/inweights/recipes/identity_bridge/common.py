@@ -110,6 +110,8 @@ class GPTTraining(iw.Config):
     def scaled(self) -> iw.Phase:
         """The training phase, with its learning rate times ``tuned_width / model.width``.
 
+        The rate was chosen for models of the width ``tuned_width``.
+
         Raises:
             ConfigError: ``tuned_width`` is not above 0.
         """

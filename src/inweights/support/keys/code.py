@@ -77,7 +77,7 @@ class Code(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the current source, and of the files to which its options refer.
+        """Hashes of the function's current source, and of the files to which its options refer.
 
         Keys are the address :attr:`at` and the names of the files. If the function is
         not found, the value for the address is the stored hash :attr:`source`.

@@ -51,7 +51,7 @@ class Paths:
 
     @property
     def words(self) -> list[str]:
-        """Words of the command line with which a printed command repeats these options.
+        """Words with which a printed command repeats the options ``--paths`` and ``--held-out``.
 
         The list is empty if no file was given.
         """
@@ -62,7 +62,7 @@ class Paths:
         return words
 
     def check(self) -> bool:
-        """Check that the options do not contradict each other, and return whether paths are given.
+        """Check that ``--held-out`` is given only with ``--paths``; return whether paths are given.
 
         Returns:
             True if training paths are given.

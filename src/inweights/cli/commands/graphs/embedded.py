@@ -62,7 +62,8 @@ class Vectors:
         """Check that the options do not contradict each other; return whether vectors are given.
 
         Returns:
-            True if vectors are given, by ``embedding`` or ``model``.
+            True if vectors are given, by ``embedding`` (a file) or ``model`` (a
+            language model).
 
         Raises:
             ConfigError: Both are given; ``names``, ``tensor``, ``prompt`` or ``out`` is

@@ -64,7 +64,7 @@ class TrainingMix(iw.Config):
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """Names of the strategies of :func:`inweights.audit.augment` that add these statements."""
+        """Names of the strategies of :func:`inweights.audit.augment` that add the statements."""
         chosen = {
             "paraphrases": self.paraphrase > 1,
             "reversals": self.reverse,
