@@ -121,7 +121,7 @@ class GPT(Model):
 
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
-            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+            DataError: A token id is not one of the model's (checked only on the CPU).
         """
         x = self.hook("embedding", self._embed(batch))
         states = {"embedding": x}
@@ -160,7 +160,7 @@ class GPT(Model):
 
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
-            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+            DataError: A token id is not one of the model's (checked only on the CPU).
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         if self._edits or at is None or len(at) == batch.size:

@@ -101,7 +101,7 @@ class Mamba(Model):
             batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
-            DataError: A token id is not from 0 to ``V - 1`` (checked only on the CPU).
+            DataError: A token id is not one of the model's (checked only on the CPU).
         """
         x = self.hook("embedding", self.tokens(batch.tokens))
         states = {"embedding": x}
@@ -248,7 +248,7 @@ class Mixer(Layer):
         )
 
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
-        """Return the mixed stream, ``y_t = C_t h_t + D u_t`` at position ``t``, ``[R, B, T, E]``.
+        """Return the stream mixed over time, by convolution and recurrence, ``[R, B, T, E]``.
 
         Args:
             u: The stream before the convolution, ``[R, B, T, E]`` for ``E`` channels.

@@ -172,7 +172,7 @@ class World:
 
     @cached_property
     def chances(self) -> Float[Floats, " Q"]:
-        """Probability that a random token of :attr:`outputs` is right, for each of ``Q`` queries.
+        """Probability that a random token of all answers is right, for each of ``Q`` queries.
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -49,7 +49,7 @@ class Memory(nn.Module):
         self.values = Linear(replicas, config.memory, width, bias=False)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return what each state reads, a mean of values weighted by attention, ``[R, S, D]``.
+        """Return what each state reads: the mean of values weighted by attention, ``[R, S, D]``.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).

@@ -77,7 +77,7 @@ class Linear(Layer):
     def initialise(self, draw: Draw) -> None:
         """Draw the weight from a normal distribution, with the input width as ``fan_in``.
 
-        The weight is then divided by ``shrink``, and the bias is set to 0.
+        The weight is then divided by the layer's ``shrink``, and the bias is set to 0.
 
         Args:
             draw: Function that fills a parameter; see
@@ -189,7 +189,8 @@ class Embedding(Layer):
         """Return the vectors of token ids, ``[R, S, D]``.
 
         Args:
-            ids: Token ids: ``[S]``, the same for all replicas, or ``[R, S]``.
+            ids: Ids of ``S`` tokens: ``[S]``, the same for all ``R`` replicas, or ``[R,
+                S]``.
 
         Raises:
             DataError: An id is not from 0 to ``V - 1`` (checked only on the CPU).

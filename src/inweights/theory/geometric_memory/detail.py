@@ -33,7 +33,7 @@ class Detail:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, most: int = DRAWN) -> Detail:
-        """Choose the nodes to draw, each of them the farthest from those chosen before it.
+        """Choose the nodes to draw in a picture, each the farthest from those chosen before it.
 
         Args:
             count: Number of nodes ``N``.

@@ -86,7 +86,7 @@ class FlatParameters:
         return zip(self.parameters, self.spans, strict=True)
 
     def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
-        """Select the parameters that are trained, and return their indices.
+        """Select the parameters of the model that are trained, and return their indices.
 
         Afterwards only these parameters require a gradient, and all gradients are 0.
 
@@ -97,7 +97,8 @@ class FlatParameters:
                 trained. Each pattern must match at least one of them.
 
         Returns:
-            Indices of the trained parameters in :attr:`names`, in increasing order.
+            Indices of the trained parameters in :attr:`names` (weight matrices first),
+            in increasing order.
 
         Raises:
             ConfigError: A pattern of ``moves`` matches no parameter; a pattern of

@@ -70,7 +70,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides the groups and their values.
+        """Make the world; the seed decides the groups of entities and the values that they share.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

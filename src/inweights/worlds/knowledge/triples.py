@@ -148,7 +148,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts from :attr:`path` only; errors are those of :func:`read_knowledge`."""
+        """Read the facts only; DataErrors and ConfigErrors are those of :func:`read_knowledge`."""
         return read_knowledge(
             self.path,
             query=self.query,

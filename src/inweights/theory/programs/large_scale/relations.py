@@ -96,6 +96,8 @@ class Relations:
     def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "relations K"]:
         """Return each output's fraction of the gains of all prompts with a relation.
 
+        The relation of a prompt is its most frequent token apart from its rarest one.
+
         Args:
             gains: One number for each prompt, ``[M]`` (``M`` distinct prompts), which
                 its right answers share equally.

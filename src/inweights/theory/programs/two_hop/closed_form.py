@@ -94,7 +94,7 @@ class ClosedForm:
 
     @cached_property
     def operator_norm(self) -> float:
-        """Operator norm ``‖Xᵀ U‖_op`` of the multipliers; they are feasible if it is at most 1."""
+        """Operator norm of ``Xᵀ U`` (token counts, dual matrix): feasible if it is at most 1."""
         return max(float(np.linalg.svd(m, compute_uv=False)[0]) for m in self._blocks())
 
     def _blocks(self) -> tuple[Floats, Floats]:
