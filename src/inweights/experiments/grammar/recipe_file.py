@@ -100,7 +100,7 @@ def read_recipe(
     state = paper.stating(name, file.cited or file.place, file.condition)
     made = paper.recipe(
         name,
-        title=file.title,
+        title=_folded(file.title),
         place=file.place,
         summary=_folded(file.summary),
         claims=[
@@ -209,7 +209,7 @@ def _figure(id_: str, said: StatedFigure) -> Figure:
     return Figure(
         id=id_,
         kind=said.drawing,
-        title=said.title,
+        title=_folded(said.title),
         caption=_folded(f"{said.caption} {said.finds}"),
         sources=said.tables,
         options=said.options,
