@@ -157,7 +157,7 @@ class Model(ReadableStates):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns ``[R, B, H, T, T]``, by the name of the attending layer.
+        """Compute attention patterns ``[R, B, H, T, T]`` of ``H`` heads, by the layer's name.
 
         Each row is the attention of one position to all positions (columns). It sums to
         1, and is 0 for later positions. Only :class:`GPT` and :class:`OneLayer` have

@@ -218,7 +218,7 @@ class GPT(Model):
             ConfigError: The config sets ``attention = "none"``, or the sequences are
                 longer than ``config.context``.
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
-                from 0 to ``V - 1`` (the latter is checked only on the CPU).
+                one of the model's (the latter is checked only on the CPU).
         """
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")

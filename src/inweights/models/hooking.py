@@ -48,8 +48,9 @@ class Reading:
 
         Args:
             edit: Function of the states ``[R, B, T, D]`` of ``B`` prompts of one length
-                that returns a tensor of the same shape.
-            state: States at all packed tokens, ``[R, S, D]``.
+                ``T`` that returns a tensor of the same shape.
+            state: States at all ``S`` packed tokens, ``[R, S, D]`` (``R`` replicas,
+                width ``D``).
 
         Returns:
             The states after the edit, ``[R, S, D]``.

@@ -240,7 +240,7 @@ class OneLayer(Model):
 
         Raises:
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
-                from 0 to ``V - 1`` (the latter is checked only on the CPU).
+                one of the model's (the latter is checked only on the CPU).
         """
         self._check(tokens)
         weights = self._weights(tokens).mT  # [R, B, t, s]
@@ -258,7 +258,7 @@ class OneLayer(Model):
 
         Raises:
             DataError: ``tokens`` are not such a tensor of integers, or an id is not
-                from 0 to ``V - 1`` (the latter is checked only on the CPU).
+                one of the model's (the latter is checked only on the CPU).
         """
         self._check(tokens)
         return self._weights(tokens)[..., -1]

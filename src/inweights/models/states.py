@@ -61,7 +61,7 @@ class ReadableStates(nn.Module):
         raise NotImplementedError
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits ``[R, n, K]`` of the deepest state; a subclass implements it.
+        """Return the logits ``[R, n, K]`` (``K`` candidates); a subclass implements it.
 
         Args:
             state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
@@ -199,7 +199,8 @@ class ReadableStates(nn.Module):
 
         Args:
             name: Name of the layer or part to which the state belongs.
-            state: State ``[R, S, D]``; the result has the same shape.
+            state: State ``[R, S, D]`` (``R`` replicas, ``S`` packed tokens, width
+                ``D``); the result has the same shape.
         """
         edit = self._edits.get(name)
         if edit is None:
@@ -211,8 +212,9 @@ class ReadableStates(nn.Module):
         """Replace hidden states in every forward pass within the ``with`` block.
 
         Args:
-            edits: Functions of a state ``[R, B, T, D]`` that return its replacement, by
-                the name of a layer (:attr:`layer_names`) or of a part of one
+            edits: Functions of a state ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts
+                of ``T`` tokens, width ``D``) that return its replacement, by the name
+                of a layer (:attr:`layer_names`) or of a part of one
                 (:attr:`part_names`). If prompts differ in length, a function is called
                 once for each length. In nested blocks, a function receives the state
                 after the changes of the outer block.

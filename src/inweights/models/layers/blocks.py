@@ -101,7 +101,8 @@ class Block(nn.Module):
         """Compute the state after the block, at all packed tokens or at the given indices.
 
         Args:
-            x: The state before the block, ``[R, S, D]``.
+            x: The state before the block, ``[R, S, D]`` (``R`` replicas, ``S`` tokens,
+                width ``D``).
             shapes: ``(B, T)``, the number and length of the sequences of each group
                 along ``S``, as in :class:`Packed`.
             at: Indices in ``S`` at which the state is computed; by default all of them.
@@ -125,13 +126,13 @@ class Block(nn.Module):
     def pattern(
         self, x: Float[Tensor, "R S D"], batch: int, length: int
     ) -> Float[Tensor, "R B H T T"]:
-        """Compute the attention patterns of a block, ``[R, B, H, T, T]``.
+        """Compute the attention patterns of the ``H`` heads of a block, ``[R, B, H, T, T]``.
 
         The block must have attention, which is not checked.
 
         Args:
-            x: The state before the block, ``[R, B T, D]``, with one sequence after
-                another.
+            x: The state before the block, ``[R, B T, D]`` (``R`` replicas, width
+                ``D``), with one sequence after another.
             batch: Number of sequences ``B``.
             length: Number of positions ``T``.
         """

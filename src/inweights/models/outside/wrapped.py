@@ -185,7 +185,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def decodable(self) -> tuple[str, ...]:
-        """Names of the layers whose states :meth:`decode` accepts; the last is ``logits``."""
+        """Names of the layers whose states :meth:`decode` maps to logits; the last: ``logits``."""
         return (*self._form.lens, LOGITS)
 
     def decode(

@@ -269,7 +269,7 @@ class Bounds:
         return np.concatenate([block.least_margins(templates) for block in self.blocks])
 
     def check(self) -> None:
-        """Compute both bounds again in double precision, for the returned solution."""
+        """Compute and store both bounds on the optimum again, in double precision."""
         templates = np.array(self.templates, dtype=float)
         templates /= float(self._least_margins(templates).min())
         self.templates = templates

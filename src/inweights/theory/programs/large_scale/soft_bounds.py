@@ -86,11 +86,11 @@ class SoftBounds:
     def take_upper(
         self, templates: Float[Floats, "P K"], values: Float[Floats, " rank"]
     ) -> None:
-        """Evaluate the objective at a matrix, and store the matrix if it is the best one so far.
+        """Evaluate the soft objective at a matrix, and store the matrix if it is the best so far.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
-            values: Its positive singular values, whose number is its rank.
+            values: Positive singular values of ``W``, whose number is its rank.
         """
         exact = templates.astype(np.float64)
         small = exact if exact.shape[0] >= exact.shape[1] else exact.T
