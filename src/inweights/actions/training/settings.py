@@ -107,8 +107,12 @@ class TrainingSettings(Config):
             The triples of subject, relation and object.
 
         Raises:
-            ConfigError: The columns of the settings do not fit the file.
-            DataError: The facts cannot be read; the message names the line.
+            ConfigError: The source is a database or a data set of the hub, a required
+                package is not installed, or the columns of the settings do not fit the
+                file.
+            DataError: The file is missing, empty, too large or damaged, a set with
+                ``@`` is unknown, or it is unclear whether the first row is a header
+                (``UnclearHeaderError``).
         """
         return Triples(
             path=self.facts.name,
@@ -131,9 +135,9 @@ class TrainingSettings(Config):
             The model with its tokenizer, on the device of the settings.
 
         Raises:
-            ConfigError: ``transformers`` is not installed, ``dtype`` is unknown, this
-                machine does not have the device, or ``chat`` is set and the tokenizer
-                has no template.
+            ConfigError: ``transformers`` is not installed, ``dtype`` (the number type
+                of the weights) is unknown, this machine does not have the device, or
+                ``chat`` (chat format) is set and the tokenizer has no template.
             DataError: There is no such model, or it cannot be read or downloaded.
         """
         from inweights.lm import load_model

@@ -102,9 +102,10 @@ class FineTune(Config):
             raise ConfigError("clip and weight_decay must be from 0 to 1e9")
 
     def factor(self, step: int, steps: int) -> float:
-        """Return the factor by which ``rate`` is multiplied at an update of a stage.
+        """Return the factor by which the peak learning rate is multiplied at an update of a stage.
 
-        The factor rises linearly during the warmup and then follows the schedule.
+        The factor rises linearly during the warmup and then follows :attr:`schedule`:
+        it stays 1, or falls towards 0 linearly or as a cosine.
 
         Args:
             step: Index of the update, from 0.

@@ -155,7 +155,7 @@ class Reports:
         """Report one update to ``progress``, and to the observers at multiples of their ``every``.
 
         Args:
-            stage: The stage to which it belongs.
+            stage: The stage to which the update belongs.
             done: Number of the update over all stages, from 1.
             loss: Loss in nats per token.
             rate: Learning rate of the update.

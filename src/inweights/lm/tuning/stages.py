@@ -40,7 +40,7 @@ class Stage:
             seed: Root seed of the order.
 
         Yields:
-            Lists of examples, of which those to replay have ``old`` set.
+            Lists of examples. Texts to replay have the attribute ``old`` set.
         """
         each = 0
         if self.old:

@@ -116,7 +116,7 @@ class Training(iw.Config):
         """Config of the model: a GPT for ``TinyGPT``, a Mamba for ``TinySSM``, otherwise a TinyNN.
 
         Raises:
-            ConfigError: ``width`` is out of range.
+            ConfigError: ``width`` (of the embeddings) is out of range.
         """
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0
