@@ -29,7 +29,10 @@ class Complexity:
 
     @property
     def ratio(self) -> float:
-        """Cost of a lookup table of associations divided by that of a geometric embedding."""
+        """Cost of a lookup table of associations divided by that of a geometric embedding.
+
+        Above 1, geometric storage is smaller.
+        """
         return self.associative / self.geometric
 
 

@@ -72,7 +72,11 @@ class Batches:
         seeds: Sequence[int],
         index: int,
     ) -> None:
-        """Find the facts of a phase; :class:`Batches` lists the arguments and errors."""
+        """Find the facts of a phase; :class:`Batches` lists the arguments and errors.
+
+        There is one world, or one per replica; ``seeds`` are the replicas' root seeds,
+        and ``index`` is that of the phase in its curriculum.
+        """
         self._model = model
         self._phase = phase
         self._index = index

@@ -80,6 +80,10 @@ class Tracker(Observer):
     ) -> None:
         """Store the options that :class:`Tracker` explains; no run of the tracker is opened.
 
+        The ``tool`` is ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``. There is
+        one of its runs for each unit ``per``, and the loss is recorded once in
+        ``every`` steps.
+
         Raises:
             ConfigError: The tracker is unknown, its package is not installed, ``per``
                 is not ``run``, ``trial`` or ``sweep``, or ``every`` is below 1.

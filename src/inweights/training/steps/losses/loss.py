@@ -58,7 +58,11 @@ class Loss:
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
-        """Store a model and the precision of its products; :class:`Loss` lists the precisions."""
+        """Store the model whose loss is computed, and the precision of its products.
+
+        The precision is ``fp32``, ``bf16`` (by ``torch.autocast``), or
+        ``bf16-emulated`` (the same rounding around products in fp32).
+        """
         self._model = model
         self._bf16 = precision == "bf16"
         self._emulated = precision == "bf16-emulated"
