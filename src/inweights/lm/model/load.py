@@ -56,8 +56,8 @@ class LanguageModel:
         """Tokenise a text.
 
         Args:
-            text: The text. In chat (:attr:`chat`), it is formatted as a user's turn if
-                ``start`` is set; otherwise the space before it is removed.
+            text: The text. With a chat template (:attr:`chat`), it becomes a user's turn
+                if ``start`` is set; otherwise the space before it is removed.
             start: Whether the text begins a sequence. If so, the beginning-of-sequence
                 token is added if the tokenizer uses one. By default not.
 

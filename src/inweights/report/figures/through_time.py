@@ -134,7 +134,7 @@ class ThroughTime:
         return list(map(int, self.states[self.layer].unique().sort()))
 
     def matrix(self, step: int) -> Matrix:
-        """Return the matrix at one step, with its rows, columns and groups.
+        """Return the matrix at one step, with the labels and groups of its rows and columns.
 
         Args:
             step: One of :attr:`steps`, at which the matrix was measured.
@@ -150,6 +150,9 @@ class ThroughTime:
 
     def draw(self) -> Figure:
         """Draw curves, and matrix and states at some steps, and return the matplotlib figure.
+
+        The curves show the mean over the seeds and its 95% interval, for each value of
+        ``series``.
 
         Matrix and states are drawn at the steps ``moments``, by default the first and
         the last. The tables were checked when the object was created.
