@@ -154,7 +154,7 @@ class Program:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape ``(P, K)`` of the matrix of logits ``W``: numbers of input tokens and of outputs."""
+        """Shape ``(P, K)`` of the matrix of logits ``W``: numbers of input tokens and outputs."""
         return self.counts.shape[1], self.stated.shape[1]
 
     @property
