@@ -20,12 +20,12 @@ def test_a_renamed_package_is_found_by_its_former_name(
     package = import_module(f"inweights.{present}")
     name = package.__all__[0]
     with pytest.warns(
-        DeprecationWarning, match=rf"inweights\.{former} is called .*{present}"
+        DeprecationWarning, match=rf"inweights\.{former} is now called .*{present}"
     ):
         assert getattr(getattr(iw, former), name) is getattr(package, name)
     forwarding = import_module(f"inweights.{former}")
     with pytest.warns(
-        DeprecationWarning, match=rf"inweights\.{former} is called .*{present}"
+        DeprecationWarning, match=rf"inweights\.{former} is now called .*{present}"
     ):
         assert getattr(forwarding, name) is getattr(package, name)
     with pytest.raises(AttributeError, match="no_such_name"):
@@ -34,13 +34,13 @@ def test_a_renamed_package_is_found_by_its_former_name(
 
 def test_a_renamed_function_is_found_by_its_former_name() -> None:
     with pytest.warns(
-        DeprecationWarning, match=r"is called inweights\.training\.answer_columns"
+        DeprecationWarning, match=r"is now called inweights\.training\.answer_columns"
     ):
         assert training.answers_of is training.answer_columns  # type: ignore[attr-defined]
 
 
 def test_names_of_the_engine(tmp_path) -> None:
-    with pytest.warns(DeprecationWarning, match="is called 'execution'"):
+    with pytest.warns(DeprecationWarning, match="is now called 'execution'"):
         assert (
             list(actions.settle(minutes=0, runs=tmp_path, effort=ExecutionOptions()))
             == []

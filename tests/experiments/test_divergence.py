@@ -89,7 +89,7 @@ def test_claims_about_runs_that_diverged_are_not_judged() -> None:
             "means": share("means", "recall") >= 0.5,
         }.items()
     }
-    said = "1 of its runs diverged: their numbers mean nothing"
+    said = "1 of its runs diverged: their numbers are meaningless"
     assert whys == {
         "fine": "",
         "wild": said,

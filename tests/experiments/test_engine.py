@@ -312,7 +312,7 @@ def test_a_run_that_diverged_is_told_and_not_judged(tmp_path) -> None:
         outcome = execute(DEMO, "smoke", store=RunStore(tmp_path), overrides=wild)
     assert outcome.folder.complete
     assert {claim.why[1:] for claim in outcome.claims} == {
-        " of its runs diverged: their numbers mean nothing"
+        " of its runs diverged: their numbers are meaningless"
     }
 
 
@@ -341,7 +341,7 @@ def test_tables_are_derived_again_from_those_of_single_runs(tmp_path) -> None:
     assert again.tables[name].equals(first.tables[name])
     assert refresh(doubled, first.folder).tables[name].equals(first.tables[name])
     with pytest.raises(
-        FolderError, match="others are derived; run it again with --fresh"
+        FolderError, match="others are derived; run the recipe again with --fresh"
     ):
         derive_again(replace(first, replaced={}))
 

@@ -197,7 +197,7 @@ def test_a_step_that_takes_long_is_tried_by_parts(tmp_path, monkeypatch) -> None
     assert ahead.minutes == pytest.approx((1000 * 4.0 + 800 * 0.02 / 3) / 60, rel=0.01)
     assert ahead.h100 == pytest.approx(1000 * part_steps.H100_STEP / 60)
     assert "on one H100 about" in str(ahead)
-    assert "goes on with the same command" in str(ahead)
+    assert "repeat the same command" in str(ahead)
 
 
 def test_parts_take_a_share_of_every_role() -> None:

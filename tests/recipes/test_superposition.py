@@ -35,7 +35,7 @@ def _loaded() -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules["frontier"] = importlib.util.module_from_spec(spec)
-    with pytest.warns(DeprecationWarning, match=r"inweights\.lab is called"):
+    with pytest.warns(DeprecationWarning, match=r"inweights\.lab is now called"):
         spec.loader.exec_module(module)
     del recipes._registered[module.recipe.name]
     return module

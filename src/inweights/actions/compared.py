@@ -66,12 +66,12 @@ def _claims_of(run: Outcome) -> dict[str, ClaimResult]:
 def _beside(
     one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the values of two mappings in pairs, for each key of either."""
+    """Return pairs of the values of two mappings, one for each key of either mapping."""
     return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
 
 
 def _flat(values: Any, path: str = "") -> dict[str, Any]:
-    """Return plain values by path."""
+    """Return nested plain values as a flat dictionary of values by path."""
     if not isinstance(values, Mapping) or not values:
         return {path: values}
     flat: dict[str, Any] = {}

@@ -128,7 +128,7 @@ def _of_kind(name: str) -> Any:
 
 
 def _of_type(name: str) -> type[Config]:
-    """Return the config class of a name, or of ``module:name``."""
+    """Return the config class with a name, given as ``name`` or ``module:name``."""
     module, colon, path = name.rpartition(":")
     ours = not colon or module.partition(".")[0] == "inweights"
     try:

@@ -48,7 +48,7 @@ def league(
     into: str | Path | None = None,
     **execution: Any,
 ) -> pl.DataFrame:
-    """Train a model by the league's recipe, and compare it with the stored results of others.
+    """Train a model with the league's recipe, and compare it with stored results of others.
 
     Args:
         model: Function that makes the module, as for :func:`~inweights.wrap`, or config
@@ -96,7 +96,7 @@ def league(
 def beside(
     outcome: Outcome | None, scale: str, runs: str | Path | None = None
 ) -> pl.DataFrame:
-    """Return the league's rows of a run, followed by the stored rows and those of entries.
+    """Return a run's rows of the league table, followed by the stored rows and the rows of entries.
 
     Args:
         outcome: A run of the league's recipe, or ``None``.
@@ -188,7 +188,7 @@ def entered(
 
 
 def _with(recipe: Recipe, scale: str, settings: Any) -> Recipe:
-    """Return the recipe with other settings at one scale, and without claims."""
+    """Return the recipe with different settings at one scale, and without claims."""
     return replace(recipe, scales={**recipe.scales, scale: settings}, claims=())
 
 
@@ -267,7 +267,7 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     Returns:
         One row per model, ``identity``, ``trained``, ``hops`` and ``seed`` (see
         :func:`league`), with ``accuracy`` as stored in the entry and ``now``, the new
-        accuracy. If only one of them contains a seed, the other column is null.
+        accuracy. If only one of the two runs contains a seed, the other column is null.
 
     Raises:
         ConfigError: The module that makes the model was not imported, its source has

@@ -45,9 +45,9 @@ def add_page(outcome: Outcome, folder: Path) -> None:
         folder: The folder of the run.
 
     Raises:
-        ConfigError: A figure of the recipe names an unknown drawing or option, or
-            another number of tables than the drawing takes; or the settings of the run
-            do not fit the recipe.
+        ConfigError: A figure of the recipe names an unknown drawing or option, or a
+            different number of tables than the drawing takes; or the settings of the
+            run do not fit the recipe.
         DataError: A figure of the recipe names a table or column that does not exist,
             or a table without rows.
         OSError: A file cannot be written.
@@ -95,7 +95,7 @@ def verdicts(
 
     A claim without a run has the verdict that is stored with the code, which its
     ``why`` states. If there is no stored verdict, it is ``not judged``. The claims of a
-    damaged run are ``not judged``, and their ``why`` says what is wrong with it.
+    damaged run are ``not judged``, and their ``why`` describes the damage.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
@@ -233,7 +233,7 @@ def _run_of_hash(name: str, store: RunStore) -> RunFolder:
 
 
 def _not_run(recipe: str, scale: str, store: RunStore) -> ConfigError:
-    """Return the error for a recipe without a run, which mentions a run with other settings."""
+    """Return the error for a recipe without a run; it mentions any run with other settings."""
     for folder in store.of(recipe):
         if folder.complete and folder.config.get("scale") == scale:
             return ConfigError(
@@ -254,7 +254,7 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
     home = folder.config.get("recipe")
     if not isinstance(home, str):
-        raise ConfigError(f"{folder.path} does not state its recipe; run it again")
+        raise ConfigError(f"{folder.path} names no recipe; run the recipe again")
     if home.startswith(_STUDY):
         from inweights.experiments.studies.study import study_recipe
 
@@ -273,7 +273,7 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
 
 def _is_run(name: str, store: RunStore) -> bool:
-    """Return whether a name is that of a run; raise an error if the name is unknown."""
+    """Return whether a name refers to a run; raise an error if the name is unknown."""
     if len(name) > 1 and any(folder.path.name.startswith(name) for folder in store):
         return True
     try:

@@ -68,7 +68,7 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
     threads = torch.get_num_threads()
     build = f"{torch.__version__}, {f'CUDA {cuda}' if cuda else 'CPU build'}, {threads} threads"
     found.append(Finding("torch", build))
-    why = "the driver does not answer" if cuda else "this torch is a CPU build"
+    why = "the driver does not respond" if cuda else "this torch is a CPU build"
     gpu: tuple[str, bool | None, str] = ("none", None, f"{why}; most recipes need none")
     if torch.cuda.is_available():
         gpu = (torch.cuda.get_device_name(), True, "use it with --device cuda")

@@ -1,7 +1,8 @@
 """Run a recipe, estimate the time of recipes, and add seeds to undecided claims.
 
-:func:`run` runs one recipe. :func:`costs` and :func:`settle` are about all recipes, or
-those with a given part of a name. :mod:`inweights.experiments.engine` does the work.
+:func:`run` runs one recipe. :func:`costs` and :func:`settle` cover all recipes, or the
+recipes whose names contain a given text. :mod:`inweights.experiments.engine` does the
+work.
 """
 
 from __future__ import annotations
@@ -44,12 +45,11 @@ class Cost:
         recipe: Full name of the recipe.
         minutes: Minutes on one CPU core, for all seeds; ``None`` if the recipe was
             never timed.
-        most: Whether the estimate is an upper limit, because trainings may stop early.
+        most: Whether the estimate is an upper limit, since training may stop early.
         done: Whether a finished run exists, so that nothing is left to do. Even then,
             ``minutes`` is the time of a new run.
-        shared: The part of ``minutes`` for trainings that an earlier recipe of the list
-            contains, too. They are trained only once if runs store their weights
-            (``keep_models``).
+        shared: Part of ``minutes`` for training runs that an earlier recipe shares;
+            they are trained only once if weights are stored (``keep_models``).
     """
 
     recipe: str
@@ -109,7 +109,8 @@ def run(
             be written.
         DataError: The ledger is damaged, a file that the settings name cannot be read,
             or a table lacks a column from which another table is derived.
-        InweightsError: All tasks failed with another error of the library.
+        InweightsError: All tasks failed with the same other error class of this
+            library.
     """
     from inweights.experiments.engine.engine import execute
     from inweights.experiments.engine.execution import ExecutionOptions
@@ -143,8 +144,8 @@ def recipe_for(
         recipe: Name of a recipe (its last part is enough if it is unique), or a user's
             own recipe.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds; ``None`` (by default) has the same effect. With a list
-            of root seeds, the recipe is returned unchanged.
+        seeds: With a list of root seeds, the recipe is returned unchanged. A number or
+            ``None`` (the default) has no effect.
         overrides: Changed settings, by default none. If there are any, the recipe is
             returned unchanged.
 
@@ -185,7 +186,7 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
     """Estimate the time of the recipes in the results table, at scale ``cpu`` on this machine.
 
     The estimate is the latest measured time of each recipe, multiplied by the ratio of
-    the speeds of both machines. The speed of this machine is measured briefly.
+    the speeds of the two machines. The speed of this machine is measured briefly.
 
     Args:
         only: Part of the names of the recipes; by default all recipes.
@@ -247,7 +248,7 @@ def settle(
             default the recipes that have been run on this disk are used.
         execution: Where and how tasks run; by default one after another in this
             process.
-        effort: Former name of ``execution``, which gives a ``DeprecationWarning``.
+        effort: Former name of ``execution``; it raises a ``DeprecationWarning``.
 
     Yields:
         One result of adding seeds for each recipe with undecided claims (with
@@ -266,7 +267,7 @@ def settle(
     from inweights.experiments.studies.settle import settle as settle_one
 
     if effort is not None:
-        text = "the argument 'effort' is called 'execution' since version 0.2"
+        text = "the argument 'effort' is now called 'execution' (since version 0.2)"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         execution = effort
     check_size("minutes", minutes, least=0, most=10**7)

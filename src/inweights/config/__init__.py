@@ -54,7 +54,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         later: Options that were added when runs already existed, each with the value
-            that means the earlier behaviour. Options with that value are not part of a
+            that keeps the earlier behaviour. Options with that value are not part of a
             run's identity, so that a new option does not change the key of earlier
             runs. Entries must never change.
         newer: Names of the options in ``later`` that were added after version 0.1.0.
@@ -257,7 +257,7 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
 def _with(
     values: dict[str, Any], key: str, value: Any, *, listed: bool = False
 ) -> dict[str, Any]:
-    """Return plain values with one value replaced; with ``listed``, a list may be text."""
+    """Return plain values with one value replaced; if ``listed``, a list may be given as text."""
     changed: dict[str, Any] = _replaced(values, key, 0, value, listed)
     return changed
 
@@ -286,7 +286,7 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
 
 
 def _as_listed(now: Any, value: Any) -> Any:
-    """Return the list that ``3,4`` stands for, if the present value is a list."""
+    """Return the list that is written as ``3,4``, if the current value is a list."""
     if not isinstance(now, list) or not isinstance(value, str | int | float):
         return value
     if any(isinstance(one, dict) for one in now):

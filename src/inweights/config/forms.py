@@ -64,8 +64,8 @@ def reader_of(name: str) -> Callable[[Any], Any] | None:
         name: The key.
 
     Returns:
-        A function of the encoded data, which raises one of Python's errors, such as
-        ``ValueError`` or ``TypeError``, if the data are damaged. ``None`` for an
+        A function that takes the encoded data, and raises one of Python's errors, such
+        as ``ValueError`` or ``TypeError``, if the data are damaged. ``None`` for an
         unknown key, and for ``$dict``, which :func:`inweights.config.values.decode`
         reads.
     """

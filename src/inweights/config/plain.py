@@ -49,7 +49,7 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
 def identity(value: Any, *, newer: bool = False) -> Any:
     """Return the JSON data of a config for the key of a run.
 
-    Options that were added later and have their earlier meaning (``Config.later``), and
+    Options that were added later and keep the earlier behaviour (``Config.later``), and
     options without effect (``Config.idle``), are left out.
 
     Args:
@@ -78,8 +78,8 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 def named(value: Any, *, newer: bool = False) -> Any:
     """Return the values of a config for the key of a run, before they are encoded as JSON.
 
-    :func:`identity` returns the encoded data. Options that were added later and have
-    their earlier meaning (``Config.later``), and options without effect
+    :func:`identity` returns the encoded data. Options that were added later and keep
+    the earlier behaviour (``Config.later``), and options without effect
     (``Config.idle``), are left out.
 
     Args:
@@ -123,7 +123,7 @@ def _newer(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
 
 
 def _usual(config: Any, later: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of later options whose values mean the earlier behaviour."""
+    """Return the names of options added later whose values keep the earlier behaviour."""
     usual = set()
     for name, value in later.items():
         if not _differs(getattr(config, name), value):
@@ -249,7 +249,7 @@ def is_open(hint: Any) -> bool:
 
 
 def _word(hint: Any) -> Any:
-    """Return a marker of the JSON type of a type's values; several types may share one."""
+    """Return a marker for the JSON type of a Python type's values; several types may share one."""
     kind = get_origin(hint) or hint
     if kind in (int, float, bool):
         return kind

@@ -57,7 +57,7 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
         Lists, dictionaries, strings, booleans, finite numbers and ``None``. A value
         that JSON cannot express is a dictionary with one key: ``$float`` for an
         infinite or NaN number, ``$text`` for a string that is not valid Unicode,
-        ``$dict`` for a dictionary with other keys than strings, ``$tuple`` for a tuple,
+        ``$dict`` for a dictionary with keys other than strings, ``$tuple`` for a tuple,
         and so on for sets, paths, dates and arrays.
 
     Raises:
@@ -137,7 +137,7 @@ def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
 
     Args:
         text: The JSON text.
-        hook: Function of a dictionary with a key that begins with ``$``, as in
+        hook: Function that takes a dictionary with a key that begins with ``$``, as in
             :func:`decode`.
 
     Raises:
@@ -208,7 +208,7 @@ def _read(name: str, data: Mapping[str, Any], hook: Hook | None) -> Any:
 
 
 def _text(value: str) -> Any:
-    """Return a string, encoded by its bytes if JSON cannot express it."""
+    """Return a string, encoded as bytes if JSON cannot express it."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -2,7 +2,8 @@
 
 :class:`RunStore` finds runs, each a :class:`RunFolder`, by their config;
 :func:`environment` records the software and machine of a run. The sub-package
-``tables`` stores the tables of single trainings, which runs share.
+``tables`` stores the tables of single training runs, which several runs of recipes can
+share.
 """
 
 from inweights.runs.about import About, about, remembered, when, written

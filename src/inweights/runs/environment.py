@@ -24,9 +24,9 @@ _LIBRARY = Path(__file__).resolve().parents[1]
 def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a record of this process's software and machine: versions, commits and processor.
 
-    The record contains no name of a user, host or path. It describes torch and
+    The record contains no user names, host names or paths. It describes torch and
     libraries of linear algebra only if this process has loaded them; nothing is
-    imported for it.
+    imported for this purpose.
 
     Args:
         commits: Commits to record, in the form that :func:`repositories` returns; by
@@ -93,9 +93,9 @@ def repositories() -> dict[str, dict[str, Any]]:
     Returns:
         Dictionary with the entry ``inweights``, if the library runs from a checkout,
         and the entry ``current folder``, if the current folder is in a different
-        repository. A repository without a commit is left out, and so are both if git is
-        missing or takes longer than five seconds. Each entry is a dictionary with
-        ``commit``, the full hash, and ``clean``: whether all tracked files are as
+        repository. A repository without a commit is left out; both entries are left out
+        if git is missing or takes longer than five seconds. Each entry is a dictionary
+        with ``commit``, the full hash, and ``clean``: whether all tracked files are as
         committed, or ``None`` if that is unknown.
     """
     found: dict[str, dict[str, Any]] = {}
@@ -243,7 +243,7 @@ def _processor() -> str:
 
 
 def _torch() -> dict[str, Any]:
-    """Return instruction set, threads and linear algebra of torch; empty if torch is not loaded."""
+    """Return torch's instruction set, threads and linear algebra; empty if torch is not loaded."""
     torch = sys.modules.get("torch")
     if torch is None:
         return {}

@@ -18,7 +18,7 @@ root of the store, which is never renamed or removed together with run folders. 
 system releases the lock when the process ends, for any reason.
 
 A run may come from another machine. Its manifest lists every file in the folder, and no
-file outside. Links raise an error, also when something is removed. Only the root of the
+file outside. Links raise an error, even when something is removed. Only the root of the
 store may be a link.
 """
 
@@ -56,8 +56,8 @@ class RunFolder(StoredRun):
     Args:
         root: Root of the store.
         name: ``<paper>/<recipe>/<hash of the config>``, below the root. The hash is not
-            checked here; a run whose config does not fit it has the :attr:`state`
-            ``damaged``.
+            checked here; a run whose config does not match the hash has the
+            :attr:`state` ``damaged``.
         config: Config of the run, as values that JSON can store.
 
     Attributes:

@@ -41,9 +41,9 @@ def verify(path: Path) -> None:
         >>> verify(Path(tempfile.mkdtemp()))
         Traceback (most recent call last):
         ...
-        inweights.errors.FolderError: ... has no readable manifest.json; run it again with --fresh
+        inweights.errors.FolderError: ... has no readable manifest.json; run the recipe ...
     """
-    again = "run it again with --fresh"
+    again = "run the recipe again with --fresh"
     there = files_of(path)
     try:
         manifest = read_json(path / MANIFEST, Manifest)

@@ -74,7 +74,7 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return a function of the library in :func:`guarded` form, other values unchanged."""
+    """Return a library function in its :func:`guarded` form, or any other value unchanged."""
     own = isinstance(thing, FunctionType) and thing.__module__.startswith("inweights")
     return _guarded_once(thing) if own else thing
 
@@ -88,7 +88,7 @@ def _guarded_once(function: FunctionType) -> Any:
 def guard_names(package: str, names: Sequence[str]) -> None:
     """Replace functions that a package imports eagerly by their :func:`guarded` forms.
 
-    Public objects that are not functions, such as classes, are left as they are.
+    Public objects that are not functions, such as classes, are left unchanged.
 
     Args:
         package: ``__name__`` of the package, which must already be imported.

@@ -41,7 +41,7 @@ def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) ->
 
     def get(name: str) -> Any:
         if renamed and name in renamed:
-            text = f"{package}.{name} is called {package}.{renamed[name]} since version 0.2"
+            text = f"{package}.{name} is now called {package}.{renamed[name]} (since version 0.2)"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
             name = renamed[name]
         home = homes.get(name)
@@ -72,7 +72,7 @@ def forward(name: str, former: str, present: str) -> Any:
     package = import_module(present)
     if name.startswith("__") or name not in package.__all__:
         raise AttributeError(f"module '{former}' has no attribute '{name}'")
-    text = f"{former} is called {present} since version 0.2"
+    text = f"{former} is now called {present} (since version 0.2)"
     warnings.warn(text, DeprecationWarning, stacklevel=3)
     return getattr(package, name)
 

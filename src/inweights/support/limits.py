@@ -35,7 +35,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_bytes(text: str) -> int:
-    """Return the number of bytes that a text such as ``8GB`` states; K, M, G, T are powers of 1000.
+    """Return the number of bytes in a size such as ``8GB``; K, M, G and T are powers of 1000.
 
     Raises:
         ConfigError: The text is not a size, or the size is less than one byte.
@@ -171,8 +171,8 @@ def check_file(
         factor: Bytes of memory that reading needs per byte of the file; 10 by default.
 
     Raises:
-        InweightsError: The path does not exist, is not an ordinary file (an empty one
-            is), or reading it needs more memory than the limit; of the class ``error``.
+        InweightsError: The path is not a regular file, or reading it needs more memory
+            than the limit; an error of the class ``error``.
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     try:

@@ -46,7 +46,7 @@ def load_plugins(modules: Sequence[str] = ()) -> None:
 
 
 def module_of(plugin: str) -> str:
-    """Return the name of the module as which a plugin is imported.
+    """Return the module name under which a plugin is imported.
 
     Args:
         plugin: Name of a module, or path of a file or package, which need not exist.

@@ -24,8 +24,8 @@ def publish_file(
         content: Bytes of the file.
         new: If true, an existing file is an error, so that exactly one of several
             writers succeeds. By default an existing file is replaced.
-        sync: Whether the content is flushed to the disk before the file gets its name.
-            Set it to false only if readers check the content.
+        sync: Whether the content is flushed to the disk before the file is given its
+            final name. Set it to false only if readers check the content.
 
     Raises:
         FileExistsError: ``new`` is true and the file exists.
@@ -57,8 +57,8 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
         made: The folder, on the same file system as ``path``.
         path: The final path of the folder.
         replace: Whether an existing folder ``path`` is replaced. The existing folder is
-            first renamed to ``<path>.old``, and is removed after the new folder has its
-            name.
+            first renamed to ``<path>.old``, and is removed after the new folder has
+            taken its name.
 
     Raises:
         OSError: A file cannot be read; a folder cannot be renamed or removed; or

@@ -235,11 +235,11 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
 
 
 def called_now(verdict: str, claim: ClaimResult) -> str:
-    """Return the present name of a verdict in the ledger, which differs for substitutes.
+    """Return the current name of a verdict in the ledger; only verdicts on substitutes change.
 
     Until 27 November 2026, a claim that missed its target in a substitute for the
-    paper's protocol was called *not reproduced* like others, and some claims were
-    stated as closer to the paper's protocol than their settings are
+    paper's protocol was called *not reproduced* like any other, and for some claims the
+    ledger stated a closer protocol than their settings imply
     (:class:`~inweights.actions.ledger.lines.Corrected`).
 
     Args:

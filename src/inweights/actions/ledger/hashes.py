@@ -1,8 +1,8 @@
 """Hash everything that can change a claim's number or verdict.
 
-:func:`hashes` covers scores, targets and settings; :func:`code_hash` covers the code that
-makes a recipe's derived tables. :mod:`~inweights.actions.ledger.stating` compares both
-with those in the ledger.
+:func:`hashes` covers scores, targets and settings; :func:`code_hash` covers the code
+that makes a recipe's derived tables. :mod:`~inweights.actions.ledger.stating` compares
+both with the hashes in the ledger.
 """
 
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ def remembered_hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 def code_hash(recipe: Recipe) -> str:
     """Return a hash of the code that makes a recipe's derived tables; empty if there is none.
 
-    The hash is that of the parsed source of ``derive`` and of what it calls in the
+    The hash covers the parsed source of ``derive`` and of all that it calls in the
     recipe's package (:func:`~inweights.support.keys.called_code.hash_of_calls`), which
     for the library's recipes is ``inweights.recipes``. Scores are covered by
     :func:`hashes`.

@@ -81,8 +81,8 @@ class Entry:
         """The line that corrected how close the version in force is to its paper's protocol.
 
         A :class:`Corrected` line replaces a protocol (``exact``, ``scaled`` or
-        ``substitute``) that was stated wrongly. ``None`` if the last such line is about
-        another version, or there is none.
+        ``substitute``) that was stated wrongly. ``None`` if there is no such line, or
+        if the last one is about another version.
         """
         lines = [line for line in self.lines if isinstance(line, Corrected)]
         same = lines and self.stated and lines[-1].version == self.stated.version
@@ -165,8 +165,8 @@ class Ledger:
     def next_block(self) -> int:
         """Number of the first block of seeds after all those on which a claim was stated.
 
-        Block ``b`` consists of the 1,000,000 root seeds from 1,000,000 ``b`` on; the
-        first block has the number 1.
+        Block ``b`` consists of the 1,000,000 root seeds that begin at 1,000,000 ``b``;
+        the first block is block 1.
         """
         return 1 + max((line.block for line in self.statements), default=0)
 

@@ -68,7 +68,7 @@ class _Line(
 
 
 class RuleChange(_Line, frozen=True, tag="rule"):
-    """New rule by which all claims are judged from a date on.
+    """New rule by which all claims are judged, starting on a given date.
 
     Attributes:
         date: Date from which the rule applies.
@@ -85,7 +85,7 @@ class _OfClaim(_Line, frozen=True, kw_only=True):
 
 
 class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
-    """Verdict from before the ledger was introduced, on the mean and by Student's t.
+    """Verdict from before the ledger was introduced, based on the mean and Student's t.
 
     Attributes:
         date: Date of the verdict.
@@ -126,8 +126,8 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
             the claim was stated.
         hash: Hash of everything that can change its number or its verdict, except the
             code of ``derive``.
-        code: Hash of this code and of what it calls; empty for claims that were stated
-            before this hash was introduced.
+        code: Hash of the code of ``derive`` and of all code that it calls; empty for
+            claims that were stated before this hash was introduced.
     """
 
     claim: Claim

@@ -175,7 +175,7 @@ def history(
 
 
 def stated(recipe: Recipe, scale: str) -> Recipe:
-    """Return a recipe with the seeds and the versions of claims from the ledger, if there is one.
+    """Return a recipe with the seeds and claim versions that the ledger states for it.
 
     The ledger is that of :func:`results_root` at the last commit, or, without git, in
     its present state.

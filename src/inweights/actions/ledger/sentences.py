@@ -47,7 +47,7 @@ def by_sentence(claims: Iterable[ClaimResult]) -> list[list[ClaimResult]]:
 
 
 def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether two quotes, each with its source, are of the same sentence."""
+    """Return whether two quotes, each with its source, come from the same sentence."""
     return one[0] == other[0] and (one[1] in other[1] or other[1] in one[1])
 
 

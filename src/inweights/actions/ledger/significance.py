@@ -87,7 +87,7 @@ def least_alpha(
 def _least(
     claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
 ) -> float:
-    """Return the smallest error probability with the same verdict, for the numbers of one case."""
+    """Return the smallest error probability that leaves the verdict on one case unchanged."""
     target = claim.target
     count = len(values)
     below = sum(target.falls_short(value, rounding) for value in values)

@@ -117,8 +117,8 @@ def state(
         date: Today's date, as ``2026-11-27``.
         anew: Reason why every claim that has not been judged in its present version is
             stated again on one new block, with the same version if score, target and
-            rule are unchanged; by default no claim is. It is for a change of the whole
-            library.
+            rule are unchanged; by default no claim is. It is intended for changes that
+            affect the whole library.
 
     Returns:
         Lines that state new and changed claims, correct a protocol or reword a claim,

@@ -128,9 +128,9 @@ def write_plan(
 def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
     """Run tasks of a plan, together with any number of other workers, until none is left.
 
-    Each worker begins at another position in the plan and at first skips tasks on which
-    others are working. At the end it waits for these tasks, and takes them over if
-    their worker has died.
+    Each worker begins at a different position in the plan and at first skips tasks on
+    which others are working. At the end it waits for these tasks, and takes them over
+    if their worker has died.
 
     Args:
         planned: The plan.
@@ -174,7 +174,7 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
 
 
 def _blocks(planned: Planned) -> Iterator[list[Task]]:
-    """Yield the remaining tasks of each file; each worker begins at another position."""
+    """Yield the remaining tasks of each file; each worker begins at a different position."""
     parts = planned.about.parts
     first = random.SystemRandom().randrange(max(1, parts))
     stored: set[tuple[str, str]] = set()

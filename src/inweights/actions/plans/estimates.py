@@ -1,9 +1,9 @@
 """Estimate the cost of a recipe by timing a few steps, and remember the estimate.
 
-:func:`forecast` is what ``inweights run RECIPE --dry-run`` shows. An estimate of one of
-the library's own recipes is remembered (:mod:`inweights.support.keys.remembered`), so
-that the next dry run does not load PyTorch. It is valid until the library, the settings
-or the stored runs change.
+:func:`forecast` returns the estimate that ``inweights run RECIPE --dry-run`` shows. An
+estimate of one of the library's own recipes is remembered
+(:mod:`inweights.support.keys.remembered`), so that the next dry run does not load
+PyTorch. It is valid until the library, the settings or the stored runs change.
 """
 
 from __future__ import annotations

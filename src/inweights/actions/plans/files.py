@@ -91,7 +91,7 @@ class Status:
         tasks: Number of tasks.
         done: Number of tasks whose tables are all stored.
         held: Number of tasks that are neither done nor failed and have a lease: a
-            worker is working on them, or died without another one having taken them
+            worker is working on them, or has died and no other worker has taken them
             over yet.
         failed: Number of tasks whose missing runs have all failed.
         runs: Number of runs and computations with all their tables, and their total

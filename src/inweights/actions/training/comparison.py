@@ -120,7 +120,7 @@ def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
 
 
 def _expected(size: Size | None) -> dict[str, Any]:
-    """Return the share of a way in the progress, in milliseconds."""
+    """Return the weight of a way in the progress display, in milliseconds, and of its stages."""
     training = size.preparation + size.training if size else 4.0
     asking = size.asking if size else 1.0
     whole = training + asking

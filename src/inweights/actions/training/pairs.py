@@ -1,7 +1,7 @@
 """Compare every two ways of teaching on the same questions, by kind of question.
 
 :func:`pairs_of` makes the table ``pairs`` of ``inweights compare-training`` from the
-answers that each way stored, and :func:`say_pairs` puts its clearest rows into words.
+answers that each way stored, and :func:`say_pairs` describes its clearest rows as text.
 """
 
 from dataclasses import asdict
@@ -45,13 +45,13 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
     Returns:
         One row per kind of answer (``kind``: ``accuracy``, among candidates, or ``in
         words``), kind of question (``name``) and pair of ways (``way`` and ``other``,
-        each pair once, in the order of the table). Further columns:
-        ``difference``, the share of right answers with ``other`` minus that with
-        ``way``; ``low`` and ``high``, its 95% confidence interval; ``gained`` and
-        ``lost``, the numbers of questions that only ``other`` or only ``way`` answers
-        right (with several seeds: that ``other`` or ``way`` answers right more often);
-        ``p``, the p value of the test; and ``questions``, the number of questions. The
-        table is empty if ``measured`` contains no answers to single questions.
+        each pair once, in the order of the table). Further columns: ``difference``, the
+        share of right answers with ``other`` minus that with ``way``; ``low`` and
+        ``high``, its 95% confidence interval; ``gained`` and ``lost``, the numbers of
+        questions that only ``other`` or only ``way`` answers correctly (with several
+        seeds: that ``other`` or ``way`` answers correctly more often); ``p``, the p
+        value of the test; and ``questions``, the number of questions. The table is
+        empty if ``measured`` contains no answers to single questions.
 
     Raises:
         DataError: Two ways answered different questions.
@@ -87,7 +87,7 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def _hits(group: pl.DataFrame, way: str) -> pl.DataFrame:
-    """Return the answers of a way: right or wrong with one seed, otherwise the share of seeds."""
+    """Return a way's hits: true or false for one seed, otherwise the share of seeds with a hit."""
     if group["seeds"].max() == 1:
         group = group.with_columns(pl.col("hit").cast(pl.Boolean))
     return group.filter(way=way)

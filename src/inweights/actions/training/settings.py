@@ -43,17 +43,17 @@ class TrainingSettings(Config):
             default .2.
         floor: Smallest share of the tokens of a pass that state single facts; by
             default .25.
-        tokens: Number of tokens of one pass, the same for every way; with 0 (by
-            default) those of one pass over the mixture.
+        tokens: Number of tokens of one pass, the same for every way; 0 (the default)
+            for the number of tokens of one pass over the mixture.
         questions: Largest number of questions of each kind; by default 40.
         retrieved: Largest number of facts that precede a question, for the way
             ``retrieval``; by default 8.
-        tuning: Settings of the fine-tuning; by default those of ``inweights finetune``,
-            but without stopping early, and padded as stored runs were.
+        tuning: Settings of the fine-tuning; by default the settings of ``inweights
+            finetune``, but without early stopping, and with padding, as in stored runs.
         device: Torch device of the model, ``cpu`` (by default) or ``cuda``.
         dtype: Data type of the model's weights: ``float32`` (by default), ``bfloat16``
             or ``float16``.
-        chat: Whether the model's chat template is used; by default not.
+        chat: Whether the model's chat template is used; by default it is not.
         header: Whether the first row of the facts is a header: ``yes`` or ``no``. By
             default (empty) this is decided from the rows.
         columns: Columns of subject, relation and object, by name or number; if empty,

@@ -167,15 +167,15 @@ def teach_and_ask(
 
     Returns:
         One row per measured number: ``kind`` and ``name`` of the number, ``value``, and
-        ``n``, the number of questions or texts of which it is a mean (1 for times and
-        for the other costs of training). The kinds are ``accuracy`` (among candidates)
-        and ``in words`` (of generated answers), by group of questions; ``answered`` and
-        ``answered in words``, 1 or 0 for each question (the name is its kind, a colon
-        and its id); ``kept``, the share of plain questions that are still answered and
-        the share answered with a ``new name``; ``language``, the ``perplexity`` of
-        plain text; ``minutes`` of ``training`` and of ``asking``; and ``cost``:
-        ``tokens`` read, number of ``updates`` and mean number of tokens of a
-        ``question``.
+        ``n``, the number of questions or texts over which ``value`` is a mean (1 for
+        times and for the other costs of training). The kinds are ``accuracy`` (among
+        candidates) and ``in words`` (of generated answers), by group of questions;
+        ``answered`` and ``answered in words``, 1 or 0 for each question (the name is
+        its kind, a colon and its id); ``kept``, the share of plain questions that are
+        still answered correctly and the share answered with a ``new name``;
+        ``language``, the ``perplexity`` of plain text; ``minutes`` of ``training`` and
+        of ``asking``; and ``cost``: ``tokens`` read, number of ``updates`` and mean
+        number of tokens of a ``question``.
 
     Raises:
         ConfigError: The model cannot be loaded, the tuning, a strategy or the wordings
@@ -222,7 +222,7 @@ def _accuracies(
     same: Sequence[language.Question],
     progress: Progress,
 ) -> list[Row]:
-    """Return the accuracy by kind of question, and whether each question is right."""
+    """Return the accuracy by kind of question, and whether each question is answered correctly."""
     answers = language.ask(lm, questions, progress=progress)
     exact = language.say(lm, questions, progress=progress)["exact"]
     said = answers.with_columns(hit=exact)
@@ -237,7 +237,7 @@ def _accuracies(
 def _general(
     lm: language.LanguageModel, questions: Sequence[language.Question]
 ) -> list[Row]:
-    """Return what remains of the model's earlier knowledge: plain questions and plain text."""
+    """Return measures of the model's earlier knowledge, from plain questions and plain text."""
     names = set[str]()
     for question in questions:
         names.update(question.candidates)
@@ -266,7 +266,7 @@ def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
 def _answered(
     what: str, table: pl.DataFrame, questions: Sequence[language.Question]
 ) -> list[Row]:
-    """Return whether each question is answered right, to compare two ways question by question."""
+    """Return whether each question is answered correctly, to compare two ways by question."""
     hits = dict(table.select("id", "hit").iter_rows())
     # A fact may be a hop of several chains, and is counted once.
     once = {question.prompt: question for question in questions}

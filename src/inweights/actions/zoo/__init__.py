@@ -122,7 +122,7 @@ def weights(name: str) -> Path:
     """Return the path of a stored model's weights, a safetensors file of the library.
 
     Args:
-        name: Name of the model, as ``inweights models`` lists it; it is not checked
-            that there is such a model.
+        name: Name of the model, as ``inweights models`` lists it; whether such a model
+            exists is not checked.
     """
     return WEIGHTS / f"{name.replace('/', '--')}.safetensors"

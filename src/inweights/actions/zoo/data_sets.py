@@ -36,7 +36,7 @@ def write_data_sets(out: str | Path) -> list[Path]:
     """Write the scores, the ledger, the worlds and the models, each as a folder with cards.
 
     Each folder contains ``README.md``, in the form of Hugging Face, and
-    ``croissant.json``, with the hash of every file. The same results give the same
+    ``croissant.json``, with the hash of every file. Identical results produce identical
     files.
 
     Args:
@@ -48,7 +48,8 @@ def write_data_sets(out: str | Path) -> list[Path]:
     Raises:
         DataError: The folder exists or cannot be written, or the ledger or the scores
             are damaged.
-        ConfigError: There is no ledger, such as in an empty ``$INWEIGHTS_RESULTS``.
+        ConfigError: There is no ledger, for example because ``$INWEIGHTS_RESULTS`` is
+            an empty folder.
     """
     made: dict[str, Callable[[Path], list[DataFile]]] = {
         "scores": _scores,

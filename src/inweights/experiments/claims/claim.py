@@ -55,7 +55,7 @@ _WORDS = 25
 
 
 class Said(Config, kw_only=True):
-    """Sentence and source of a claim, without its score and its verdict.
+    """Sentence and source of a claim, without its score or verdict.
 
     Attributes:
         id: Name of the claim, ``<recipe>/<short-name>``.
@@ -129,9 +129,9 @@ class Statement(Said, kw_only=True, omit_defaults=True):
     ``protocol`` and ``close``.
 
     Attributes:
-        judged: Statistic over the seeds that is judged: ``typical``, the default, is
-            the median; ``reliable`` the share of seeds that meet the target; ``mean``
-            the mean.
+        judged: Statistic over the seeds that is judged: ``typical`` (the default) for
+            the median, ``reliable`` for the share of seeds that meet the target, or
+            ``mean`` for the mean.
     """
 
     judged: Rule = "typical"

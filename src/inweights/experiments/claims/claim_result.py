@@ -39,10 +39,10 @@ class ClaimResult(Said, kw_only=True):
             ``hits``.
         case: Name of the deciding case, which is the case that is farthest from being
             reproduced, such as ``model = gpt``. Empty if the claim has a single case.
-        why: Reason why the claim was not judged; empty if it was.
-        needed: For a claim with too few seeds, the smallest number for a verdict; for
-            an undecided claim, the estimated number of seeds that would decide it;
-            ``None`` if unknown, and for other verdicts.
+        why: Reason why the claim was not judged; empty if it was judged.
+        needed: For a claim with too few seeds, the smallest number of seeds for a
+            verdict; for an undecided claim, the estimated number of seeds that would
+            decide it; ``None`` if unknown, and for other verdicts.
         level: Confidence level of the intervals, such as .95.
         version: Version of the claim in the ledger, from 1.
         earlier: Verdicts of earlier versions of the claim, as text.
@@ -136,7 +136,7 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def met(self) -> str:
-        """Number of seeds that meet the target and the confidence interval of their share, as text.
+        """Number of seeds that meet the target, with the confidence interval of their share.
 
         It is empty if the numbers do not depend on seeds, or if nothing was measured.
 

@@ -1,8 +1,8 @@
 """Determine how many seeds a verdict on a claim needs.
 
 :func:`first_seeds` returns the number for a first verdict, before any run.
-:func:`needed_seeds` estimates, from the seeds so far, how many seeds would decide an
-undecided claim. :mod:`~.verdict` and the commands that add seeds use them.
+:func:`needed_seeds` estimates, from the seeds that have been run, how many seeds would
+decide an undecided claim. :mod:`~.verdict` and the commands that add seeds use them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
     """Return how many seeds a first verdict needs: the stated number, doubled until sufficient.
 
     The stated number is doubled until it is at least 8 (:data:`MIN_SEEDS`). For a claim
-    that is judged by the median (by the share of seeds), the number must also be so
-    large that the claim is reproduced if all seeds meet the target: that more than half
-    (more than 75%, :data:`RELIABLE`) of all possible seeds then meet it with confidence
-    (:func:`~.intervals.fewest_one_sided`).
+    that is judged by the median or by the share of seeds, the number must also be large
+    enough that the claim is reproduced if all seeds meet the target. For this, the
+    lower confidence limit of the share of seeds that meet it must exceed one half or,
+    for a claim judged by the share of seeds, 75% (:data:`RELIABLE`); see
+    :func:`~.intervals.fewest_one_sided`.
 
     Args:
         claim: The claim, whose statistic (``judged``) determines the smallest possible
@@ -57,16 +58,16 @@ def needed_seeds(
 
     Args:
         claim: The claim.
-        values: One number per seed so far, at least one; for a claim with several
-            cases, the numbers of the deciding case.
+        values: One number per seed that has been run, at least one; for a claim with
+            several cases, the numbers of the deciding case.
         alpha: Error probability of a confidence interval.
         rounding: Tolerance at the ends of the target.
 
     Returns:
-        The total number of seeds, including those so far. ``None`` if it cannot be
-        estimated, or would be 10,000 or more. It cannot be estimated if the judged
-        statistic of the numbers lies exactly at its limit, or if the claim is judged by
-        the mean and there is only one number.
+        The total number of seeds, including those that have been run. ``None`` if it
+        cannot be estimated, or would be 10,000 or more. It cannot be estimated if the
+        judged statistic of the numbers lies exactly at its limit, or if the claim is
+        judged by the mean and there is only one number.
     """
     z = -NormalDist().inv_cdf(alpha / 2)
     target = claim.target

@@ -24,13 +24,13 @@ _MEASURED = ("phase", "step", "loss")
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a score, which are judged, or the reason why there are none.
+    """The numbers of a score, or the reason why there are none.
 
     Attributes:
         cases: The numbers, by case and seed. The name of a case states the values of
             the score's columns ``each``, such as ``model = gpt``. A score without
             ``each`` has a single case, whose name is empty.
-        why: Reason why the numbers cannot be judged; empty if they can.
+        why: Reason why the numbers cannot be judged; empty if they can be judged.
         size: Typical absolute size of the numbers of a difference, which determines how
             large rounding errors can be: the median, over all cases and seeds, of the
             larger of the two absolute values. 0 if nothing is subtracted, or if the
@@ -43,7 +43,7 @@ class Numbers:
 
     @property
     def fewest(self) -> int:
-        """Number of seeds of the case that has the fewest; 0 if there are no cases.
+        """Smallest number of seeds of any case; 0 if there are no cases.
 
         A case is a combination of values of the score's columns ``each``.
         """
@@ -76,7 +76,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         return Numbers(why="no row of the table matches the claim")
     if diverged := _diverged(score, tables):
         return Numbers(
-            why=f"{diverged} of its runs diverged: their numbers mean nothing"
+            why=f"{diverged} of its runs diverged: their numbers are meaningless"
         )
     # A seed without a number makes a case invalid: leaving it out would select seeds.
     for case, numbers in cases.items():
@@ -125,7 +125,7 @@ def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     Returns:
         One row per diverged run, with its labels and its ``seed``, in the order of the
         table; no rows if no run diverged. If there is no table ``losses`` with a column
-        ``loss``, a table without rows and columns.
+        ``loss``, the result is a table without rows and columns.
     """
     import polars as pl
 
@@ -145,7 +145,7 @@ def _bad(losses: pl.DataFrame) -> pl.DataFrame:
 def _cases(
     score: Score, tables: Mapping[str, pl.DataFrame], hint: str
 ) -> tuple[dict[str, dict[int, float]], float]:
-    """Return the numbers of each case, and the typical size of the numbers of a difference."""
+    """Return the numbers of each case and, for a difference, their typical size."""
     check_names("table", [score.table], tables, error=DataError, hint=hint)
     table = tables[score.table]
     check_names("column", score.columns, table.columns, error=DataError, hint=hint)
@@ -235,5 +235,5 @@ def _per_seed(
 
 
 def _plain(value: Any) -> str:
-    """Return a value as error messages show it."""
+    """Return a value as text for error messages."""
     return f"{value:g}" if isinstance(value, float) else str(value)

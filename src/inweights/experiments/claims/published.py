@@ -44,10 +44,10 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 def printed_number(text: str | None) -> float | None:
     """Return the number that a paper's text prints; ``None`` if it is not a single number.
 
-    A sign ``≈`` or ``~`` before the number and a spread (``± 0.1``) after it are
+    A symbol ``≈`` or ``~`` before the number and a spread (``± 0.1``) after it are
     ignored, and a percentage is converted to a share. Before a number that follows from
-    two printed numbers, the text says ``derived``; it may name these two in parentheses
-    after the number.
+    two printed numbers, the text says ``derived``; it may name these two numbers in
+    parentheses after the number.
 
     Args:
         text: The attribute ``published`` of a claim, such as ``98%``; ``None`` if it is

@@ -61,7 +61,7 @@ class Score(Config):
     exact: bool = False
 
     def at(self, **where: Value) -> Score:
-        """Return a score of only those rows in which columns have the given values.
+        """Return the score restricted to the rows in which columns have the given values.
 
         This score is not changed. Rows must also have the values that were selected
         before; a new value replaces an earlier value of the same column. Whether the
@@ -77,7 +77,7 @@ class Score(Config):
         return structs.replace(self, where={**self.where, **where})
 
     def of(self, column: str) -> Score:
-        """Return a score of another column, in the same rows and with the same bounds.
+        """Return the score of another column, with the same rows and bounds.
 
         Whether the table has the column is checked when the claim is judged.
 
@@ -90,7 +90,7 @@ class Score(Config):
         return structs.replace(self, column=column)
 
     def over(self, *columns: str) -> Score:
-        """Return a score that is judged separately for each combination of the columns' values.
+        """Return the score, judged separately for each combination of values of the columns.
 
         Args:
             *columns: Names of the columns, which replace the columns of an earlier
@@ -106,8 +106,8 @@ class Score(Config):
         """Return the difference from the same column in other rows, seed by seed.
 
         Args:
-            other: The score that is subtracted. Only its rows are used and, if this
-                score has no columns ``each``, its columns ``each``.
+            other: The score to subtract. Only its selection of rows is used, and its
+                columns ``each`` if this score has none.
 
         Returns:
             A new score with the bounds of the difference, such as -1 and 1 for two
@@ -129,7 +129,7 @@ class Score(Config):
             )
         if not other.where or self.where == other.where:
             raise ConfigError(
-                f"{self.table}.{self.column} minus itself; select the rows with 'at'"
+                f"{self.table}.{self.column} minus itself is always 0; select other rows with 'at'"
             )
         low, high = self.bounds or (-math.inf, math.inf)
         return structs.replace(
@@ -148,7 +148,7 @@ class Score(Config):
         return Judged(self, Target(most=most))
 
     def within(self, least: float, most: float) -> Judged:
-        """Return the assertion of a claim that the score lies in a range, which includes its ends.
+        """Return the assertion of a claim that the score lies in a range, including its ends.
 
         Args:
             least: Smallest value that meets the target.

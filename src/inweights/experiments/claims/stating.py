@@ -82,13 +82,13 @@ class Stating:
                 0.9``.
             place: Place in the paper; by default that of the recipe.
             source: Short name of the paper; by default that of the recipe.
-            rule: Statistic over the seeds that is judged: ``typical``, the default, is
-                the median; ``reliable`` the share of seeds that meet the target, which
-                has to be at least .75; ``mean`` the mean.
+            rule: Statistic over the seeds that is judged: ``typical`` (the default) for
+                the median, ``reliable`` for the share of seeds that meet the target,
+                which has to be at least .75, or ``mean`` for the mean.
             condition: Value of the label ``condition`` that is stated if the score does
-                not select rows by it; ``None`` for that of the recipe. If the score
-                selects such rows, the condition is that of the score: ``A, minus B``
-                for a difference, ``each`` if it is judged for each condition.
+                not select rows by it; ``None`` for the recipe's condition. If the score
+                selects such rows, its condition is used: ``A, minus B`` for a
+                difference, ``each`` if it is judged for each condition.
             **said: Further attributes of :class:`Claim`: ``published``, ``quote``,
                 ``protocol``, ``close`` and ``check``.
 

@@ -25,9 +25,9 @@ class Rounding:
     Attributes:
         share: Tolerance relative to the size of the compared numbers, by default a
             millionth; 0 compares exactly.
-        size: Absolute size of the numbers that were rounded, if it may be larger than
-            that of the end itself, such as 1 for shares and differences of shares. By
-            default 0: the size of the end is used.
+        size: Absolute size of the numbers that were rounded, if it can exceed the
+            absolute value of the end itself, such as 1 for shares and differences of
+            shares. By default 0: the size of the end is used.
 
     Example:
         >>> Rounding(size=1.0).at(0.1), Rounding().at(0.1), Rounding(share=0.0).at(0.1)
@@ -61,7 +61,7 @@ class Target(Config):
         most: Largest value in the range; ``None`` for no upper limit.
 
     Raises:
-        ConfigError: Neither is given, or ``least`` is larger than ``most``.
+        ConfigError: Neither end is given, or ``least`` is larger than ``most``.
 
     Example:
         >>> Target(least=0.9).text, Target(most=0.15).text, Target(least=0.35, most=0.75).text

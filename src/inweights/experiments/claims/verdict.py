@@ -183,7 +183,7 @@ class _Span:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """Sort key of cases: the smallest is the farthest from being reproduced."""
+        """Sort key of cases; the case with the smallest key is farthest from being reproduced."""
         return (_RANK[self.verdict], *self.inside)
 
 
@@ -267,7 +267,7 @@ _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 
 def lies(
     target: Target, low: float, high: float, rounding: Rounding | None = None
 ) -> Verdict:
-    """Return the verdict on an interval, which may lie inside or outside a target, or neither.
+    """Return the verdict on an interval: inside the target, outside it, or neither.
 
     Args:
         target: The target range.

@@ -10,6 +10,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from inweights.experiments.engine.executors.ray import Ray
 
-    text = f"{__name__}.Ray is {Ray.__module__}.Ray since version 0.2"
+    text = f"{__name__}.Ray is now {Ray.__module__}.Ray (since version 0.2)"
     warnings.warn(text, DeprecationWarning, stacklevel=2)
     return Ray

@@ -40,10 +40,10 @@ def collect(
 ) -> dict[str, pl.DataFrame]:
     """Compute the missing tables of a plan, and return all of its tables.
 
-    Stored tables are reused, no matter for which recipe or sweep they were computed;
-    with ``execution.fresh`` they are removed from the store and computed again. New
-    tables are stored. A ``UserWarning`` states how many runs diverged, and a
-    ``CautionWarning`` in how many a computation with ``uniform`` returned NaN.
+    Stored tables are reused, whichever recipe or sweep computed them; with
+    ``execution.fresh`` they are removed from the store and computed again. New tables
+    are stored. Warnings state how many runs diverged (``UserWarning``) or, in a
+    ``uniform`` computation, returned NaN (``CautionWarning``).
 
     Args:
         plan: The trials, measures and computations.
@@ -67,8 +67,8 @@ def collect(
         DataError: A file that the plan names cannot be read, or tables of a computation
             with ``uniform`` have different columns.
         RunError: No Ray cluster responds, or some tasks failed. The tables of the other
-            tasks are stored. If all failed tasks have the same class of the library's
-            errors, an error of that class is raised instead.
+            tasks are stored. If all failed with the same error class of this library,
+            an error of that class is raised instead.
         FolderError: A stored table is damaged (a ``RunError``).
         WriteError: A table cannot be stored (a ``RunError``).
         OSError: With ``execution.fresh``, a stored file cannot be removed; or a process
@@ -280,7 +280,7 @@ def _kinds_of(table: pl.DataFrame) -> dict[str, str]:
 
 
 def _kinds_in_words(kinds: Mapping[str, str]) -> str:
-    """Return columns with the kinds of their values, as text."""
+    """Return a text that lists columns with the kinds of their values."""
     return ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
 
 
@@ -288,7 +288,7 @@ def kind_of(dtype: pl.DataType) -> str:
     """Return a word for the type of a column's values; all numeric types are ``number``.
 
     Args:
-        dtype: Type of the column, of polars.
+        dtype: Polars data type of the column.
 
     Returns:
         ``number``, ``text``, ``truth value``, ``nothing`` (the column has only nulls),

@@ -55,7 +55,8 @@ def execute(
     ``execution.keep_models``, only models without stored weights are trained again. An
     interrupted run continues from its stored tables. If another process is running the
     same config, this process waits for it. A ``UserWarning`` states that the same
-    settings were run before with different files or code, or that trainings diverged.
+    settings were run before with different files or code, or that training runs
+    diverged.
 
     Args:
         recipe: The recipe.
@@ -73,20 +74,22 @@ def execute(
 
     Returns:
         The finished run, with its tables, judged claims and folder. Its attribute
-        ``cached`` tells whether it was loaded.
+        ``cached`` states whether it was loaded.
 
     Raises:
         ConfigError: The scale is unknown; an override names an unknown setting or has
             an invalid value; there are no seeds or more than 100,000, or one is
             repeated or not an integer from 0 to 2^63 - 1; the settings leave nothing to
-            do; a folder cannot be written; or tasks cannot run where ``execution``
-            says. If there are overrides, an error of Python or polars in the recipe's
-            functions becomes a ``ConfigError``, too; without overrides it is passed on.
+            do; a folder cannot be written; or tasks cannot run on the device or cluster
+            that ``execution`` names. If there are overrides, an error of Python or
+            polars in the recipe's functions becomes a ``ConfigError``, too; without
+            overrides it is passed on.
         DataError: A file that the settings name cannot be read, or a table lacks a
             column from which another table is derived.
-        RunError: A training failed, the folder of the run is damaged (a
+        RunError: A training run failed, the folder of the run is damaged (a
             ``FolderError``), or a file cannot be written (a ``WriteError``).
-        InweightsError: All tasks failed with another class of the library's errors.
+        InweightsError: All tasks failed with the same other error class of this
+            library.
     """
     from inweights.experiments.engine.collect import collect, watched
     from inweights.experiments.engine.execution import ExecutionOptions
@@ -144,7 +147,7 @@ def execute(
 
 
 class _Remembering:
-    """Progress display that passes reports on to another one and remembers the total work."""
+    """Progress display that forwards reports to another display and stores the total work."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

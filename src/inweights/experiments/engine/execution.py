@@ -59,7 +59,7 @@ class ExecutionKeywords(TypedDict, total=False):
 class RunKeywords(ExecutionKeywords, total=False):
     """Keyword arguments of :func:`inweights.run` and of its cost estimate.
 
-    They are those of :class:`ExecutionKeywords` and the following two.
+    They are the arguments in :class:`ExecutionKeywords` and the following two.
 
     Attributes:
         jobs: Number of parallel processes.
@@ -89,7 +89,7 @@ class ExecutionOptions:
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty, the
             default, for this machine.
         store: Folder, or address of a bucket, in which the tables of single runs are
-            stored; empty for a folder below that of all runs.
+            stored; empty for a folder below the folder of all runs.
         executor: Executor that runs the tasks. By default it depends on ``jobs`` and
             ``on``: this process for one job, otherwise parallel processes or Ray.
         fresh: Whether everything is computed again, even if it is stored; by default
@@ -97,8 +97,8 @@ class ExecutionOptions:
         keep_models: Whether trained weights are stored, too; by default they are not.
         command: Words of the command that repeats the run, without ``inweights``;
             empty, the default, for ``inweights run``.
-        expect: Function of a list of tasks that returns the expected duration of each,
-            for the progress display. By default all updates are expected to take
+        expect: Function that takes a list of tasks and returns the expected duration of
+            each, for the progress display. By default all updates are expected to take
             equally long.
 
     Raises:

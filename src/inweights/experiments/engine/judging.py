@@ -40,7 +40,7 @@ def judge_all(
 
     If a run has more seeds than a first verdict needs, judging it counts as a further
     interim analysis, with a smaller error probability. This applies if its first seed
-    is that of the recipe.
+    is the recipe's first seed.
 
     Args:
         recipe: The recipe.

@@ -86,8 +86,8 @@ class Outcome(Carded, About):
             name.
         claims: The claims of the recipe with their verdicts, in the recipe's order.
         store: Folder or address of the store of single runs, if this call named one;
-            empty for a folder below that of all runs. It is never read from a file, so
-            that no file can determine which store is opened.
+            empty for a folder below the folder of all runs. It is never read from a
+            file, so that no file can determine which store is opened.
     """
 
     recipe: Recipe
@@ -124,7 +124,7 @@ class Outcome(Carded, About):
     def with_cautions(self) -> Outcome:
         """Return a copy of the run in which ``cautions`` contains the warnings about its numbers.
 
-        The recipe's own function ``cautions`` determines the warnings if there is one,
+        The recipe's own function ``cautions`` determines the warnings if it is defined,
         otherwise :func:`~inweights.experiments.grammar.cautions.cautions`. Errors of
         the recipe's functions are passed on.
 
@@ -162,7 +162,8 @@ class Outcome(Carded, About):
         """Every setting with the value that the paper states; empty without a protocol file.
 
         There is one row for each combination of setting, value, origin, statement and
-        reason, our own choices first. Errors of the recipe's ``plan`` are passed on.
+        reason, beginning with our own choices. Errors of the recipe's ``plan`` are
+        passed on.
 
         Raises:
             ConfigError: The stored settings do not fit the recipe.
@@ -192,7 +193,7 @@ class Outcome(Carded, About):
         return decode(type(self.recipe.scales[self.scale]), self.settings)
 
     def _card(self) -> Card:
-        """Return what a notebook shows: every claim, and the first figure if it is at most 2 MB."""
+        """Return a card for notebooks: every claim, and the first figure if it is at most 2 MB."""
         about = {
             "scale": self.scale,
             "seeds": len(self.seeds),

@@ -59,19 +59,19 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     """Load a finished run, check that none of its files has changed, and judge its claims.
 
-    If trainings diverged, a ``UserWarning`` states how many, and names the first one.
+    If training runs diverged, a ``UserWarning`` states how many, and names the first
+    one.
 
     Args:
         recipe: Recipe of the run.
         folder: Folder of the run.
         store: Folder or address of the store of single runs, which becomes the
-            attribute ``store`` of the result; empty for a folder below that of all
-            runs.
+            attribute ``store`` of the result; empty for a folder below the folder of
+            all runs.
 
     Returns:
-        The run, with ``cached`` set to true. It is judged by the claims that the recipe
-        has now; a claim whose table or column is missing gets the verdict ``not
-        judged``.
+        The run, with ``cached`` set to true. It is judged by the recipe's current
+        claims; a claim whose table or column is missing has the verdict ``not judged``.
 
     Raises:
         FolderError: A file is missing, was added or was changed; a file cannot be read;
@@ -86,7 +86,7 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Return a context manager that converts errors within a block to one that names the cause.
+    """Return a context manager that replaces an error of the block by one that names the cause.
 
     Args:
         what: The cause, such as ``PATH cannot be judged``, with which messages begin;
@@ -113,9 +113,8 @@ def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[N
 
 def _as_stored(folder: RunFolder) -> AbstractContextManager[None]:
     """Return a context manager whose errors say that a stored run cannot be judged."""
-    return blaming(
-        f"{folder.path} cannot be judged", FolderError, "; run it again with --fresh"
-    )
+    hint = "; run the recipe again with --fresh"
+    return blaming(f"{folder.path} cannot be judged", FolderError, hint)
 
 
 def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
@@ -199,7 +198,7 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
         ):
             raise FolderError(
                 f"{old.folder.path} cannot be drawn again: an earlier version did not "
-                "store the tables from which others are derived; run it again with "
-                "--fresh (its training runs are stored)"
+                "store the tables from which others are derived; run the recipe "
+                "again with --fresh (its training runs are stored)"
             )
     return tables

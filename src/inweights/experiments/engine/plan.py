@@ -146,15 +146,15 @@ def tasks_of(
 
     Args:
         work: Runs and computations of a plan.
-        missing: Function of two strings, the key of a run or computation and the name
-            of a part, that returns whether this part is missing in the store.
+        missing: Function that takes the key of a run or computation and the name of a
+            part, both strings, and returns whether this part is missing from the store.
         device: Torch device of the models. On any device other than ``cpu``, more runs
             train together.
 
     Returns:
         One task for each missing seed of a computation (one for all missing seeds, if
         the computation takes them together), followed by one task for each group of
-        runs. An empty list if nothing is missing.
+        runs. The list is empty if nothing is missing.
 
     Raises:
         ConfigError: A global variable of a user's function cannot be hashed, or a
@@ -213,7 +213,7 @@ def tasks_of(
 def _even_parts(
     members: Sequence[tuple[Run, Parts]], most: int
 ) -> list[Sequence[tuple[Run, Parts]]]:
-    """Split runs into as few parts as possible, of about equal size and at most ``most`` runs."""
+    """Split runs into as few parts as possible, of about equal size, each at most ``most``."""
     count = len(members)
     parts = ceil(count / most)
     bounds = [count * part // parts for part in range(parts + 1)]
@@ -244,7 +244,7 @@ def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
 
 
 def _model_shape(model: ModelConfig | None) -> Any:
-    """Return what is equal for models that train together: everything except ``init``."""
+    """Return the settings that models trained together must share: all except ``init``."""
     # Runs can train together if their models have the same shape; each replica has an
     # initialisation of its own.
     if model is None:
@@ -256,7 +256,7 @@ def _model_shape(model: ModelConfig | None) -> Any:
 
 
 def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that calls another one once for each object and stores the results.
+    """Return a version of a function that caches its result for each object.
 
     Objects are distinguished by identity, not by value, because comparing two graphs
     takes as long as writing one out.

@@ -82,7 +82,7 @@ def saved_models(
 ) -> list[SavedModel]:
     """Return the stored models of some trials.
 
-    Here it is only checked that the weights exist. They are loaded when
+    This function only checks that the weights exist. They are loaded when
     :attr:`SavedModel.model` is used.
 
     Args:

@@ -47,8 +47,8 @@ class Run:
     def world(self) -> World:
         """The world on which the model is trained, built with :attr:`seed` on first use.
 
-        Errors of building it, such as a ``ConfigError`` or ``DataError``, are passed
-        on.
+        Errors raised while building it, such as a ``ConfigError`` or ``DataError``, are
+        passed on.
         """
         return self.trial.world.build(self.seed)
 
@@ -168,7 +168,7 @@ class LearnTask:
 
     @property
     def title(self) -> str:
-        """Short description of the task: number of runs and labels of the first, as ``8 × gpt``."""
+        """Short description of the task, such as ``8 × gpt``: number of runs, first labels."""
         words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
@@ -181,12 +181,12 @@ class LearnTask:
 
     @property
     def learner(self) -> Learner:
-        """Learner of the first run; those of other runs differ only in rates and weight decays."""
+        """Learner of the first run; the other learners differ only in rate and weight decay."""
         return self.runs[0].trial.learner
 
     @property
     def steps(self) -> int:
-        """Estimated cost of all runs: their number times ``steps`` of their learner."""
+        """Estimated cost of all runs: the number of runs times their learner's ``steps``."""
         return len(self.runs) * self.learner.steps
 
 
@@ -258,9 +258,9 @@ Task = LearnTask | ComputeTask
 
 
 def halves(task: Task) -> list[Task]:
-    """Return a task with several runs as two tasks; any other task as a list with one item.
+    """Return a task with several runs split into two tasks, or any other task in a list of one.
 
-    If the number of runs is odd, the first task has one run less than the second. The
+    If the number of runs is odd, the first task has one run fewer than the second. The
     results of a run do not depend on the runs with which it is trained.
 
     Args:

@@ -170,7 +170,7 @@ def _deciding(phase: Phase) -> dict[str, object]:
 
 
 def _differs(value: object, usual: object) -> bool:
-    """Return whether two values differ; for floats, whether by a factor of :data:`FACTOR`."""
+    """Return whether two values differ; for floats, by at least a factor of :data:`FACTOR`."""
     if isinstance(value, float) and isinstance(usual, float):
         return max(value, usual) >= FACTOR * min(value, usual)
     return value != usual

@@ -180,7 +180,7 @@ def _untrained(trial: Trial) -> Trial:
 
 
 def _no_bridge(trial: Trial) -> Trial:
-    """Return the trial without the facts of the first of :data:`_BRIDGES` that its world has."""
+    """Return the trial without its bridge facts: the first of :data:`_BRIDGES` in its world."""
     roles = trial.world.build(0).facts.role_names
     for bridge in _BRIDGES:
         without = tuple(role for role in bridge if role in roles)
@@ -203,7 +203,7 @@ def _frozen(trial: Trial) -> Trial:
 
 
 def _embedding(trial: Trial) -> str:
-    """Return the name of the token embeddings, for wrapped modules by searching the parameters."""
+    """Return the name of the token embeddings; the parameters of wrapped modules are searched."""
     if not isinstance(trial.model, WrapConfig | TrainedConfig):
         return "tokens.*"
     model = trial.model.build(vocabulary=len(trial.world.build(0).vocabulary), seeds=1)

@@ -10,7 +10,7 @@ def __getattr__(name: str) -> Any:
 
     for module in (compare, differences):
         if name in vars(module) and not name.startswith("_"):
-            text = f"{__name__} is in {module.__name__} since version 0.2"
+            text = f"{__name__} is now in {module.__name__} (since version 0.2)"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
             return vars(module)[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

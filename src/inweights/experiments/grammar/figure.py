@@ -57,7 +57,7 @@ class Figure(Config):
 
     @property
     def in_question(self) -> Figure:
-        """The figure with a neutral title and its result as an expectation, for before it is known.
+        """The figure with a neutral title, and with its result stated as an expectation.
 
         The new title names what is drawn and the variable of the horizontal axis, if
         there is one. A title that is a question is kept. The caption ends with
@@ -97,7 +97,7 @@ class Figure(Config):
 
 
 def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
-    """Return a function that makes figures of one drawing function."""
+    """Return a function that describes figures for one drawing function."""
 
     def make(
         id: str,  # noqa: A002
@@ -171,7 +171,8 @@ atlas = _drawing(
     "Describe a figure of graphs and architectures that shows their training in 3-D.",
 )
 _auto = _drawing(
-    "auto", "Describe a figure whose axis, lines and panels are the varied settings."
+    "auto",
+    "Describe a figure with the varied settings as the x-axis, lines and panels.",
 )
 
 
@@ -182,14 +183,14 @@ def auto(
     caption: str = "",
     **options: Any,
 ) -> Figure:
-    """Describe a figure of a sweep's table, whose axis, lines and panels are the varied settings.
+    """Describe a figure of a sweep's table, with varied settings as the x-axis, lines and panels.
 
     Args:
         id: Short name, which is also the name of the figure's file.
         table: Name of the table that is drawn; by default the same as ``id``.
         title: Title of the figure; by default the same as ``id``.
-        caption: How to read the figure; by default that it shows the mean over seeds,
-            its 95% interval, and single seeds as dots.
+        caption: How to read the figure; by default a sentence that explains the mean
+            over seeds, its 95% interval, and the dots for single seeds.
         **options: Options of :func:`inweights.report.figures.draw.auto`, such as
             ``where``. Options that are ``None`` are left out; names and values are
             checked when the figure is drawn.

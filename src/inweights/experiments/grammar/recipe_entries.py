@@ -28,10 +28,10 @@ class StatedClaim(Config):
             recipe's file, unless the source is ``ours``.
         close: Smallest and largest number that count as close to the published one; by
             default the published number divided and multiplied by 1.5.
-        judged: Statistic over seeds that is judged: ``typical``, the default, the
-            median; ``reliable``, the share of seeds that meet the target, for a claim
-            that says *always*, *never* or *fails*; ``mean``, for a paper that prints a
-            mean.
+        judged: Statistic over seeds that is judged: ``typical`` (the default) for the
+            median; ``reliable`` for the share of seeds that meet the target, if a claim
+            says *always*, *never* or *fails*; ``mean`` for the mean, if the paper
+            prints a mean.
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` (a
             smaller size) or ``substitute`` (another model, other data or another
             measure). By default the value in the recipe's file, unless the source is

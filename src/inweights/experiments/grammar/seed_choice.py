@@ -50,7 +50,7 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
-    """Return the root seeds of a run: consecutive seeds from the first one on, or the given seeds.
+    """Return the root seeds of a run: the given seeds, or consecutive seeds beginning at ``first``.
 
     Args:
         seeds: Number of seeds, or the seeds themselves: a list, tuple, range or array.

@@ -118,8 +118,8 @@ class Measure:
     def key(self) -> str:
         """Key of the measure's tables in the store: a hash of the probe, its options and ``every``.
 
-        The number :attr:`every` is that of steps between measurements; 0 for one at the
-        end.
+        :attr:`every` is the number of steps between measurements, or 0 for a single
+        measurement at the end.
 
         Raises:
             ConfigError: An option cannot be stored exactly, or a function among them or

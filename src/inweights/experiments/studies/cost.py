@@ -48,7 +48,7 @@ def forecast(
     Runs that train together form a group. Two to six groups of different sizes are
     timed (all of them if there are fewer), and more if all runs together take longer.
     The cost of a step of the other groups is interpolated by the product of the numbers
-    of parameters and facts. Only trainings by a ``Curriculum`` are timed. Nothing is
+    of parameters and facts. Only training with a ``Curriculum`` is timed. Nothing is
     stored.
 
     Args:
@@ -61,8 +61,8 @@ def forecast(
         version: The recipe's version, which is part of the key of every run; by default
             1.
         budget: Processor time in seconds after which no further group is timed, once
-            two have been timed; by default 0.4. For long trainings a larger budget is
-            used; see :func:`~.timed_runs.time_runs`.
+            two have been timed; by default 0.4. For long training runs a larger budget
+            is used; see :func:`~.timed_runs.time_runs`.
 
     Returns:
         A :class:`Forecast` with the numbers of conditions, seeds, runs and stored runs,
@@ -114,10 +114,10 @@ def forecast(
 
 
 def may_stop(task: LearnTask) -> bool:
-    """Return whether a training may end before its last step, since a phase may stop early.
+    """Return whether a training run may end before its last step because a phase can stop early.
 
     Args:
-        task: The training, whose learner must be a ``Curriculum``.
+        task: The task, whose learner must be a ``Curriculum``.
     """
     return any(not phase.stop.never for phase in task.learner.phases)  # type: ignore[union-attr]
 
@@ -130,9 +130,9 @@ def _is_trained(task: LearnTask, store: Store) -> bool:
 def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
     """Estimate how long tasks take on one core of this machine, for the progress display.
 
-    If the trainings together take more than about a minute, as estimated from their
-    sizes, a few steps of trainings of several sizes are timed. Otherwise, or if the
-    timing fails, all updates are assumed to take equally long. No errors are raised.
+    If all training runs together take more than about a minute, as estimated from their
+    sizes, a few steps of runs of several sizes are timed. Otherwise, or if the timing
+    fails, all updates are assumed to take equally long. No errors are raised.
 
     Args:
         tasks: The tasks, in any order.
@@ -140,8 +140,8 @@ def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
     Returns:
         One :class:`~.expected.Expected` for each task, in the given order. If steps
         were timed, ``measured`` is true and ``seconds`` is in seconds; otherwise it is
-        the number of updates. For tasks other than trainings by a ``Curriculum``, an
-        update is assumed to take as long as the average update of those trainings.
+        the number of updates. In tasks without a ``Curriculum``, an update is assumed
+        to take as long as the average update of the tasks with one.
     """
     # An error here also occurs in the task itself, which then fails; the other tasks
     # continue.

@@ -18,17 +18,18 @@ class Forecast:
             stored.
         trained: Number of runs that have to be trained.
         steps: Total number of updates of the runs to be trained.
-        minutes: Estimated minutes of all trainings with their measures, from a few
-            steps on this machine, divided by ``jobs``. On a CPU it is processor time,
-            which does not depend on other work on the machine. Only trainings by a
-            ``Curriculum`` are included; ``None`` if there is none.
-        stops: Whether trainings may end before their last step, so that the time is an
-            upper limit.
+        minutes: Estimated minutes of all training runs with their measures,
+            extrapolated from a few steps on this machine and divided by ``jobs``. On a
+            CPU it is processor time, which does not depend on other work on the
+            machine. Only training runs with a ``Curriculum`` are included; ``None`` if
+            there are none.
+        stops: Whether training runs may end before their last step, so that the time is
+            an upper limit.
         untimed: Number of tasks that are not included in ``minutes``: computations, and
-            trainings by learners other than a ``Curriculum``.
+            training runs whose learner is not a ``Curriculum``.
         memory: Estimated memory of all processes together, in bytes.
         jobs: Number of processes that would work in parallel, at most one for each task
-            that trains by a ``Curriculum``.
+            with a ``Curriculum``.
         h100: Estimated minutes of training on one NVIDIA H100 GPU, from the number of
             arithmetic operations, with at least 4 ms per step; ``None`` if the device
             is an accelerator, or if one CPU core needs less than half an hour.
@@ -71,11 +72,11 @@ class Forecast:
             parts.append(f"{self.memory / 2**30:.1f} GiB of memory")
         if self.h100 is not None:
             parts.append(
-                f"on one H100 about {roughly(60 * self.h100)} of training, by arithmetic"
+                f"on one H100 about {roughly(60 * self.h100)} of training, from its operations"
             )
-            parts.append("a run that was stopped goes on with the same command")
+            parts.append("to continue a stopped run, repeat the same command")
         if self.timed:
             parts.append(
-                f"timed on this machine on {self.timed} and not now ('--fresh' times it anew)"
+                f"timed on this machine on {self.timed} (with --fresh it is timed again)"
             )
         return "; ".join(parts)

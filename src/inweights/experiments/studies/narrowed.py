@@ -56,7 +56,7 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
-    """Return the recipe of a run, reduced to the claims that the run's config names, if any.
+    """Return the recipe of a run, reduced to the run's claims if it has only some of them.
 
     Args:
         recipe: The recipe.

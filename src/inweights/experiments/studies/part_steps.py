@@ -1,6 +1,6 @@
 """Time long steps on parts of their batches, and count arithmetic operations.
 
-The cost estimate (:mod:`~.cost`) times a few steps of a training. If one step alone
+The cost estimate (:mod:`~.cost`) times a few steps of a training run. If one step alone
 takes seconds, as at the sizes of the papers, :func:`try_parts` instead times steps on
 two small parts of the batch, because the time of a step is a linear function of the
 number of tokens.
@@ -107,13 +107,13 @@ def part_of(phase: Phase, world: World, share: float) -> Phase:
 
 
 def is_large(task: LearnTask, numbers: int, world: World) -> bool:
-    """Return whether a step of a training is so long that only parts of it are timed.
+    """Return whether a training step is so long that only parts of it are timed.
 
     The step is long if the number of parameters times the number of facts of a step
     exceeds :data:`LARGE`, 4e9, which takes one core about a second.
 
     Args:
-        task: The training, whose learner must be a :class:`Curriculum`.
+        task: The task, whose learner must be a :class:`Curriculum`.
         numbers: Number of parameters of one run.
         world: World of the training.
     """
@@ -121,10 +121,10 @@ def is_large(task: LearnTask, numbers: int, world: World) -> bool:
 
 
 def facts_of_a_step(task: LearnTask, world: World) -> int:
-    """Return the number of facts of a step, for the phase of a training that has the most.
+    """Return the largest number of facts per step in any phase of a training run.
 
     Args:
-        task: The training, whose learner must be a :class:`Curriculum`.
+        task: The task, whose learner must be a :class:`Curriculum`.
         world: World of the training.
     """
     assert isinstance(task.learner, Curriculum)
@@ -133,13 +133,13 @@ def facts_of_a_step(task: LearnTask, world: World) -> int:
 
 
 def looks_of(task: LearnTask) -> float:
-    """Return the total number of times that measures are applied to the runs of a training.
+    """Return the total number of times that measures are applied to the runs of a task.
 
     Measures whose tables are stored already are not counted. It is assumed that no
     phase stops early.
 
     Args:
-        task: The training, whose learner must be a :class:`Curriculum`.
+        task: The task, whose learner must be a :class:`Curriculum`.
 
     Returns:
         The sum of :func:`looks_at` over all runs and measures: a whole number, as a
@@ -185,9 +185,9 @@ def try_parts(
         model: The model of the block, which ``step`` may change.
         block: The runs, whose learner must be a :class:`Curriculum`.
         numbers: Number of parameters of one run.
-        step: Function of the model, the runs and a phase that makes the steps of the
-            phase, and returns the seconds of one step and the bytes of memory that its
-            gradients need, such as :func:`~.timed_steps.time_part`.
+        step: Function that takes the model, the runs and a phase, makes the steps of
+            the phase, and returns the seconds of one step and the bytes of memory that
+            its gradients need, such as :func:`~.timed_steps.time_part`.
 
     Returns:
         The seconds of all steps of the block including its measures, the memory in
@@ -252,8 +252,8 @@ def count_steps(
     Args:
         model: The model of the block, which ``step`` may change.
         block: The runs, whose learner must be a :class:`Curriculum`.
-        step: Function of the model, the runs and a phase that performs the steps of the
-            phase, such as :func:`~.timed_steps.time_part`; its results are not used.
+        step: Function that takes the model, the runs and a phase, and makes its steps,
+            such as :func:`~.timed_steps.time_part`; its results are not used.
         times: Number of runs that would train together on the GPU, divided by the
             number of runs of the block; by default 1.
 

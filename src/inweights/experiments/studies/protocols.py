@@ -94,7 +94,7 @@ def _is_measured(trial: Trial, measures: Sequence[Measure]) -> bool:
 
 
 def _of_condition(trials: Sequence[Trial], condition: str) -> Sequence[Trial]:
-    """Return the trials with a condition, and those without one, which all conditions share.
+    """Return the trials of a condition, and trials without a condition, which all conditions share.
 
     A claim without a condition depends on the trials without a condition, if there are
     any. If no trial has the condition or is without one, all trials are returned.

@@ -35,7 +35,7 @@ Kept = Callable[[], Sequence[ClaimResult]]
 
 
 class _SpentError(KeyboardInterrupt):
-    """The time is up. It is not an error of a single task, so that all tasks are stopped."""
+    """Error raised when the time is up; it belongs to no single task, so that all tasks stop."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def settle(
     limit does not stop this run. Each analysis doubles the smallest number of seeds of
     an undecided claim, up to 64 times the number of the scale. Only new seeds are
     trained, and only the trials on which undecided claims depend. An analysis that
-    would take longer than the remaining time, at the speed so far, is not started. If
-    an analysis nevertheless takes longer, it is stopped as if by Ctrl-C, and the next
-    call continues it.
+    would take longer than the remaining time, at the speed observed so far, is not
+    started. If an analysis nevertheless takes longer, it is stopped as if by Ctrl-C,
+    and the next call continues it.
 
     Args:
         recipe: The recipe.
@@ -92,10 +92,10 @@ def settle(
         publish: Function that is called with each run and its folder, to add figures
             and a page; by default nothing is added. Its errors are passed on.
         kept: Function that returns the results of all claims on earlier and new seeds,
-            for the case that runs with the earlier seeds are not on this disk. No
-            earlier seed is then run again: the complete recipe is run with one new
-            seed, and each analysis uses only new seeds. With ``None``, the default, all
-            seeds are those of runs in ``store``.
+            for use if the runs with the earlier seeds are not on this disk. No earlier
+            seed is then run again: the complete recipe is run with one new seed, and
+            each analysis uses only new seeds. With ``None``, the default, all seeds
+            come from runs in ``store``.
 
     Returns:
         A :class:`Settled`: the run with the last verdict of each claim, the number of
@@ -104,12 +104,12 @@ def settle(
 
     Raises:
         ConfigError: There is no such scale, a folder cannot be written, tasks cannot
-            run where ``execution`` says, or user code of the recipe depends on
-            something that cannot be hashed. Errors of the recipe's functions are passed
-            on.
+            run on the device or cluster that ``execution`` names, or user code of the
+            recipe depends on something that cannot be hashed. Errors of the recipe's
+            functions are passed on.
         DataError: A file that the settings name cannot be read, or a table lacks a column
             from which another table is derived.
-        RunError: A training failed, or the folder of a run is damaged.
+        RunError: A training run failed, or the folder of a run is damaged.
         FolderError: The finished run is damaged, or the store cannot be read.
     """
     started = time.monotonic()
@@ -217,9 +217,9 @@ def _part(
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     """Return the finished run of a recipe's own config, with the results of all analyses.
 
-    Several runs may have the recipe's own settings, and consecutive seeds that begin
-    with its first seed and are at least as many as its own. Of these runs, the one with
-    the most seeds is returned, with the verdict of each claim at its largest number of
+    Several runs may have the recipe's own settings and at least its number of
+    consecutive seeds, beginning with its first seed. Of these runs, the one with the
+    most seeds is returned, with the verdict of each claim at its largest number of
     seeds. Damaged runs with only some of the claims are ignored.
 
     Args:

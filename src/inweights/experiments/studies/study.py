@@ -62,8 +62,8 @@ class StudyFile(Config):
         summary: What is done; by default a list of the varied settings.
         figures: Figures (:class:`~.study_entries.FigureEntry`); by default one per
             measure.
-        claims: Claims (:class:`~.study_entries.ClaimEntry`) to be judged, if there are
-            any.
+        claims: Claims (:class:`~.study_entries.ClaimEntry`) to be judged; by default
+            none.
         controls: Names of controls (``untrained``, ``shuffled``, ``no-bridge``,
             ``frozen``); by default none.
     """
@@ -102,8 +102,8 @@ class StudyFile(Config):
     def named(self) -> Self:
         """Return a copy without newer options that have no effect, for the key of the run.
 
-        These are options of world, model and learner, added after version 0.1.0, whose
-        value means the earlier behaviour.
+        These are options of the world, model and learner that were added after version
+        0.1.0 and whose values keep the earlier behaviour.
 
         Raises:
             ConfigError: ``world``, ``model`` or ``learner`` has no known ``kind``, a
@@ -155,7 +155,7 @@ def open_study(path: str | Path) -> Recipe:
         ConfigError: The file cannot be read or is not a valid study; the message names
             the file.
         DataError: A world that has to be built, to choose the model or for a control,
-            cannot be built, for example since its file of facts is missing.
+            cannot be built, for example because its file of facts is missing.
     """
     path = Path(path)
     values = load_toml(path)

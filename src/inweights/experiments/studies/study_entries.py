@@ -58,8 +58,8 @@ class FigureEntry(Config):
         title: What the figure shows; by default the name of the table.
         caption: How to read the figure; by default made from the description of the
             probe's table (:class:`~.shown.Shown`).
-        kind: Name of the drawing function; by default ``auto``, whose axis, lines and
-            panels are the varied settings.
+        kind: Name of the drawing function; by default ``auto``, which uses the varied
+            settings as the x-axis, lines and panels.
         options: Options of the drawing function, such as ``x = "n"`` or ``where = {role
             = "composition"}``; those not given have their defaults.
     """

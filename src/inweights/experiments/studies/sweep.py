@@ -106,9 +106,9 @@ def sweep(
             function does not take its arguments.
         DataError: A world cannot be built, or a function returns no table or different
             columns in different runs.
-        RunError: A training failed, no Ray cluster responds, or a table cannot be
-            stored. If all failed trainings have the same class of the library's errors,
-            that class is raised instead.
+        RunError: A training run failed, no Ray cluster responds, or a table cannot be
+            stored. If all training runs failed with the same error class of this
+            library, an error of that class is raised instead.
         FolderError: A stored table is damaged, or the folder of the store below
             ``runs`` is a symbolic link.
         OSError: With ``fresh=True``, a stored file cannot be removed; or a process

@@ -61,7 +61,7 @@ def trials_of(
 
 
 def _usual_learner(world: Any, model: Any) -> Learner:
-    """Return the named learner of a world and architecture; for a trained model no training."""
+    """Return the named learner of a world and architecture, or no training for a trained model."""
     return Fixed() if isinstance(model, TrainedConfig) else named_for(world, model)
 
 

@@ -47,7 +47,7 @@ from inweights.training.learners.kinds import Curriculum, Learner
 
 @dataclass(frozen=True)
 class Study:
-    """A sweep as an object, whose cost can be estimated before it is run.
+    """A sweep as an object; its cost can be estimated before it is run.
 
     The attributes are the arguments of
     :func:`~inweights.experiments.studies.sweep.sweep`, which explains them in full.
@@ -197,9 +197,9 @@ class Study:
         Raises:
             ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option is
                 not valid.
-            RunError: A training failed, no Ray cluster responds, or a table cannot be
-                stored. If all failed trainings have the same class of the library's
-                errors, that class is raised instead.
+            RunError: A training run failed, no Ray cluster responds, or a table cannot
+                be stored. If all training runs failed with the same error class of this
+                library, an error of that class is raised instead.
             DataError: A world cannot be built, or ``world`` is a function whose runs
                 return no table or different columns.
             FolderError: A stored table is damaged, or the folder of the store below

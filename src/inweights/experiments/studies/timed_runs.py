@@ -1,7 +1,7 @@
-"""Time a few steps of a few trainings, and estimate the time of all trainings from their sizes.
+"""Time a few steps of some training runs, and estimate the time of all runs from their sizes.
 
 :func:`time_runs` is the part of the cost estimate (:mod:`~.cost`) that runs models.
-:mod:`~.timed_steps` times the steps of one phase, and :mod:`~.part_steps` those of
+:mod:`~.timed_steps` times the steps of one phase, and :mod:`~.part_steps` the steps of
 large models.
 """
 
@@ -64,15 +64,14 @@ LONG = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class TimedRuns:
-    """Trainings sorted by size, of which some were timed.
+    """Training runs sorted by size, some of which were timed.
 
     Attributes:
-        tasks: The trainings, in ascending order of size, the product of the two numbers
-            in ``sizes``.
-        sizes: Number of parameters and number of facts of one run of each training, in
-            the order of ``tasks``.
-        tried: Estimated cost of each training that was timed, by its index in
-            ``tasks``.
+        tasks: The tasks, in ascending order of size, the product of the two numbers in
+            ``sizes``.
+        sizes: Number of parameters and number of facts of one run of each task, in the
+            order of ``tasks``.
+        tried: Estimated cost of each timed task, by its index in ``tasks``.
     """
 
     tasks: Sequence[LearnTask]
@@ -81,16 +80,16 @@ class TimedRuns:
 
     @classmethod
     def untimed(cls, descents: Sequence[LearnTask]) -> Self:
-        """Sort trainings by size, without timing any.
+        """Sort training runs by size, without timing any.
 
         Args:
-            descents: The trainings, in any order.
+            descents: The tasks, in any order.
 
         Returns:
-            An object with the sorted trainings and without times.
+            An object with the sorted tasks and without times.
 
         Raises:
-            ConfigError: A training has no model, or its model cannot be built.
+            ConfigError: A task has no model, or its model cannot be built.
             DataError: A world cannot be built.
         """
         counted: dict[tuple[str, int], int] = {}
@@ -111,10 +110,10 @@ class TimedRuns:
 
     @property
     def each(self) -> list[float]:
-        """Estimated seconds of each training, in ascending order of size; zeros if none was timed.
+        """Estimated seconds of each training run, in order of size; zeros if none was timed.
 
         They include the measures, which are interpolated separately from the steps,
-        since trainings of the same size may have different measures.
+        since tasks of the same size may have different measures.
         """
         steps = {}
         looks = {}
@@ -131,14 +130,14 @@ class TimedRuns:
 
     @property
     def seconds(self) -> float:
-        """Estimated seconds of all trainings, one after another; 0 if none was timed."""
+        """Estimated seconds of all training runs, one after another; 0 if none was timed."""
         return sum(self.each)
 
     @property
     def h100(self) -> float:
-        """Estimated seconds of all trainings on one H100 GPU; 0 if none was timed.
+        """Estimated seconds of all training runs on one H100 GPU; 0 if none was timed.
 
-        They follow from the number of arithmetic operations; trainings whose operations
+        They follow from the number of arithmetic operations; tasks whose operations
         were not counted are assumed to take 4 ms per step.
         """
         per_step = {}
@@ -153,11 +152,11 @@ class TimedRuns:
 
     @property
     def memory(self) -> int:
-        """Largest estimated memory of a training that was timed, in bytes; 0 if none was timed."""
+        """Largest estimated memory of the timed training runs, in bytes; 0 if none was timed."""
         return max((one.memory for one in self.tried.values()), default=0)
 
     def _interpolated(self, known: Mapping[int, float]) -> list[float]:
-        """Return a number for each training, interpolated by size from the known numbers."""
+        """Return a number for each training run, interpolated by size from the known numbers."""
         if not known:
             return [0.0] * len(self.tasks)
         by_size: dict[int, list[float]] = {}
@@ -176,23 +175,23 @@ def time_runs(
     budget: float = BUDGET,
     progress: Progress | None = None,
 ) -> TimedRuns:
-    """Time a few steps of the largest, the smallest, and up to four trainings of sizes in between.
+    """Time a few steps of the smallest, the largest and up to four intermediate training runs.
 
     Args:
-        descents: The trainings, each by a ``Curriculum`` with at least one step; may be
+        descents: The tasks, each with a ``Curriculum`` of at least one step; may be
             empty.
         device: Torch device of the models.
-        budget: Processor time in seconds after which no further training is timed, once
-            two have been timed; by default 0.4. For long trainings it is at least 1/300
-            of the estimated time of all trainings, but at most 6 s.
-        progress: Called with the number of trainings timed so far, the number to be
-            timed, and a description of the next one; ``None`` disables it.
+        budget: Processor time in seconds after which no further task is timed, once two
+            have been timed; by default 0.4. For long tasks it is at least 1/300 of the
+            estimated time of all tasks, but at most 6 s.
+        progress: Called with the number of tasks timed so far, the number to be timed,
+            and a description of the next one; ``None`` disables it.
 
     Returns:
-        The trainings, sorted by size, with the costs of those that were timed.
+        The tasks, sorted by size, with the estimated cost of each timed task.
 
     Raises:
-        ConfigError: A training has no model, a model cannot be built for its world, or
+        ConfigError: A task has no model, a model cannot be built for its world, or
             a single run does not fit in the memory.
         DataError: A world cannot be built, or it lacks facts that a phase names.
     """
@@ -213,10 +212,10 @@ def time_runs(
 
 
 def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, int]:
-    """Return the size of a training: the number of parameters and of facts of one run.
+    """Return the size of a training run: its numbers of parameters and facts.
 
     Args:
-        task: The training.
+        task: The task.
         counted: Numbers of parameters by model and size of the vocabulary. New numbers
             are added to it.
     """
@@ -230,7 +229,7 @@ def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, i
 
 
 def _try(task: LearnTask, numbers: int, device: str) -> Tried:
-    """Estimate the seconds and bytes that a training needs, from a few of its runs and steps.
+    """Estimate the seconds and bytes that a task needs, from a few of its runs and steps.
 
     On an accelerator all runs are used, since most of the time is spent on launching
     kernels.

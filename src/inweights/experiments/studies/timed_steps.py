@@ -1,4 +1,4 @@
-"""Time a few steps of a training on this machine, for the cost estimate (:mod:`~.cost`)."""
+"""Time a few training steps on this machine, for the cost estimate (:mod:`~.cost`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECORDED_AFTER = 5
 
 
 class _EnoughStepsError(Exception):
-    """All steps that are to be timed have been made."""
+    """Signal that all steps to be timed have been made."""
 
 
 def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]:
@@ -60,8 +60,8 @@ def time_steps(
     Args:
         model: The model of the runs, which is trained further (in place).
         block: The runs, which are the replicas of the model.
-        phase: The phase. It keeps its number of steps, as kernels of short phases are
-            not recorded.
+        phase: The phase. It keeps its number of steps, because kernels of short phases
+            are not recorded.
         steps: Number of steps to make, or fewer if the phase has fewer.
         device: Torch device of the model.
 
@@ -113,7 +113,7 @@ def time_steps(
 
 
 def clock_of(device: str) -> Callable[[], float]:
-    """Return the clock that times work on a device.
+    """Return a clock for timing work on a device.
 
     Args:
         device: Torch device of the models.
@@ -127,7 +127,7 @@ def clock_of(device: str) -> Callable[[], float]:
 
 
 def of_phase(taken: Sequence[float], steps: int) -> float:
-    """Return the estimated seconds of a whole phase from those of its first steps.
+    """Return the estimated seconds of a whole phase, given the seconds of its first steps.
 
     The first step also makes the batches and is ignored. The next four steps run
     without recorded kernels, which are then recorded and checked. All later steps take

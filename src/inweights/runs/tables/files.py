@@ -156,7 +156,7 @@ class Folder:
         yield within(self.root, name), lambda: None  # the file is in its place
 
     def _publish(self, name: str, content: bytes, *, new: bool) -> bool:
-        """Write a file; return ``False`` if it must be ``new`` but exists."""
+        """Write a file; return ``False`` if it must be ``new`` but already exists."""
         path = within(self.root, name)
         with explained_writes(path):
             try:

@@ -71,7 +71,8 @@ class Hold:
         """
         if self.lost:
             raise LostError(
-                "another process took over this task, as this process did not renew its lease"
+                "another process took over this task, because this process did not "
+                "renew its lease"
             )
 
 

@@ -165,7 +165,7 @@ class Store(StoredTables):
                         self._remove_unfinished(folder)
 
     def _remove_unfinished(self, folder: str) -> None:
-        """Remove a checkpoint and then its list of tables, so that :meth:`tidy` can finish this."""
+        """Remove a checkpoint, then its list of tables; if interrupted, :meth:`tidy` repeats it."""
         with suppress(OSError):
             self.files.remove(f"{folder}/state")
             self.files.remove_folder(folder)

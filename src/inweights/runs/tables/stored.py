@@ -1,8 +1,8 @@
 """Read and write tables and weights of runs in the files of a store.
 
 :class:`StoredTables` is the part of :class:`~inweights.runs.tables.store.Store` that
-names, writes and checks files. ``Store`` adds checkpoints of unfinished trainings, and
-decides which process works on a task.
+names, writes and checks files. ``Store`` adds checkpoints of unfinished training runs,
+and decides which process works on a task.
 """
 
 from collections.abc import Mapping
@@ -135,7 +135,7 @@ class StoredTables:
             return content
         raise FolderError(
             f"the weights of {self.root}/{self.folder(owner)} were not stored, or are "
-            "damaged; run it again with --keep-models (in Python, keep_models=True)"
+            "damaged; start the run again with --keep-models (in Python, keep_models=True)"
         )
 
     def write_model(self, owner: str, content: bytes) -> None:
@@ -204,7 +204,7 @@ class StoredTables:
         return found
 
     def _candidates(self, owner: str, part: str) -> list[str]:
-        """Return the names of files that may be the part; several if its content changed."""
+        """Return the names of files that may contain the part; several if its content changed."""
         folder = self.folder(owner)
         start = f"{folder}/{part}-"
         end = ending(part)

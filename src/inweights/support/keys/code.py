@@ -60,10 +60,10 @@ _CHECKED: dict[tuple[str, str], Any] = {}
 
 
 class Code(Config):
-    """Reference to a function or class by its address.
+    """Reference to a function or class by its import path.
 
     Attributes:
-        at: Address, ``module:name``.
+        at: Import path, ``module:name``.
         source: Hash (16 hexadecimal digits) of its source and of the modules that it
             imports from its own folder; if empty, the source is not checked.
         options: Keyword arguments that are bound to it, as by ``functools.partial``.
@@ -79,8 +79,8 @@ class Code(Config):
     def contents(self) -> dict[str, str]:
         """Hashes of the function's current source, and of the files to which its options refer.
 
-        Keys are the address :attr:`at` and the names of the files. If the function is
-        not found, the value for the address is the stored hash :attr:`source`.
+        Keys are the import path :attr:`at` and the names of the files. If the function
+        is not found, the value for its import path is the stored hash :attr:`source`.
 
         Raises:
             ConfigError: The module was edited after it was imported, or what the
@@ -119,7 +119,7 @@ class Code(Config):
             hint = f"import {module} first, or name it with --plugin {module}"
             if module == "__main__":
                 hint = "it belongs to a script or notebook; move it to a module, such as mine.py"
-            raise ConfigError(f"there is no {self.at} here: {hint}")
+            raise ConfigError(f"cannot find {self.at}: {hint}")
         if first and first_argument(found) not in first:
             raise ConfigError(
                 f"{self.at} must take {' or '.join(map(repr, first))} as its first argument"
@@ -222,7 +222,7 @@ def _source(thing: Any) -> str:
 
 
 def _loaded(at: str) -> Any:
-    """Return the object at an address, if its module is imported and defines it."""
+    """Return the object with an import path, if its module is imported and defines it."""
     module, _, path = at.partition(":")
     torch = module == "torch.optim"  # torch defines its optimizers in other modules
     found: Any = import_module(module) if torch else sys.modules.get(module)

@@ -119,7 +119,7 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
 def _parsed(
     path: str, content: str
 ) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
-    """Return the hash of a file's parsed source, and level and name parts of its imports."""
+    """Return the hash of a file's parsed source, and the level and name parts of its imports."""
     del content  # it is an argument only so that a changed file is parsed again
     try:
         tree = ast.parse(Path(path).read_bytes(), path)

@@ -139,7 +139,7 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
-    """Yield the sources of a function or a class that is not the library's."""
+    """Yield the sources of a function or class that is not part of the library."""
     home = thing.__module__
     # Such code has versions instead of sources.
     if home.partition(".")[0] in (

@@ -238,7 +238,7 @@ def fewest_one_sided(share: float, alpha: float) -> int:
 
 @lru_cache(maxsize=4096)  # a results table of 900 claims needs only a few dozen values
 def _most(hits: int, count: int, tail: float) -> float:
-    """Return the share at which P(at most ``hits`` of ``count`` succeed) is ``tail``."""
+    """Return the share for which P(at most ``hits`` of ``count`` succeed) equals ``tail``."""
     ways = [
         math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
         for k in range(hits + 1)

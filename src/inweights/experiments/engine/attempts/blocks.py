@@ -1,7 +1,7 @@
 """Split a task into blocks of runs that train together, of the fastest size that fits in memory.
 
-:func:`blocks_of` yields the blocks of a task. A block has as many runs as fit in
-memory, as long as more runs reduce the time of a step per run. On a CPU the memory is
+:func:`blocks_of` yields the blocks of a task. A block contains as many runs as fit in
+memory, as long as adding runs reduces the time per step and run. On a CPU the memory is
 estimated (:func:`capacity`). On an accelerator, memory and time are measured before the
 blocks are formed, since both depend on the device, the model and the batch
 (:func:`best_size`).
@@ -117,12 +117,12 @@ def best_size(
 ) -> int:
     """Find the best number of runs that train together, by measurement.
 
-    The number is doubled as long as the memory suffices and the time of a step per run
+    The number is doubled as long as the memory suffices and the time per step and run
     falls by at least a tenth.
 
     Args:
-        measure: Function of a number of runs that returns the bytes that they need
-            together and the seconds that a step of all of them takes.
+        measure: Function that takes a number of runs, and returns the bytes that they
+            need together and the seconds per joint step.
         most: Largest number of runs, at least 1.
         room: Available memory in bytes. Whether a single run fits into it is not
             checked.
@@ -154,7 +154,7 @@ def best_size(
 
 
 def _measured(block: LearnTask, device: str) -> tuple[float, float]:
-    """Return the bytes that a block needs on an accelerator, and the seconds of a step."""
+    """Return the memory of a block on an accelerator, in bytes, and the seconds per step."""
     torch.cuda.empty_cache()  # reserved memory is counted: a captured step keeps what it needs
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_reserved(device)

@@ -72,8 +72,8 @@ def attempt(
         An :class:`~.executors.endings.End`. Its ``how`` is ``done``, also if all tables
         were already stored; ``busy``, if another process works on the task or has taken
         it over; ``memory``, if the memory was not sufficient; or ``failed``. In the
-        last two cases, it has the message of the error, and if the task failed with an
-        ``InweightsError`` also the name of its class.
+        last two cases, it contains the error's message and, if the task failed with an
+        ``InweightsError``, the name of the error's class.
     """
     try:
         # Another process may have stored the tables by now; no lock is needed to check
@@ -131,7 +131,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
 
 def _is_memory(error: Exception) -> bool:
-    """Return whether an error means that memory ran out, which may be clear only by its message."""
+    """Return whether an error means that memory ran out, judging by its type and its message."""
     allocator = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 

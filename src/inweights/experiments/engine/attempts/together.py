@@ -85,14 +85,14 @@ def train_block(
 ) -> Result:
     """Train the runs of a block, in this process or in several processes that call this function.
 
-    It is not an error here if all replicas diverge. The verdicts show it, as they do if
-    only some replicas diverge. The model is changed in place.
+    No error is raised if all replicas diverge; the verdicts show the divergence, as
+    they do if only some replicas diverge. The model is changed in place.
 
     Args:
         model: The model of the block, with one replica per run.
         block: The runs.
         curricula: The curriculum of all runs, or a list with one curriculum for each
-            run; by default those of their trials.
+            run; by default the curricula of their trials.
         **how: Further arguments of :func:`inweights.train`, such as ``observers`` and
             ``checkpoint``, except ``seeds`` and ``keep_diverged``.
 
@@ -108,8 +108,8 @@ def train_block(
         DataError: A phase names roles or tokens, or edits facts, that the world does
             not contain; or a world has more tokens than the model, or the worlds differ
             in the shape of their statements.
-        RunError: The checkpoint belongs to another training, is damaged or cannot be
-            written.
+        RunError: The checkpoint belongs to a different training run, is damaged or
+            cannot be written.
     """
     own: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
     seeds = [run.seed for run in block.runs]

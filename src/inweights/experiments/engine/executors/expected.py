@@ -1,4 +1,4 @@
-"""Estimate how long work takes, and correct the estimate by the time that tasks have taken.
+"""Estimate how long work takes, and correct the estimate as tasks are measured.
 
 Updates of different models differ so much in duration that their number alone does not
 determine the remaining time. An :class:`ExpectedTime` begins with the expected seconds
@@ -44,7 +44,7 @@ Expect = Callable[[Sequence[Task]], Sequence[Expected]]
 
 
 def by_updates(tasks: Sequence[Task]) -> list[Expected]:
-    """Return the expected duration of tasks if all updates take equally long.
+    """Return the expected durations of tasks, assuming that all updates take equally long.
 
     Args:
         tasks: The tasks.
@@ -74,7 +74,7 @@ def kind_of(task: Task) -> Hashable:
 
 @dataclass
 class _Part:
-    """Expected duration of one task, and its time so far."""
+    """Expected duration of one task, and the time spent on it so far."""
 
     kind: Hashable
     expected: float
@@ -85,7 +85,7 @@ class _Part:
 
     @property
     def measured(self) -> float:
-        """Estimated seconds of the whole task, given its time so far; 0 before it has begun."""
+        """Estimated seconds of the whole task, given the time spent so far; 0 before it begins."""
         return self.spent / self.share if self.share else 0.0
 
 
@@ -190,7 +190,7 @@ class ExpectedTime:
 
     @property
     def seconds(self) -> float:
-        """Expected seconds of all tasks together, including those that are done, after correction.
+        """Corrected estimate of the seconds for all tasks, including finished ones.
 
         The estimate of a task is corrected by the speed at which it has run or, before
         that, by the factor by which the estimates of tasks of its kind (or, if none of
@@ -217,7 +217,7 @@ class ExpectedTime:
 
     @property
     def left(self) -> float | None:
-        """Expected seconds until all tasks are done, if tasks run in parallel to the same degree.
+        """Expected seconds until all tasks are done, if the degree of parallelism does not change.
 
         It is ``None`` until a task has run for long enough to be measured: for half a
         second (:data:`LEAST`) if at least a twentieth of it is done, otherwise for 10
@@ -232,7 +232,7 @@ class ExpectedTime:
         return rest * (self._clock() - self._started) / spent
 
     def _whole(self, part: _Part, factors: dict[Hashable, float]) -> float:
-        """Return the expected seconds of a whole task, after correction."""
+        """Return the corrected estimate of the seconds for a whole task."""
         if _tells(part):
             return part.measured
         everywhere = factors.get(None, 1.0)

@@ -3,7 +3,7 @@
 An :class:`Executor` runs tasks and reports to the schedule how each attempt ended. It
 returns no tables, since every task stores its own, and leaves all decisions to the
 schedule. :mod:`~.ray` and :mod:`~.torchrun` contain the executors for Ray and torchrun,
-and :mod:`~.worker` is the program of the processes.
+and :mod:`~.worker` is the entry point of the processes.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class _WorkerPool:
 
 
 def _end(worker: _Process) -> None:
-    """Kill a process, wait for its end, and close its pipes."""
+    """Kill a process, wait for it to end, and close its pipes."""
     worker.kill()
     worker.wait()
     for pipe in filter(None, (worker.stdin, worker.stdout)):

@@ -58,11 +58,11 @@ class Ray:
     """Executor that runs tasks on a Ray cluster, which starts each task when it has free resources.
 
     Attributes:
-        address: Address ``HOST:PORT`` of Ray's client server. If empty, the default,
-            the cluster at ``$RAY_ADDRESS``, or, if this variable is not set, a cluster
-            that this process starts on this machine.
+        address: Address ``HOST:PORT`` of Ray's client server. Empty (the default) for
+            the cluster at ``$RAY_ADDRESS`` or, if this variable is not set, for a
+            cluster that this process starts on this machine.
         jobs: Number of tasks that run at a time on a cluster that this process starts.
-            On other clusters, the number of CPUs of the cluster determines it.
+            On other clusters, the number of CPUs determines the number of tasks.
         gpus: Number of GPUs that each task requests, if the models are not on the CPU;
             by default 1. With 0.5, two tasks share a GPU.
     """
@@ -130,11 +130,11 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 
 @contextmanager
 def bare() -> Iterator[None]:
-    """Return a context manager within which Ray starts without monitoring, and may start slowly.
+    """Return a context manager in which Ray starts without monitoring and has more time to start.
 
     Within the block, Ray does not start its processes for monitoring, and waits up to
-    two minutes for its own node to start. Ray has no settings for this, so that some of
-    its methods are replaced. Methods that a version of Ray does not have are skipped.
+    two minutes for its own node to start. Ray has no settings for this, so some of its
+    methods are replaced. Methods that a version of Ray does not have are skipped.
 
     Raises:
         ImportError: The package ``ray`` is not installed.
@@ -155,7 +155,7 @@ def bare() -> Iterator[None]:
 
 
 def _patiently(look: Callable[..., Any], *words: Any) -> Any:
-    """Look up a node until it has started."""
+    """Look up a node repeatedly until it has started."""
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         with suppress(RuntimeError):

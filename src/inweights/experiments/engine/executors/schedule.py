@@ -61,13 +61,13 @@ class _Tries:
 
 
 class BusyTasks(NamedTuple):
-    """Settings that define when a task on which another process works is tried again.
+    """Settings that define when to retry a task that another process is working on.
 
     Attributes:
         seconds: Seconds until the task is checked again, by default :data:`BUSY` (0.5).
         free: Function of a task's key that returns whether no other process works on
             the task any more. The default always returns true, so that the task is
-            tried again after these seconds.
+            tried again after this time.
     """
 
     seconds: float = BUSY
@@ -85,21 +85,21 @@ class Schedule:
         tasks: The tasks, which may be run in any order.
         progress: Called with the number of updates done, the total number, and a
             description of the current work; ``None`` disables it.
-        before: Number of updates done before, for the progress display; by default 0.
-        busy: Settings that define when a task on which another process works is tried
-            again; by default after half a second.
+        before: Number of updates done earlier, for the progress display; by default 0.
+        busy: Settings that define when to retry a task that another process is working
+            on; by default after half a second.
         more: Iterator over further lists of tasks; each list is read when no other task
             is waiting. ``None`` means that there are no further tasks.
         on_failure: Function that is called with each task that failed for good;
             ``None`` disables it.
-        expect: Function of a list of tasks that returns the expected duration of each;
-            by default all updates are expected to take equally long. The estimate is
-            corrected as tasks run, and the remaining time is part of the description of
-            the current work.
+        expect: Function that takes a list of tasks and returns the expected duration of
+            each; by default all updates are expected to take equally long. The estimate
+            is corrected as tasks run, and the remaining time is part of the description
+            of the current work.
 
     Attributes:
         left: Number of tasks that are neither done nor failed for good, plus one as
-            long as ``more`` may contain others.
+            long as ``more`` may yield others.
         done: Number of tasks that are done.
         failures: The tasks that failed for good, each with its end.
         on_done: Function that is called with each task that is done; ``None`` disables

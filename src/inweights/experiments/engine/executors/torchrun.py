@@ -1,7 +1,7 @@
-"""Run tasks on the processes that ``torchrun`` started, which train each task together.
+"""Run tasks on the processes that ``torchrun`` started; all of them train each task together.
 
 The first rank (:func:`joined`, :class:`Leader`) does everything that a command does.
-The other ranks only take part in the training and store nothing. After an error in a
+The other ranks only take part in the training and store nothing. After an error during
 training, nothing more is trained, because a rank may be in the middle of a step. The
 command ends, and ``torchrun`` ends the other ranks. If the same command is run again,
 it continues from the checkpoint.
@@ -33,7 +33,7 @@ _WAIT = timedelta(days=7)
 
 
 class _Order(msgspec.Struct):
-    """Arguments of a training that the first rank sends to the others."""
+    """Training arguments that the first rank sends to the other ranks."""
 
     job: Job
     task: msgspec.Raw
@@ -120,8 +120,8 @@ def joined() -> Iterator[bool]:
 
     Yields:
         Whether this process is the first rank. In the other ranks, the block begins
-        when the first rank has left its block; until then they take part in the
-        trainings of the first rank.
+        when the first rank has left its block; until then they take part in all
+        training of the first rank.
 
     Raises:
         ValueError: The environment variables that torchrun sets are missing.

@@ -1,10 +1,10 @@
 """Entry point of a worker process, which runs the tasks that another process sends.
 
-The program is ``python -m inweights.experiments.engine.executors.worker``, and
-:class:`~.processes.Processes` starts it. It reads one line of JSON with the job, then
-one line for each task. It writes lines of JSON with the number of updates done and, for
-each task, how the attempt ended. The program ends when its input or its parent process
-ends.
+:class:`~.processes.Processes` starts the program with ``python -m
+inweights.experiments.engine.executors.worker``. The program reads one line of JSON with
+the job, then one line for each task. It writes lines of JSON with the number of updates
+done and, for each task, how the attempt ended. The program ends when its input or its
+parent process ends.
 """
 
 import os
@@ -42,12 +42,12 @@ def say(to: IO[str] | None, value: Any) -> None:
 
 
 def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
-    """Return a function that passes its calls on to another one, but not too often.
+    """Return a rate-limited version of a function, which ignores calls that come too early.
 
     Args:
         report: Function that takes the number of updates done.
-        seconds: Least time between two calls of ``report``, in seconds, and between the
-            creation of the new function and the first call.
+        seconds: Minimum time in seconds between two calls of ``report``, and between
+            the creation of the new function and the first call.
 
     Returns:
         A function that takes the number of updates done. Calls that come too early have

@@ -2,8 +2,8 @@
 
 :func:`compare` takes, at one scale, every setting of the world, model, learner and
 measures of every trial, and of every computation. It returns for each setting whether
-its value is that of the paper, that of the paper's code, only a smaller size, or our
-own choice, and the reason for our choice.
+its value agrees with the paper or with the paper's code, is only a smaller size, or is
+our own choice, and the reason for our choice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -174,12 +174,12 @@ def _reason(reasons: Iterable[Reason], leaf: str) -> Reason | None:
 
 
 def _about(recipes: Sequence[str], short: str) -> bool:
-    """Return whether a pattern matches a recipe; an empty list matches every recipe."""
+    """Return whether one of the patterns matches a recipe; an empty list matches every recipe."""
     return not recipes or any(named(pattern, short) for pattern in recipes)
 
 
 def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
-    """Return the origin of the value of a setting: the paper, its code, or our choice."""
+    """Return the origin of a setting's value: the paper, its code, or our choice."""
     if stated is None:
         neutral = [
             wanted for pattern, wanted in absent().items() if named(pattern, leaf)

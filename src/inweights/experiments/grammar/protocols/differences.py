@@ -59,7 +59,7 @@ class Difference:
 
     @property
     def against(self) -> bool:
-        """Whether the setting's value is our choice although paper or code states a different one.
+        """Whether the value is our choice although the paper or its code states a different value.
 
         This includes a setting, such as dropout, that neither of them mentions, but
         that has an effect with our value.

@@ -73,7 +73,7 @@ def _computation(computation: Computation) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield path and value of every setting below a path, with indices for lists of configs.
+    """Yield the path and value of every setting below a path, with indices for lists of configs.
 
     A setting that has no effect, given the others, is left out.
     """

@@ -184,7 +184,7 @@ def read_protocol(path: Path) -> PaperProtocol:
 
 
 def absent() -> Mapping[str, Any]:
-    """Return, by pattern of the path, the values with which settings have no effect.
+    """Return the values that make settings ineffective, by pattern of the setting's path.
 
     They are used for settings that a paper does not mention. For example, a paper that
     does not mention dropout is assumed to use none.
@@ -262,7 +262,7 @@ def named(pattern: str, path: str) -> bool:
 
 
 def in_words(value: Any) -> str:
-    """Return a value as text, as pages show it.
+    """Return a value as the text that pages show.
 
     Booleans become ``yes`` and ``no``; ``None`` and an empty text, list or mapping
     become ``none``; floats have up to six significant digits; items of a list are

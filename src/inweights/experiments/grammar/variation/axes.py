@@ -46,8 +46,8 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         The trials, in the order of the combinations, in which the last path varies
         fastest. The name of a label is the last word of its path, or the whole path
         with underscores if the last words of two paths are equal
-        (:func:`~.paths.short_names`). If ``over`` is an empty mapping, one trial
-        without labels.
+        (:func:`~.paths.short_names`). If ``over`` is an empty mapping, there is one
+        trial without labels.
 
     Raises:
         ConfigError: A path does not exist, a value is not allowed there, a part is not
@@ -91,7 +91,7 @@ def _parts(
     point: list[Change],
     known: dict[tuple[int | str, ...], Any],
 ) -> dict[str, Any]:
-    """Return the three parts at one point; equal parts of several points are one object."""
+    """Return the three parts at one point; equal parts of different points are the same object."""
     for path, _, _ in point:
         if path.partition(".")[0] not in whole:
             known_paths: list[str] = []
@@ -211,7 +211,7 @@ def _listed_points(over: Any) -> list[list[Change]]:
 def _flat(
     whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = ""
 ) -> dict[str, Any]:
-    """Return axes by path, in which nested tables, as in TOML, are replaced by longer paths."""
+    """Return axes by path, with nested tables (as in TOML) flattened into longer paths."""
     flat: dict[str, Any] = {}
     for key, values in over.items():
         path = prefix + (", ".join(key) if isinstance(key, tuple) else str(key))
@@ -227,7 +227,7 @@ def _flat(
 def _holds_paths(
     whole: Mapping[str, Any], path: str, values: Mapping[Any, Any], inner: bool
 ) -> bool:
-    """Return whether the keys of a mapping continue a path, and are not names of values."""
+    """Return whether the keys of a mapping continue a path rather than name values."""
     if inner:
         return any(isinstance(one, Mapping | list | tuple) for one in values.values())
     fields = getattr(whole.get(path), "__struct_fields__", ())

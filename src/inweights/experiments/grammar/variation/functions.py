@@ -204,6 +204,6 @@ def _check(
     )
     if lacking := [one for one in needed if one not in settings]:
         raise ConfigError(
-            f"{name} needs a value for '{lacking[0]}'; give it, "
-            f"over={{'{lacking[0]}': [...]}}, or a default"
+            f"{name} needs a value for '{lacking[0]}'; pass "
+            f"over={{'{lacking[0]}': [...]}}, or give it a default"
         )

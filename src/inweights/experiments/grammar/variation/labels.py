@@ -67,7 +67,7 @@ def is_label(label: Value, wanted: Any) -> bool:
 
     Args:
         label: A label that :func:`labels_of` returned.
-        wanted: The value, such as an entry of a measure's ``where``. NaN belongs to the
+        wanted: The value, such as an entry of a measure's ``where``. NaN matches the
             label NaN.
 
     Example:
@@ -106,7 +106,7 @@ def _fits(label: Value) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether a text can be encoded as UTF-8."""
+    """Return whether a string can be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
@@ -115,12 +115,12 @@ def _is_text(text: str) -> bool:
 
 
 def _mark(value: Any) -> Any:
-    """Return an object that is equal only for equal values of the same type."""
+    """Return a key that is equal only for equal values of the same type."""
     return to_json(value, _by_what_it_shows)
 
 
 def _by_what_it_shows(value: Any) -> Any:
-    """Return an object for a config, function, Enum member or dataclass, made from its ``repr``."""
+    """Return a key for a config, function, Enum member or dataclass, made from its ``repr``."""
     named = (
         isinstance(value, msgspec.Struct | Enum)
         or callable(value)

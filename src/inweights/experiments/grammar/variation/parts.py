@@ -1,4 +1,4 @@
-"""Check the parts of a trial, which are a world, a model and a learner.
+"""Check the parts of a trial: its world, model and learner.
 
 :mod:`~.axes` calls :func:`check_part` for the parts of every condition of a sweep.
 """
@@ -46,8 +46,8 @@ def check_part(name: str, part: Any) -> None:
 def config_of(model: Any) -> Any:
     """Return the config of a trained model; any other value is returned unchanged.
 
-    A trained model is one whose attribute ``config`` is a ``TrainedConfig``, such as
-    :func:`inweights.wrap` makes of a module with its weights.
+    A trained model is one whose attribute ``config`` is a ``TrainedConfig``, which
+    :func:`inweights.wrap` creates from a module with its weights.
 
     Args:
         model: A model, a config, or ``None``; or several of them, as a list or tuple,

@@ -94,7 +94,7 @@ def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
 
     Returns:
         The values by path. The parts in ``several`` come first, so that they vary
-        slowest. If ``several`` is empty, ``over`` unchanged.
+        slowest. If ``several`` is empty, ``over`` is returned unchanged.
 
     Raises:
         ConfigError: ``several`` is not empty, and ``over`` is a list of points or also
