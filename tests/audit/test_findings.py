@@ -12,7 +12,9 @@ import pytest
 
 from inweights.audit import Audit, audit, findings, headline, outlook
 from inweights.audit.findings import _asserted, _late
+from inweights.audit.homonyms import contradicted_chains
 from inweights.worlds import read_knowledge
+from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.readers.remark import Remark
 
 
@@ -171,3 +173,25 @@ def test_the_statements_named_first_have_the_largest_margins() -> None:
     [finding] = _asserted(made)
     assert finding.title == "5 statements will be asserted without a fact"
     assert "With the largest margins: q → x; s → x; r → x." in finding.text
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        # Most of those that are liked have a colour of their own, as whoever likes them.
+        ("Ann,likes,Bob\nAnn,color,red\nBob,color,blue\n", 0),
+        # One brand of three has an origin of its own: it may be an animal of that name.
+        (
+            "Ann,brand,Jaguar\nBen,brand,Ford\nCat,brand,Opel\n"
+            "Ann,origin,Britain\nJaguar,origin,Brazil\n",
+            1,
+        ),
+    ],
+)
+def test_a_value_of_ones_own_is_no_contradiction(
+    tmp_path: Path, rows: str, count: int
+) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text(rows, encoding="utf-8")
+    found = contradicted_chains(read_knowledge(path), Wording())
+    assert len(found) == count

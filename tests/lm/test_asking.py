@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -118,6 +119,27 @@ def test_a_prompt_begins_a_sequence_where_the_model_continues_it(learnt) -> None
 def test_twelve_tokens_are_said_unless_asked_otherwise(lm) -> None:
     twelve, thirteen = (generate(lm, ["Rome"], stop="", tokens=n) for n in (12, 13))
     assert generate(lm, ["Rome"], stop="") == twelve != thirteen
+
+
+class Ended:
+    """A model whose texts end with a token of one's choice."""
+
+    def __init__(self, lm, end: str) -> None:
+        self.lm = lm
+        (token,) = lm.tokens(end)
+        own = lm.tokenizer
+        self.tokenizer = SimpleNamespace(
+            eos_token_id=token, pad_token_id=own.pad_token_id, decode=own.decode
+        )
+
+    def __getattr__(self, name: str):
+        return getattr(self.lm, name)
+
+
+def test_nothing_is_said_after_the_end_token(learnt) -> None:
+    assert generate(learnt, ["Rome is in"], tokens=6, stop="") == ["Italy"]
+    ended = cast("LanguageModel", Ended(learnt, "a"))
+    assert generate(ended, ["Rome is in"], tokens=6, stop="") == ["It"]
 
 
 def test_each_prompt_draws_from_its_own_distribution() -> None:

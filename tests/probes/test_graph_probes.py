@@ -22,7 +22,7 @@ from inweights.models import (
 from inweights.probes.geometry.cosines import better_nodes, cosines, graph_recall
 from inweights.probes.geometry.edge_margins import edge_margin, geometric_margin
 from inweights.probes.geometry.hops import hop_correlation
-from inweights.probes.geometry.named import named_geometry
+from inweights.probes.geometry.named import _Shape, named_geometry
 from inweights.probes.geometry.spectrum import spectral_energy, zigzag
 from inweights.probes.geometry.vectors import node_vectors
 from inweights.theory.geometric_memory.graph import adjacency, hop_distances
@@ -373,3 +373,8 @@ def test_node2vec_is_geometric(shape, spaces: int, least: float) -> None:
     top = spectral_energy(model, world).filter(pl.col("space") < spaces)
     assert top.group_by("replica").agg(pl.col("energy").sum())["energy"].min() > least  # type: ignore[operator]
     assert zigzag(model, world)["zigzag"].max() < 0.05  # type: ignore[operator]
+
+
+def test_pairs_apart_are_those_that_no_edge_joins() -> None:
+    line = np.diag(np.ones(3), 1)
+    assert sorted(_Shape(line).far.hops) == [2, 2, 3]

@@ -13,7 +13,7 @@ import torch
 from inweights.errors import ConfigError, DataError
 from inweights.models import DeepLinearConfig, GPTConfig, OneLayer, OneLayerConfig
 from inweights.probes.resemblance import entity_pairs, resemblance
-from inweights.worlds import AnalogicalTwoHop, Analogy, TwoHop, World
+from inweights.worlds import Altered, AnalogicalTwoHop, Analogy, TwoHop, World
 
 #: Probes of analogies; :func:`entity_pairs` is one of their worlds alone.
 OF_ANALOGIES = (entity_pairs, resemblance)
@@ -96,6 +96,13 @@ def test_entities_of_one_category_are_not_others() -> None:
     lone = Analogy(n=4, categories=1).build()
     model = OneLayerConfig(**SIZE).build(vocabulary=len(lone.vocabulary), seeds=[0])
     assert math.isnan(resemblance(model, lone)["other"][0])
+
+
+def test_pairs_are_known_without_attributions() -> None:
+    whole = Analogy(n=3)
+    alone = Altered(of=whole, without="attribution").build()
+    assert set(alone.facts.role_names) == {"category", "similarity"}
+    assert entity_pairs(alone).tolist() == entity_pairs(whole.build()).tolist()
 
 
 @torch.no_grad()
