@@ -46,9 +46,9 @@ def ask(
         ``best`` rows per replica if there are fewer candidates. Columns: ``replica``,
         from 0; ``rank``, from 1; ``answer``, the name of its first token;
         ``probability`` (from 0 to 1) among all candidates (for a language model, among
-        the answers that the facts of the world give to the last relation); ``right``,
-        whether a fact or query of the world has this answer, null if the world does not
-        contain the question.
+        the objects of the last relation in the facts of the world); ``right``, whether
+        a fact or query of the world has this answer, null if the world does not contain
+        the question.
 
     Raises:
         DataError: A word is not a token of the world (the message suggests similar
@@ -111,7 +111,7 @@ def ask(
 def _in_words(
     model: LanguageModel, world: World, prompt: Sequence[int], best: int
 ) -> pl.DataFrame:
-    """Ask a language model in words; candidates are the answers to the last relation."""
+    """Ask a language model in words; the candidates are the objects of the last relation."""
     import numpy as np
 
     from inweights.lm import log_likelihoods

@@ -106,8 +106,8 @@ def beside(
 
     Returns:
         One row per model and condition, with the columns that :func:`league` explains.
-        The rows of ``outcome`` come first, then those of the league's own run and of
-        the entries. If a model has several results, only the first of these is used.
+        The rows of ``outcome`` come first, followed by the rows of the league's own run
+        and of the entries. If a model has several results, only the first one is used.
 
     Raises:
         ConfigError: There is no such scale.

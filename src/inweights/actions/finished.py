@@ -61,7 +61,7 @@ def add_page(outcome: Outcome, folder: Path) -> None:
 def find(
     recipe: str, scale: str = "cpu", *, runs: str | Path | None = None
 ) -> Outcome | None:
-    """Return the finished run of a recipe with the recipe's own settings, if there is one.
+    """Return the finished run of a recipe with the recipe's own settings, or ``None``.
 
     If the recipe was run with different numbers of consecutive seeds from its first
     one, the run with the most seeds is returned. If :func:`settle` added seeds for some

@@ -173,7 +173,7 @@ def enough_seeds(recipe: Recipe, scale: str) -> int | None:
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
-        The number, at least that of the recipe; ``None`` if the recipe lists its root
+        The number, at least the recipe's own; ``None`` if the recipe lists its root
         seeds or has no number of seeds for this scale.
     """
     from inweights.experiments.engine.judging import seeds_to_judge

@@ -49,7 +49,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Creating a config raises a ``ConfigError`` for a value that does not fit the type of
     its field or is out of range. A class whose configs are chosen by name, such as a
-    world, also has a tag, which files give as ``kind``: ``class Ring(Config,
+    world, also has a tag, which files specify as ``kind``: ``class Ring(Config,
     tag_field="kind", tag="ring")``.
 
     Attributes:

@@ -46,7 +46,7 @@ def form_of(value: Any) -> Form | None:
     """Return the form in which a value is encoded; ``None`` if its type has no form.
 
     A subclass of a type has no form, except for subclasses of ``Path``. Values that
-    JSON expresses, such as lists, have no form. Infinite and NaN floats have none
+    JSON expresses, such as lists, have no form. Infinite and NaN floats have no form
     either; :func:`write_number` encodes them.
     """
     if (found := FORMS.get(type(value))) is not None:

@@ -1,4 +1,4 @@
-"""Look up config classes by the tag that files give as ``kind``; users can register their own.
+"""Look up config classes by the tag that files specify as ``kind``; users can register their own.
 
 :class:`Kinds` is the registry behind worlds, models and learners.
 """

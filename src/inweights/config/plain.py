@@ -1,10 +1,10 @@
 """Convert configs to plain data, for keys and files, and to change a value at a path.
 
-:func:`to_plain` returns all fields, :func:`identity` those that determine a run's key.
-Information that follows from a field's type is left out: dates are written as strings,
-tuples as lists. A field that accepts anything (``Any``, ``dict[str, Any]``) keeps its
-values unchanged, since otherwise ``(1, 2)`` and ``[1, 2]`` could not be distinguished;
-:func:`inweights.config.values.encode` encodes these values.
+:func:`to_plain` returns all fields, and :func:`identity` the fields that determine a
+run's key. Information that follows from a field's type is left out: dates are written
+as strings, tuples as lists. A field that accepts anything (``Any``, ``dict[str, Any]``)
+keeps its values unchanged, since otherwise ``(1, 2)`` and ``[1, 2]`` could not be
+distinguished; :func:`inweights.config.values.encode` encodes these values.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def judged_values(claim: Claim) -> list[object]:
 
     Returns:
         First, the properties of the score: table, column, the values that select its
-        rows and those that it subtracts (each as sorted pairs of column and value), the
+        rows and the subtracted rows (both as sorted pairs of column and value), the
         columns of its cases, bounds, and whether it is exact. Then the lower and the
         upper end of the target, and the rule by which the claim is judged.
     """

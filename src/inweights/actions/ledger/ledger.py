@@ -49,7 +49,7 @@ class Entry:
     def version(self) -> int:
         """Largest version number of the claim in its lines; 0 if no line has a version.
 
-        A claim that is stated anew has a new version; a rewording keeps the version.
+        A claim that is stated again has a new version; a rewording keeps the version.
         """
         return max((getattr(line, "version", 0) for line in self.lines), default=0)
 
@@ -216,8 +216,8 @@ def read_ledger(path: Path) -> Ledger:
     """Read a ledger and check its chain of hashes; it is empty if there is no file.
 
     A ledger records claims. Each line states a claim (before the run that judges it),
-    gives a verdict on one, changes its words or withdraws it, and contains the hash of
-    the line before.
+    records a verdict on a claim, or rewords or withdraws a claim, and contains the hash
+    of the line before.
 
     Args:
         path: The file, such as ``results/ledger.jsonl``.

@@ -177,7 +177,7 @@ def history(
 def stated(recipe: Recipe, scale: str) -> Recipe:
     """Return a recipe with the seeds and claim versions that the ledger states for it.
 
-    The ledger is that of :func:`results_root` at the last commit, or, without git, in
+    The ledger in :func:`results_root` is read at the last commit or, without git, in
     its present state.
 
     Args:

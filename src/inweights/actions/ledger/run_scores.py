@@ -23,7 +23,8 @@ def scores_of_runs(
 ) -> Iterator[dict[str, Any]]:
     """Yield the scores of a recipe's runs, beginning with the run with the most seeds.
 
-    Runs and claims that do not count are skipped, with a warning that gives the reason.
+    Runs and claims that do not count are skipped, with a warning that states the
+    reason.
 
     Args:
         recipe: The recipe.

@@ -1,7 +1,7 @@
 """Store the scores of claims: one row per claim, version, case and seed.
 
-:func:`read_scores` reads all scores, :func:`add_scores` adds those of a run
-(:func:`rows_of`), and :func:`numbers_in` selects those of one claim, which
+:func:`read_scores` reads all scores, :func:`add_scores` adds the scores of a run
+(:func:`rows_of`), and :func:`numbers_in` selects the numbers of one claim, which
 :mod:`~.board` judges.
 """
 

@@ -30,8 +30,8 @@ def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
     procedure*, Scandinavian Journal of Statistics 6, 1979).
 
     Args:
-        claims: Judged claims. Only those that :func:`tested` selects are corrected; for
-            all others ``together`` is False.
+        claims: Judged claims. Only the claims that :func:`tested` selects are
+            corrected; for all others ``together`` is False.
 
     Returns:
         The same claims in the same order, with the field ``together`` set.
@@ -73,7 +73,7 @@ def least_alpha(
         reproduced: True for the verdicts ``reproduced`` and ``consistent``, False for
             ``not reproduced`` and ``not seen in a substitute``.
         rounding: Tolerance at the ends of the target, as a fraction of the size of a
-            number; by default that of new verdicts.
+            number; by default the tolerance of new verdicts.
 
     Returns:
         A p value, from 0 to 1.

@@ -1,7 +1,7 @@
 """Determine which claims are new or changed, and state them in the ledger with their seeds.
 
 :func:`state` and :func:`withdraw` return lines for the ledger. :func:`on_its_block`
-returns a recipe with the seeds and versions that the ledger gives its claims.
+returns a recipe with the seeds and versions that the ledger states for its claims.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -218,7 +218,7 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 
 
 def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
-    """Return a recipe with the seeds and versions that the ledger gives its claims.
+    """Return a recipe with the seeds and versions that the ledger states for its claims.
 
     Its seeds are consecutive from the newest block on which one of its claims is
     stated. A claim that the ledger does not state in the same form has no version and

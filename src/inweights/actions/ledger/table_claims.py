@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
-    """Judge a claim about a table with one or more rows per seed, such as that of a sweep.
+    """Judge a claim about a table with one or more rows per seed, such as a sweep's table.
 
     Args:
         table: The table, with a column ``seed``.
@@ -58,8 +58,8 @@ def add_seeds_until_decided(
     """Double the seeds of a sweep until each claim about its table is decided.
 
     A sweep stores its runs, so that only new seeds are computed. Each further analysis
-    of the data has a wider interval, so that the error probability of all of them
-    together is that of a single one (:mod:`inweights.experiments.studies.settle`). A
+    of the data has a wider interval, so that all of them together have the error
+    probability of a single analysis (:mod:`inweights.experiments.studies.settle`). A
     claim that is decided keeps its verdict.
 
     Args:

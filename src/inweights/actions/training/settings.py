@@ -35,9 +35,9 @@ class TrainingSettings(Config):
             question), ``facts`` (fine-tuning on the facts alone), ``entities`` (the
             facts, descriptions of entities, and relations of pairs), and ``mixture``
             (the facts and what the strategies add).
-        strategy: Names of the strategies of ``inweights augment`` by which the way
-            ``mixture`` adds texts to the facts; by default ``auto``, those that
-            ``augment`` recommends.
+        strategy: Names of the strategies of ``inweights augment`` with which the way
+            ``mixture`` adds texts to the facts; by default ``auto``, the strategies
+            that ``augment`` recommends.
         hold_out: Share of the bridge entities (the middle entities of two-hop chains)
             whose chains are not stated by any way, so that they can be tested; by
             default .2.

@@ -46,7 +46,7 @@ class Prepared(NamedTuple):
     facts: list[str]
 
     def asked(self, way: str, most: int) -> list[language.Question]:
-        """Return the questions for a way of teaching; with facts before each for ``retrieval``.
+        """Return the questions for a way; for ``retrieval``, relevant facts precede each question.
 
         The facts are those that BM25 finds for the words of a question. The
         questions for all other ways are the same.

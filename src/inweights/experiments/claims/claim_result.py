@@ -47,7 +47,8 @@ class ClaimResult(Said, kw_only=True):
         version: Version of the claim in the ledger, from 1.
         earlier: Verdicts of earlier versions of the claim, as text.
         p: Smallest error probability at which the claim would have this verdict,
-            converted to that of a single analysis at level .05; ``None`` if unknown.
+            converted to the equivalent for a single analysis at level .05; ``None`` if
+            unknown.
         together: Whether the verdict also holds if the claims of all papers are tested
             jointly (Holm's correction); by default false.
     """

@@ -1,7 +1,7 @@
 """Judge whether a measured number is close to the published number.
 
 For claims with a range of close numbers, :func:`closeness` returns a second verdict, in
-addition to that of :mod:`~.verdict`.
+addition to the verdict of :mod:`~.verdict`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Turn a plan into tables: find the missing runs, group those that train together, execute them."""
+"""Turn a plan into tables: find missing runs, group runs that train together, execute them."""

@@ -150,7 +150,7 @@ def _plain(config: Any) -> Any:
 def report_stored(
     asked: Sequence[TableRequest], store: Store, execution: ExecutionOptions
 ) -> None:
-    """Pass the stored tables of some runs to the observers, if there are any.
+    """Pass the stored tables of some runs to all observers.
 
     The method ``measured`` of each observer is called once per table name, with the
     rows of all given runs, including columns of their labels and seeds.

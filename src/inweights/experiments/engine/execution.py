@@ -30,7 +30,8 @@ from inweights.training.observers import Observer, Step
 class ExecutionKeywords(TypedDict, total=False):
     """Keyword arguments that become fields of :class:`ExecutionOptions`.
 
-    All of them may be left out. Their defaults are those of :class:`ExecutionOptions`.
+    All of them may be left out. They have the same defaults as in
+    :class:`ExecutionOptions`.
 
     Attributes:
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
@@ -173,7 +174,7 @@ def choose_executor(
         tasks: The tasks; ``None`` if they are not known yet. A single task runs in the
             current process. All tasks do so if one of them uses objects that other
             processes cannot import.
-        plugins: Modules, besides those of the library, whose objects tasks may use;
+        plugins: Modules, besides the library's own, whose objects tasks may use;
             ``None`` allows all modules.
 
     Returns:

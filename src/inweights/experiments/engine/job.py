@@ -42,10 +42,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         lease: Seconds after which another process may take over a task whose process
             has not renewed its lease. With 0, the default, all processes are on this
             machine, where the operating system releases the locks of a dead process.
-        owner: Name of the process that distributes the tasks, which may immediately
-            give a lost task to another process; by default a random name.
+        owner: Name of the process that distributes the tasks; it may immediately
+            reassign a lost task. By default a random name.
         version: Version of the library, which must be the same on every machine; by
-            default that of this process.
+            default the version of this process.
         log: Lowest level of log messages that are returned with the end of a task, as a
             number of :mod:`logging`; by default the level of the logger ``inweights``.
     """

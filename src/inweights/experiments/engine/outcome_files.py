@@ -86,10 +86,10 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Return a context manager that replaces an error of the block by one that names the cause.
+    """Return a context manager that replaces an error of the block with one that names the cause.
 
     Args:
-        what: The cause, such as ``PATH cannot be judged``, with which messages begin;
+        what: The cause, such as ``PATH cannot be judged``, placed before the message;
             if empty, errors are not changed.
         kind: Class of the errors that are raised instead.
         hint: Advice that is appended to the message; by default none.

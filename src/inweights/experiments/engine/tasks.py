@@ -237,7 +237,7 @@ class ComputeTask:
 
     @property
     def title(self) -> str:
-        """Short description of the computation: the name of its table, and its labels, if any."""
+        """Short description of the computation: the name of its table and its labels."""
         name = self.computation.name
         labels = in_words(self.computation.labels)
         return f"{name} of {labels}" if labels else name

@@ -117,7 +117,7 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
 
 
 def _of_learners(trials: Sequence[Trial]) -> list[str]:
-    """Return warnings about decisive settings that differ from those of ``learners.two_hop``."""
+    """Return warnings about decisive settings that differ from ``learners.two_hop``."""
     differing: dict[str, tuple[object, object]] = {}
     seen: dict[str, set[object]] = {}
     for trial in trials:

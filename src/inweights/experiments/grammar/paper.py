@@ -107,8 +107,8 @@ class Paper:
             claims: Claims that are judged; by default none.
             figures: Figures that are drawn; by default none.
             ours: Our own choices, which the paper does not state: dotted names of
-                settings, and sentences. By default those of the paper (:attr:`ours`),
-                which are deprecated.
+                settings, and sentences. By default the paper's own list (:attr:`ours`),
+                which is deprecated.
             **code: ``scales``, the settings of each scale by name; ``seeds``, the
                 number of seeds, for all scales or by scale; ``plan``, the function that
                 returns the plan for given settings; optionally ``derive`` and

@@ -69,8 +69,7 @@ class Recipe:
             the results as sentences; ``None`` if there are none.
         meanings: Meaning of settings, by name. The meanings of settings that are not
             listed are in the docstring of their config.
-        reasons: Reasons for settings that differ from those of the paper; by default
-            none.
+        reasons: Reasons for settings that differ from the paper's; by default none.
         protocol: Statements of the paper and its code about the settings; ``None`` if
             unknown.
 
@@ -126,7 +125,7 @@ class Recipe:
 
         Args:
             scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-            seeds: Number of consecutive seeds, of which the first is the recipe's
+            seeds: Number of consecutive seeds, beginning with the recipe's
                 :attr:`first_seed` (100 by default), or a list of root seeds. By default
                 the recipe's :attr:`root_seeds`; if these are empty, the number of seeds
                 of the scale.
@@ -181,7 +180,7 @@ class Recipe:
         )
 
     def derived(self, tables: Tables) -> Tables:
-        """Return the given tables together with those that the recipe derives from them.
+        """Return the given tables together with the tables that the recipe derives from them.
 
         The function :attr:`derive` computes them; without this function, only the given
         tables are returned. A derived table replaces a given one of the same name. The

@@ -103,8 +103,8 @@ class RecipeFile(Config):
             model, a learner or a measure differ from those of the paper.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: Meaning of each setting, by its name.
-        scales: Settings that differ from the defaults, by scale; those that are set in
-            the code may be left out. A table ``{ use = "NAME" }`` stands for a config
+        scales: Settings that differ from the defaults, by scale; settings that the code
+            specifies may be left out. A table ``{ use = "NAME" }`` represents a config
             or list of configs of the code, whose fields the table may change.
         configs: Further configs, or lists of configs, to which ``use`` refers.
         claims: Claims that are judged, each with the fields of :class:`StatedClaim`, by

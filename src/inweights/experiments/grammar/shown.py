@@ -147,9 +147,9 @@ def shown_by(probe: str) -> Shown | None:
     """Return the description of a probe's table, or ``None`` if the probe has no description.
 
     Args:
-        probe: Name of the probe, or its import path ``module:name``, of which only the
-            name matters. A user's description takes precedence over that of a library
-            probe of the same name.
+        probe: Name of the probe, or its import path ``module:name``; only the name
+            matters. A user's description takes precedence over the description of a
+            library probe of the same name.
     """
     name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)

@@ -18,8 +18,8 @@ from inweights.runs import RunFolder
 def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     """Return a recipe with only some of its claims and the trials on which they depend.
 
-    A trial is left out if one of its labels has a value that differs from those that
-    the claims name. If a table would lose all of its rows, the fastest of its trials is
+    A trial is left out if one of its labels has a value other than the values that the
+    claims name. If a table would lose all of its rows, the fastest of its trials is
     kept, and if no trial or computation would be left, all of them are kept. A derived
     table may depend on further trials, which the claim does not name.
     :func:`~.settle.settle` therefore compares the verdicts on seeds that are already

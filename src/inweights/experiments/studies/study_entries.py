@@ -46,7 +46,7 @@ class MeasureEntry(Config):
 
     @property
     def table(self) -> str:
-        """Name of the measure's table: ``name``, or by default that of the probe without module."""
+        """Name of the measure's table: ``name``, or by default the probe's name."""
         return self.name or self.probe.rpartition(":")[2]
 
 

@@ -191,8 +191,8 @@ class Study:
             One row for each row of a measure. The columns are the varied settings,
             ``control`` if there are controls, ``seed``, and the measure's own columns.
             With several measures, ``measure``, the name of the measure, is the first
-            column. If ``world`` is a function, the rows are those that it returns, with
-            the arguments in ``over`` and ``seed``.
+            column. If ``world`` is a function, its rows are returned, with the
+            arguments in ``over`` and ``seed``.
 
         Raises:
             ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option is
@@ -269,8 +269,8 @@ class Study:
             or if ``world`` is a function.
 
         Raises:
-            ConfigError: A name is not that of a varied setting, ``control`` or
-                ``seed``, or the sweep is not valid (see :attr:`trials`).
+            ConfigError: A name is neither a varied setting, ``control`` nor ``seed``,
+                or the sweep is not valid (see :attr:`trials`).
             DataError: A file that a config names cannot be read.
             FolderError: The weights of one of these models were not stored, or are
                 damaged.

@@ -66,9 +66,9 @@ def time_steps(
         device: Torch device of the model.
 
     Returns:
-        Two values: a list with the seconds of each step (processor time on a CPU), of
-        which the first includes the preparation of the training, and the largest number
-        of bytes that a step stores for its gradients.
+        Two values: a list with the seconds of each step (processor time on a CPU),
+        where the first step includes the preparation of the training, and the largest
+        number of bytes that a step stores for its gradients.
 
     Raises:
         ConfigError: The phase names a parameter that the model lacks, trains no

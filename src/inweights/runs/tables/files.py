@@ -117,7 +117,7 @@ class Folder:
 
         Raises:
             FolderError: The name leads out of the folder or to a link.
-            OSError: The file cannot be removed, for example because the name is that of
+            OSError: The file cannot be removed, for example because the name refers to
                 a folder.
         """
         within(self.root, name).unlink(missing_ok=True)
@@ -130,7 +130,7 @@ class Folder:
 
         Raises:
             FolderError: The name leads out of the root or to a link.
-            OSError: A file cannot be removed, or the name is that of a file.
+            OSError: A file cannot be removed, or the name refers to a file.
         """
         path = within(self.root, folder)
         # Another process may be removing it, too.

@@ -174,7 +174,7 @@ class Leases:
 
         Processes that hand out tasks call this method repeatedly. The method takes over
         a lease that was not renewed for its duration. The task is then free for this
-        owner's processes, each of which tries once.
+        owner's processes; each of them tries once.
 
         Args:
             task: Key of the task.

@@ -87,7 +87,7 @@ class _Calls:
         return self._follows(module) or self.within.startswith(f"{module}.")
 
     def _defined(self, thing: types.FunctionType | type) -> str:
-        """Return the hash of a function or class that is followed."""
+        """Return the hash of a function or class whose calls are followed."""
         if id(thing) in self._known:
             return self._known[id(thing)]
         if thing in self._open:
@@ -102,7 +102,7 @@ class _Calls:
     def _said(
         self, node: ast.AST, names: Mapping[str, Any], module: types.ModuleType
     ) -> str:
-        """Return a text with the parsed source of some code and the meanings of its names."""
+        """Return the parsed source of some code and the meanings of its names, as text."""
         bound = _bound(node)
         names = {**names, **_imported(node, module)}
         read = [

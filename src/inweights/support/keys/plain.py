@@ -1,4 +1,4 @@
-"""Build the plain data of which keys are hashes: settings, named files, and a user's code.
+"""Build the plain data that is hashed to a key: settings, named files, and a user's code.
 
 :func:`plain` returns these data for a value, and :func:`plain_call` for a call.
 :mod:`inweights.support.keys.sources` finds the files and code on which a value depends.

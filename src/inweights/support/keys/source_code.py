@@ -71,7 +71,7 @@ def is_own(module: str, file: Path) -> bool:
 def module_sources(file: Path, module: str) -> dict[str, str]:
     r"""Return the hashes of a module and of all modules that it imports from its own folder.
 
-    Imports of the imported modules are included, too. For a package in
+    Imports of the imported modules are also included. For a package in
     ``site-packages``, only modules of this package are included.
 
     Args:
@@ -137,7 +137,7 @@ def _parsed(
 
 
 def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """Yield the files of a dotted name: those of its parent packages, then the module's."""
+    """Yield the files of a dotted name: its parent packages' files, then the module's file."""
     place = base
     for part in parts:
         place = place / part

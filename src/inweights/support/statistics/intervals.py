@@ -71,8 +71,8 @@ def bounded_interval(
     """Return the mean of bounded values and the ends of an interval for rare failures.
 
     The interval is Student's for the sample with one additional value at each bound.
-    Therefore it has a width even if all values are equal. The returned mean is that of
-    the sample alone.
+    Therefore it has a width even if all values are equal. The returned mean is the mean
+    of the sample alone.
 
     Args:
         values: One number per replicate, at least one.

@@ -156,9 +156,9 @@ def run_task(
 
     Raises:
         InweightsError: Files or code on which the task depends have changed since it
-            was planned, or the task failed. Other errors are passed on: those of
-            probes, of a user's functions and of ``progress``, and a lack of memory
-            (``MemoryError``, ``torch.OutOfMemoryError``).
+            was planned, or the task failed. Other errors are passed on, including
+            errors of probes, of a user's functions and of ``progress``, and a lack of
+            memory (``MemoryError``, ``torch.OutOfMemoryError``).
     """
     if _stored(task, store):
         return  # by the process that held the lock until now

@@ -39,9 +39,9 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         how: ``done``; ``busy``, if another process works on the task; ``killed``, if
             the process of the task died; ``memory``, if memory ran out; or ``failed``.
-        error: Name of the class of the library's error with which the task failed.
-            ``RunError``, the default, stands for all other errors. It has no meaning if
-            the task did not fail.
+        error: Name of the library's error class with which the task failed;
+            ``RunError``, the default, represents all other errors. The name is
+            meaningless if the task did not fail.
         message: Message of the error, or a description of how the process died; empty
             if there is none.
         log: Log messages of the task, if another process ran it.

@@ -239,7 +239,7 @@ class ExpectedTime:
         return part.expected * factors.get(part.kind, everywhere)
 
     def _factors(self) -> dict[Hashable, float]:
-        """Return the factor by which tasks take longer than expected, by kind (``None``: all)."""
+        """Return the factors by which tasks exceed their expected time, by kind (``None``: all)."""
         spent: dict[Hashable, float] = {}
         expected: dict[Hashable, float] = {}
         for part in self._parts.values():

@@ -158,7 +158,7 @@ class Schedule:
         return task
 
     def _next(self) -> Task | None:
-        """Return the next task that may run now, among those that were read, or ``None``."""
+        """Return the next of the tasks read so far that may run now; ``None`` if there is none."""
         for _ in range(len(self._waiting)):
             when, task = self._waiting.popleft()
             if when <= time.monotonic():
@@ -187,7 +187,7 @@ class Schedule:
 
         Args:
             task: The task.
-            step: Number of updates of this task that are done so far.
+            step: Number of updates of this task done so far.
         """
         self._tries[task.key].step = step
         self._time.report(task.key, min(1.0, step / max(1, task.steps)))

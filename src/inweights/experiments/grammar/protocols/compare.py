@@ -38,9 +38,9 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
     Returns:
         One list for each trial, followed by one for each computation of the recipe's
         plan, in order. Each list has a :class:`~.differences.Difference` for every
-        setting, also for those that agree with the paper. Settings that have no effect,
-        given the others, are left out. One more list at the end has a single item, for
-        the number of seeds (``seeds``).
+        setting, including settings that agree with the paper. Settings that have no
+        effect, given the others, are left out. One more list at the end has a single
+        item, for the number of seeds (``seeds``).
 
     Raises:
         ConfigError: The recipe's paper has no protocol file, or there is no such scale.
@@ -63,12 +63,12 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
 
 
 def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference]]:
-    """Compare the settings of some of a recipe's trials and computations with its paper.
+    """Compare the settings of some trials and computations of a recipe with its paper.
 
     Args:
         recipe: A recipe whose paper has a protocol file (:class:`PaperProtocol`).
         scale: The scale for which reasons are looked up: ``smoke``, ``cpu`` or
-            ``paper``. It is not checked; the settings are those of ``plan``.
+            ``paper``. It is not checked; the settings are taken from ``plan``.
         plan: The trials and computations.
 
     Returns:

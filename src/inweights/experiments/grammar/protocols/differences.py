@@ -135,9 +135,10 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
     """Return the rows of a table of differences, without repetitions, beginning with our choices.
 
-    Our own choices are values that the paper does not state, or that differ from those
-    of the paper. They are followed by smaller sizes, by values as in the paper's code,
-    and by values as in the paper. Settings that are not classified precede all others.
+    Our own choices are values that the paper does not state, or that differ from the
+    paper's values. They are followed by smaller sizes, by values as in the paper's
+    code, and by values as in the paper. Settings that are not classified precede all
+    others.
 
     Args:
         trials: The differences of each trial, as :func:`~.compare.compare` returns

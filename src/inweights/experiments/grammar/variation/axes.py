@@ -38,9 +38,9 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         model: Config of the architecture, or a trained model that has one
             (:func:`~.parts.config_of`); ``None`` for an optimum.
         learner: Config of the training: a curriculum, a descent or an optimum.
-        over: Values by path, such as ``{"world.n": [10, 20]}``, of which all
-            combinations are made, or a list of points, each of which maps paths to
-            values; see :func:`points_of`.
+        over: Values by path, such as ``{"world.n": [10, 20]}``, which are combined in
+            all ways, or a list of points that each map paths to values; see
+            :func:`points_of`.
 
     Returns:
         The trials, in the order of the combinations, in which the last path varies
@@ -137,10 +137,10 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     """Return the conditions of a sweep, each as a list of changes.
 
     Args:
-        over: Values by path, of which all combinations are made: for each path a list
-            of values, or a mapping from names to values. A key ``"a, b"`` or ``("a",
+        over: Values by path, which are combined in all ways: for each path a list of
+            values, or a mapping from names to values. A key ``"a, b"`` or ``("a",
             "b")`` names paths that vary jointly, over a list of tuples. Or a list of
-            points, each of which maps the same paths to one value each.
+            points, which all map the same paths to one value each.
         whole: The parts of the varied trial, by name (``world``, ``model``,
             ``learner``). They are used to distinguish nested tables in ``over`` from
             mappings of names to values. ``None`` if the paths are arguments of a
@@ -238,7 +238,7 @@ def _holds_paths(
 
 
 def _choices(key: str, values: Any) -> list[list[Change]]:
-    """Return the choices of one axis, each of which sets one path or several paths jointly."""
+    """Return the choices of one axis; each choice sets one path, or several paths jointly."""
     paths = list(map(str.strip, key.split(",")))
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ConfigError(
