@@ -215,7 +215,7 @@ def test_a_state_of_other_facts_or_no_state_at_all_is_refused(
     with pytest.raises(ConfigError, match="a different gap"):
         solve_large(small, gap=1e-3, state=state)
     state.write_text("subject,relation,object\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="is not the state of a solution"):
+    with pytest.raises(ConfigError, match="is not a stored solver state"):
         solve_large(small, state=state)
     with pytest.raises(ConfigError, match="so leave out state"):
         predict(TwoHop(n=8, identity=True).build(), state=state)

@@ -79,7 +79,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
 def _compare(
     states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]
 ) -> Float[Floats, "R 3"]:
-    """Return the mean cosine within labels, that between labels, and its mean absolute value."""
+    """Return mean cosines within and between labels, and the mean absolute cosine between them."""
     total = np.zeros((len(states), 3))
     pairs = np.zeros((len(states), 3))
     for rows, cosines, same_label in cosine_blocks(states, states, labels):

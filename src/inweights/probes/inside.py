@@ -271,6 +271,6 @@ def cka(
 
 
 def _centred(states: Tensor) -> Tensor:
-    """Return states minus their mean; 0 if the rest is rounding error."""
+    """Return states minus their mean; 0 if only rounding errors remain."""
     rest = states - states.mean(1, keepdim=True)
     return torch.where(rest.abs() > 1e-12 * states.abs().amax(), rest, 0.0)

@@ -169,5 +169,5 @@ def _program(world: World) -> Program:
 
 @lru_cache(maxsize=256)
 def _optimum(world: World, gap: float) -> Solution:
-    """Return the optimum of a world, cached for the same reason."""
+    """Return the optimum of a world, cached because observers use it repeatedly during training."""
     return solve(_program(world), gap=gap)

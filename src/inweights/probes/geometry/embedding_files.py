@@ -177,7 +177,9 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
     counted = len(first) == 2 and all(part.isdecimal() for part in first)
     body = lines[1:] if counted else lines
     if not body:
-        raise DataError(f"{file} has no rows; expected lines 'name x1 x2 …'")
+        raise DataError(
+            f"{file} has no rows; expected lines of the form 'name x1 x2 …'"
+        )
     rows_said, width_said = (part[:_DIGITS] for part in first) if counted else ("", "")
     if counted and int(rows_said) != len(body):
         raise DataError(

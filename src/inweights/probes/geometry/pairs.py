@@ -43,7 +43,7 @@ _CODE = 2.0**32
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of nodes of a graph that a path connects, with their distances.
+    """Connected pairs of nodes of a graph, with their distances.
 
     Attributes:
         u: First node of each pair, ``[P]``.
@@ -71,7 +71,7 @@ class Pairs:
         return cls(u[joined], v[joined], near[joined].astype(np.int64), len(hops))
 
     def at(self, remainders: Sequence[int]) -> Pairs:
-        """Return the pairs whose distance in edges has one of these remainders modulo 2.
+        """Return the pairs whose distance in edges has one of the given remainders modulo 2.
 
         ``(0,)`` keeps even distances, ``(1,)`` odd ones, and ``(0, 1)`` all.
         """
@@ -192,7 +192,7 @@ class Pairs:
 
 
 def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
-    """Choose the pairs of a graph that are compared.
+    """Choose the pairs of nodes of a graph to compare.
 
     Up to :data:`EXACT` nodes, these are all pairs that a path connects; for larger
     graphs, they are up to :data:`PAIRS` pairs of random sources with random targets.
@@ -216,7 +216,7 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
 
 @lru_cache(maxsize=4)
 def _sampled(count: int, ends: bytes, least: int, seed: int) -> Pairs:
-    """Return the drawn pairs of a large graph, cached because probes use them repeatedly."""
+    """Return sampled pairs of a large graph, cached because probes use them repeatedly."""
     u, v = np.frombuffer(ends, dtype=np.int64).reshape(2, -1)
     rng = Streams(seed).numpy(EVALUATION, "pairs")
     sources = rng.choice(count, size=PAIRS // _TARGETS, replace=False)

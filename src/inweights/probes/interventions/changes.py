@@ -98,7 +98,7 @@ def random_change(
     seed: int,
     draw: int,
 ) -> Float[Tensor, "R B T D"]:
-    """Return a state, moved in a random direction by the distance by which a change moves it.
+    """Return a state moved in a random direction, by the distance that a given change moves it.
 
     Args:
         state: The state, ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts, ``T``

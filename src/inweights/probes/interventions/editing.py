@@ -198,7 +198,7 @@ def _after(
     fact_columns: Int[Tensor, "R N"],
     query_columns: Int[Tensor, "R M"],
 ) -> dict[str, Tensor]:
-    """Return the shares of an edited model, given the columns of the answers before the edit."""
+    """Return the measures of an edited model, given the columns of the answers before the edit."""
     names = ("donors", "through", "expected", "apart")
     donors, through, expected, apart = (take(name)[:, places] for name in names)
     answer = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]

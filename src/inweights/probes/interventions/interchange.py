@@ -178,7 +178,7 @@ class _Outcomes:
 
 
 def _put(states: Tensor, position: int, columns: slice) -> Edit:
-    """Return an edit that replaces one position of a state ``[R, m, T, D]`` by that of another."""
+    """Return an edit that replaces a state ``[R, m, T, D]`` at one position with another state."""
 
     def replace(own: Tensor) -> Tensor:
         whole = own.clone()

@@ -1,4 +1,4 @@
-"""Realignment: replace the state after a first hop by that of the bridge token.
+"""Realignment: replace the state after a first hop with the state of the bridge token.
 
 After a first hop ``(e1, r1)``, the bridge may be decodable from a state that later
 layers, or the next loop, cannot use (Fu et al. 2026, arXiv:2607.00341).
@@ -165,7 +165,7 @@ class _Queries:
         return self.model.candidates[logits.argmax(-1)]
 
     def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
-        """Return the state of bridge tokens, embedded at that position, or alone at the layer."""
+        """Return bridge tokens' embeddings at that position, or their states alone at the layer."""
         if self.onto == "layer":
             alone = tokens.unsqueeze(-1)
             return self.model.hidden(alone, layers=[layer], at="all")[layer][:, :, 0]
@@ -182,7 +182,7 @@ class _Queries:
         target: Float[Tensor, "R M D"],
         decoded: Int[Tensor, "R M"],
     ) -> Float[Tensor, "R M D"]:
-        """Return the state by which a method replaces another state.
+        """Return the state with which a method replaces a given state.
 
         Args:
             layer: Name of the layer of the states.

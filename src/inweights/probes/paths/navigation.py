@@ -200,7 +200,7 @@ def _step_rows(
     chosen: Bool[Bools, "_ m"],
     named: Mapping[str, object],
 ) -> list[dict[str, object]]:
-    """Return the rows of :func:`stepwise` for the chosen statements of each replica, if any."""
+    """Return rows of :func:`stepwise` for the replicas that have chosen statements."""
     right = ranks == 0
     # A prompt with d right answers has them all known if each is among its first d.
     known = ranks < degrees[:, :, None]
@@ -222,7 +222,7 @@ def _step_rows(
 
 
 def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
-    """Count, for each statement, those of these roles with the same shape and prompt, ``[M]``."""
+    """Count the statements of these roles with each statement's shape and prompt, ``[M]``."""
     counts = np.zeros(len(statements), dtype=np.int64)
     among = np.sort(np.concatenate(list(map(statements.with_role, roles))))
     for rows, prompts, _ in statements.by_shape(among):

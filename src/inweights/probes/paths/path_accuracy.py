@@ -105,7 +105,7 @@ def path_accuracy(
 
 
 def _chances(world: World, role: str) -> list[float]:
-    """Return one divided by the number of distinct tokens, for each place of an answer."""
+    """Return one divided by the number of distinct tokens at each place of an answer."""
     answers = np.concatenate(
         [
             part.matrix(part.with_role(role))[1]

@@ -23,7 +23,7 @@ MODELS = (
 
 
 def trained(steps: int, rate: float, training: str) -> Curriculum:
-    """Return the curriculum of a training: the usual one, with a low rate, or with weight decay.
+    """Return a curriculum: the usual one, one with a low learning rate, or one with weight decay.
 
     Args:
         steps: Number of updates of the usual training, at least 0.

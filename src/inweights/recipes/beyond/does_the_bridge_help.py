@@ -91,7 +91,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies, rises of the answers' probabilities, and similarity by layer.
+    """Return accuracies, increases in the answers' probabilities, and similarity by layer.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``before``

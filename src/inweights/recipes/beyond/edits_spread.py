@@ -50,7 +50,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every world and edit: of single facts, of several together, and in the first block.
+    """Plan every world, and edits of single facts, of several facts and in the first block.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``node``;

@@ -124,7 +124,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _said(
     queries: pl.DataFrame, softly: pl.DataFrame, tried: pl.DataFrame, keys: list[str]
 ) -> pl.DataFrame:
-    """Return a row per query and predictor: its score and the accuracy that it expects."""
+    """Return a row per query and predictor: the predictor's score and the expected accuracy."""
     kept = [*RUN, "hit"]
     soft = softly.select(*keys, "model", softly="expected", score="margin")
     shares = tried.select(*keys, "model", "share")

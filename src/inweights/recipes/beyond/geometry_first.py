@@ -120,7 +120,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the training with edges first on every graph, and its controls if it has any.
+    """Plan the training with edges first on every graph, and the graph's controls.
 
     Args:
         settings: The recipe's settings, such as ``sizes``; :class:`Settings` describes

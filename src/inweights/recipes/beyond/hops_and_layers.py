@@ -137,7 +137,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on untrained chains, and the least numbers of chains and layers needed.
+    """Return accuracy on untrained chains, and the smallest numbers of chains and layers needed.
 
     Chains count as learnt if the accuracy is :data:`LEARNT` (a half) or more. If no
     number suffices, they count as needing twice the largest number of chains that was

@@ -1,4 +1,4 @@
-"""Compute the tables of ``beyond/league``: accuracy by which hops of a query are unseen."""
+"""Compute the tables of ``beyond/league``: accuracy by the unseen hops of a query."""
 
 import polars as pl
 
@@ -16,7 +16,7 @@ HOPS = {
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on queries by which of their hops occur in no trained two-hop fact.
+    """Return accuracy on queries, grouped by the hops that occur in no trained two-hop fact.
 
     Args:
         tables: The tables of a run of :func:`~.league.plan`, by name: ``accuracy``

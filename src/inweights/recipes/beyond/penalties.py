@@ -105,7 +105,7 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
 
 
 def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
-    """Penalise the nuclear norms of all matrices of a GPT, except that of its positions.
+    """Penalise the nuclear norms of all matrices of a GPT except its position embeddings.
 
     Args:
         model: A GPT with ``R`` replicas, an untied head and causal attention, which is

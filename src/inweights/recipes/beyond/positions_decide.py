@@ -75,7 +75,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every condition on the path-star, and those with other ties and blocks on a grid.
+    """Plan every condition on the path-star, and other weight ties and blocks on a grid.
 
     Args:
         settings: The recipe's settings, such as ``arms``, ``layers`` and ``width``;

@@ -41,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Emb-MLP and a GPT for every choice of facts that are trained besides the forward facts.
+    """Plan Emb-MLP and a GPT for every choice of facts that are trained with the forward facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``training``;
@@ -78,7 +78,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on the reversals that are not trained, and recall of the facts.
+    """Return accuracy on untrained reversals, and recall of the facts.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``

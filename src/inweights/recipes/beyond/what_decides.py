@@ -229,7 +229,7 @@ def _shares(effects: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shares_by_seed(effects: pl.DataFrame, most: int = 12) -> pl.DataFrame:
-    """Return shares of variance within each seed, for the terms that explain most over all."""
+    """Return shares of variance within each seed, for the terms that explain most overall."""
     square = pl.col("effect") ** 2
     whole = square.sum().over("seed")
     share = pl.when(whole > 0).then(square / whole).otherwise(0.0)

@@ -197,7 +197,7 @@ gains = cosine("gain", "gain", decayed=SPARED)
 
 
 def at(when: str, head: str = "tied", width: int = 64) -> Score:
-    """Return the score of the gain over a training without decay, if norms and biases are spared.
+    """Return a score: the gain over training without decay if norms and biases are exempt.
 
     Args:
         when: The phases in which weights decay: ``during``, ``after`` or

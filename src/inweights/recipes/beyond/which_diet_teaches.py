@@ -219,7 +219,7 @@ wrong = share("wrong", "wrong").at(what="composition, held")
 
 
 def gain(what: str, condition: str) -> Score:
-    """Return the score of the accuracy in a condition, minus that in the condition ``control``.
+    """Return a score: the accuracy in a condition minus the accuracy in the condition ``control``.
 
     Args:
         what: Kind of question, a value of the column ``what``.

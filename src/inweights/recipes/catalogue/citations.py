@@ -10,7 +10,7 @@ _OF = {"demo": "identity-bridge"}
 
 
 def citations(name: str = "") -> list[str]:
-    """Return BibTeX entries: those of papers, followed by the entry of this project.
+    """Return the BibTeX entries of papers, followed by the entry of this project.
 
     Args:
         name: Short name of a paper, such as ``geometric-memory``, or name of a recipe,

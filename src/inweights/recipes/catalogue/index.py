@@ -46,7 +46,7 @@ def index() -> dict[str, Entry]:
 
 
 def entry_of(name: str) -> Entry:
-    """Return the summary of a recipe, built in or of a plugin.
+    """Return the summary of a recipe, which may be built in or come from a plugin.
 
     Args:
         name: Full name of a recipe. For a recipe that is not built in, also a unique

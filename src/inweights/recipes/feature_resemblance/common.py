@@ -16,7 +16,7 @@ NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
-    """Return the two probes that every trained model of these recipes is measured with.
+    """Return the two probes with which these recipes measure every trained model.
 
     Returns:
         The functions :func:`inweights.probes.accuracy` and
@@ -88,7 +88,7 @@ def compared(
     published: Iterable[tuple[Sequence[experiments.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return measured similarities beside two predictions of them and the published values.
+    """Return measured similarities alongside two predictions and the published values.
 
     Args:
         table: Measured similarities: a row per run, with ``cosine``.

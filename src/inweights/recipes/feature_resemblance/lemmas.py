@@ -162,7 +162,7 @@ def plan(settings: Settings) -> experiments.Plan:
 def _descent(
     settings: Settings, course: str, slower: float, steps: int
 ) -> dict[str, Any]:
-    """Return the options of stage 2 on few tuples, with features as large as on many."""
+    """Return the options of stage 2 on a few tuples, with features as large as on many tuples."""
     how = settings.training
     phases = tasks.phase_roles(course, settings.rho)
     return {

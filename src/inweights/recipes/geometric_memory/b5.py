@@ -21,7 +21,7 @@ TESTS = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for what a scale does not set.
+    """Settings of the recipe, with defaults for fields that a scale does not set.
 
     Values of the scales are in ``b5.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

@@ -35,7 +35,7 @@ OWN_RATE = "TinyNN, own rate"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for what a scale does not set.
+    """Settings of the recipe, with defaults for fields that a scale does not set.
 
     Values of the scales are in ``c3.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

@@ -50,7 +50,7 @@ def roc_auc(
 
 
 def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of predictions that came true, without queries that are predicted to tie.
+    """Return the share of correct predictions, excluding queries that are predicted to tie.
 
     Args:
         queries: A row per query with ``verdict`` (the prediction: ``follows``, ``tied``

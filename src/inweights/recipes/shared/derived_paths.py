@@ -125,7 +125,7 @@ def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def own_and_other_arms(
     cosines: pl.DataFrame, navigation: pl.DataFrame, keys: Sequence[str]
 ) -> pl.DataFrame:
-    """Return mean cosines of a leaf with the first node of its own path, and with all other ones.
+    """Return mean cosines of leaves with the first nodes of their own paths, and of other paths.
 
     Args:
         cosines: A row per run, leaf and first node of a path, with ``cosine``, and

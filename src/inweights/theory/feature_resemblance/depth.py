@@ -29,7 +29,7 @@ def depth_cosines(
 ) -> Float[Floats, " L"]:
     """Return the predicted cosine of two inputs with the same label after each layer (theorem 6).
 
-    The theorem is that of Feature Resemblance, on a deep linear network that is trained
+    The theorem is from Feature Resemblance, on a deep linear network that is trained
     layer by layer. Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``. Here
     ``B_y``, of length 1, is the direction of the label after this layer, and ``a_l =
     ηT/N (1 + q e_{l-1})`` with ``q`` inputs per label combines the input's own norm
@@ -100,11 +100,11 @@ def lemma_18(
 ) -> pl.DataFrame:
     """Compare inner products of the states of a random deep linear network with lemma 18.
 
-    The lemma is that of Feature Resemblance. The layers are square, all entries are
-    drawn from ``N(0, 1/d)``, and the inputs are orthonormal. Layer by layer, the
-    network makes one step down a loss whose slope stays at its initial value, as before
-    any label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The lemma's bounds are missing in
-    our copy of the paper; its three cases are compared with ``e_l`` of
+    The lemma is from Feature Resemblance. The layers are square, all entries are drawn
+    from ``N(0, 1/d)``, and the inputs are orthonormal. Layer by layer, the network
+    makes one step down a loss whose slope stays at its initial value, as before any
+    label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The lemma's bounds are missing in our
+    copy of the paper; its three cases are compared with ``e_l`` of
     :func:`depth_cosines`, the limit of a large width.
 
     Args:

@@ -61,7 +61,7 @@ def gradients(
         −∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ
 
     summed over the facts with their weights. The right-hand sides are missing in our
-    copy of the paper. These are derived here, and tested against autograd.
+    copy of the paper. Here they are derived, and tested against autograd.
 
     Args:
         matrices: ``W_KQ`` ``[R, I, I]`` (``R`` replicas), for embeddings of width ``I``

@@ -1,6 +1,6 @@
 """Predict feature resemblance from the facts alone, before any training (Feature Resemblance).
 
-:func:`curriculum_cosine` is for the paper's curricula, :func:`linear_cosines` for any
+:func:`curriculum_cosine` covers the paper's curricula, :func:`linear_cosines` any
 world.
 
 Stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` begins with small parameters:
@@ -101,9 +101,10 @@ def curriculum_cosine(
 
     Args:
         course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;
-            or how often each role counts in the first phase of another curriculum, a
-            mapping of some of ``category``, ``similarity`` and ``attribution``, or of
-            ``identity``, ``first_hop`` and ``second_hop``, to numbers.
+            or, for another curriculum, a mapping that states how often each role is
+            counted in the first phase. Its keys are some of ``category``,
+            ``similarity`` and ``attribution``, or of ``identity``, ``first_hop`` and
+            ``second_hop``.
         rho: ``ρ``, number of copies of the similarity premise, at least 1; used only by
             ``joint`` and ``two-hop``.
         noise: ``ν²``, from :func:`noise`; the default 0 is the limit of small initial
@@ -167,7 +168,7 @@ def linear_cosines(
     kappa: float = 300.0,
     hidden: int = 10,
 ) -> Float[Reals, " P"]:
-    """Return the predicted cosine of the value vectors of each pair of tokens, from facts alone.
+    """Return the predicted cosine of each pair of tokens' value vectors, from the facts alone.
 
     The value vector of a token is ``W_V e`` of a :class:`~inweights.models.OneLayer`
     after stage 1. A fact of weight ``ω`` (weights sum to 1) and answer ``y``, one of
@@ -185,8 +186,8 @@ def linear_cosines(
     Args:
         world: World with the facts; only the first token of an answer is used.
         pairs: Token ids, ``[P, 2]``.
-        roles: Number of times that the facts of each role count in stage 1, at least 0;
-            other roles are not trained. By default all facts count once.
+        roles: Number of times that the facts of each role are counted in stage 1, at
+            least 0; other roles are not trained. By default every fact is counted once.
         rate: Learning rate ``η`` of stage 1.
         steps: Number ``T1`` of updates in stage 1.
         kappa: Scale ``κ0`` of the logits.
@@ -230,12 +231,12 @@ def linear_cosines(
 
 
 def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
-    """Return the weight of every fact in the mean loss, from how often its role counts.
+    """Return the weight of every fact in the mean loss, given how often its role is counted.
 
     Args:
         world: World with ``N`` facts.
-        roles: Number of times that the facts of each role count, at least 0; other
-            roles have weight 0.
+        roles: Number of times that the facts of each role are counted, at least 0;
+            other roles have weight 0.
 
     Returns:
         Weights ``[N]`` that sum to 1.

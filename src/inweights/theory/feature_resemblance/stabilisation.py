@@ -1,4 +1,4 @@
-"""Track eigenvalues and eigenvectors during Node2Vec's descent (Geometric Memory, F.2, F.3).
+"""Track eigenvalues and eigenvectors while Node2Vec is trained (Geometric Memory, F.2, F.3).
 
 :func:`by_space` and :func:`propositions` convert a
 :class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables, with which
@@ -76,7 +76,7 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
 def propositions(
     run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1
 ) -> pl.DataFrame:
-    """Track the quantities of Geometric Memory, Propositions 6 to 10, during a Node2Vec descent.
+    """Track the quantities of Geometric Memory, Propositions 6 to 10, while Node2Vec is trained.
 
     Args:
         run: Descent of a single tied model, ``R = 1``.
@@ -87,21 +87,22 @@ def propositions(
     Returns:
         One row per recorded step. ``V`` are the vectors, ``S`` is the row softmax of
         ``V Vᵀ``, ``P`` is the random walk of the graph, and ``C = (P − S) + (P − S)ᵀ``.
-        The columns, in brackets with the number of their proposition, are:
+        The columns, each with the number of its proposition in brackets, are:
 
         - ``step`` and ``loss`` (mean over nodes, in nats).
         - ``outside_c``, ``outside_s``, ``outside_v``: the share, from 0 to 1, of ``C``,
           ``S + Sᵀ`` and ``V Vᵀ`` that mixes eigenspaces (:func:`outside`; Proposition
           6); ``outside_random``: its mean over random bases.
         - ``s_low``, ``s_high``, ``s_trace``: smallest and largest eigenvalues of ``S``,
-          and the sum of all divided by ``N`` (7).
+          and the sum of all eigenvalues divided by ``N`` (7).
         - ``walk_low``, ``walk_high``: smallest and largest eigenvalues of ``P + Pᵀ −
           2I`` (8).
         - ``c_top``, ``c_second``: largest eigenvalue of ``C``, and the largest apart
           from the degenerate ones (9).
         - ``null_size``: largest ``|λ|`` among the eigenvalues of ``C`` that should
           vanish; ``null_gap``: smallest ``|λ|`` of the others; ``null_angle``: sine of
-          the largest angle between their eigenvectors and those of the graph.
+          the largest angle between the corresponding eigenvectors and the degenerate
+          eigenvectors of the graph.
         - ``top``: fraction of the energy of ``V`` in the top eigenspaces, without the
           degenerate vectors (10); ``degenerate``: fraction in the degenerate vectors.
         - ``change``: ``‖CV‖ / ‖V‖``, which is 0 at a fixed point; ``norm``: ``‖V‖``.

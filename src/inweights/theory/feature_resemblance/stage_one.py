@@ -1,4 +1,4 @@
-"""Run stage 1 of the one-layer transformer in closed form, and measure what its lemmas bound.
+"""Run stage 1 of the one-layer transformer in closed form, and measure the bounded quantities.
 
 :func:`lemma_1` tests the gradients against autograd, :func:`stage_one` measures a run,
 and :class:`StageOneResult` is its result, with which :mod:`~.stage_two` continues.
@@ -38,7 +38,7 @@ def lemma_1(
 ) -> pl.DataFrame:
     """Compare the closed-form gradients (15) to (17) with autograd, in double precision.
 
-    The equations are those of Feature Resemblance, for ``W_KQ`` (attention), ``W_V``
+    The equations are from Feature Resemblance, for ``W_KQ`` (attention), ``W_V``
     (value) and ``w`` (MLP) of the one-layer transformer.
 
     Args:
@@ -98,9 +98,9 @@ def stage_one(
     rate: float = 0.47,
     steps: int = 50,
 ) -> pl.DataFrame:
-    """Run stage 1 by the closed-form gradients, and measure what lemmas 2, 6, 8, 11 and 15 bound.
+    """Run stage 1 with the closed-form gradients; measure the quantities in lemmas 2, 6, 8, 11, 15.
 
-    The lemmas are those of Feature Resemblance. Stage 1 trains ``W_KQ`` and ``W_V`` by
+    The lemmas are from Feature Resemblance. Stage 1 trains ``W_KQ`` and ``W_V`` by
     full-batch gradient descent, with a frozen MLP.
 
     Args:
@@ -117,7 +117,7 @@ def stage_one(
         attention score and uniform attention, over all steps; ``span``, the norm of the
         part of the change of ``W_V`` that is not along the initial MLP vectors (lemma
         2), divided by the norm of the change; ``linear``, the norm of the difference
-        between this change and that of the linear regime
+        between this change and the change in the linear regime
         (:func:`~.resemblance.linear_coefficients`), divided by the norm of the latter;
         ``learnt``, the decrease of the mean loss, in nats.
 
@@ -160,9 +160,9 @@ def stage_one(
 class StageOneResult:
     """Result of stage 1: the matrices of one model before and after it, and the facts of its world.
 
-    ``N`` is the number of facts, ``T`` that of tokens in a prompt, ``K`` of candidate
-    answers, ``M`` of hidden units per answer, ``D`` the embedding width, and ``V`` the
-    number of tokens.
+    ``N`` is the number of facts, ``T`` the number of tokens in a prompt, ``K`` the
+    number of candidate answers, ``M`` the number of hidden units per answer, ``D`` the
+    embedding width, and ``V`` the number of tokens.
 
     Attributes:
         world: The world.
@@ -200,7 +200,7 @@ class StageOneResult:
         rate: float,
         steps: int,
     ) -> StageOneResult:
-        """Train attention ``W_KQ`` and values ``W_V`` by gradients of Feature Resemblance, Lemma 1.
+        """Train ``W_KQ`` (attention) and ``W_V`` (values) with the gradients of Lemma 1.
 
         Args:
             world: Config of a world whose prompts all have the same length.
@@ -210,7 +210,7 @@ class StageOneResult:
             model: Architecture with a folded or linear MLP; ``None`` for the paper's,
                 which is folded.
             rate: Learning rate ``η``.
-            steps: Number ``T1`` of updates; with 0, the end is the start.
+            steps: Number ``T1`` of updates; with 0, both states are the same.
 
         Returns:
             The matrices at the start and the end of stage 1.

@@ -1,7 +1,7 @@
-"""Run stage 2 of the one-layer transformer and compare it with the convergence its lemmas prove.
+"""Run stage 2 of the one-layer transformer and compare it with the proved convergence.
 
 :func:`stage_two` continues from :class:`~.stage_one.StageOneResult` and returns losses
-beside the bounds of lemmas 7, 9, 10, 12, 13 and 16.
+alongside the bounds of lemmas 7, 9, 10, 12, 13 and 16.
 
 With frozen attention, the logits are linear in ``w``, so that stage 2 descends on a
 convex loss. The proofs compare ``w`` with a ``w*`` of a large margin: if ``η ‖∇L‖² ≤
@@ -43,7 +43,7 @@ def stage_two(
     attention: int = 50,
     slower: float = 1.0,
 ) -> pl.DataFrame:
-    """Run stage 1 and the MLP's phases after it, and compare each with its lemma's bound.
+    """Run stage 1 and then the phases of the MLP; compare each phase with its lemma's bound.
 
     The lemmas are 7, 9, 10, 12, 13 and 16 of Feature Resemblance. Stage 1 trains the
     attention (``W_KQ`` and ``W_V``), and stage 2 trains the MLP with frozen attention.
@@ -59,15 +59,15 @@ def stage_two(
             is folded.
         rate: Learning rate ``η`` of stage 1.
         attention: Number of updates of stage 1.
-        slower: Factor by which the learning rate of stage 2 is smaller.
+        slower: Factor by which the learning rate of stage 1 is divided in stage 2.
 
     Returns:
         For each phase, about ten rows per decade of the number of updates, with the
         columns ``phase``, from 1; ``steps``, the number of updates in this phase;
-        ``least``, the smallest loss so far, and ``bound``, the proven bound on it;
-        ``step_size``, the largest ``η ‖∇L‖² / L`` so far, which the proofs require to
-        be at most 1; and ``guess``, the loss of a uniform distribution over all
-        answers. Losses are in nats.
+        ``least``, the smallest loss up to this step, and ``bound``, the proven bound on
+        it; ``step_size``, the largest ``η ‖∇L‖² / L`` up to this step, which the proofs
+        require to be at most 1; and ``guess``, the loss of a uniform distribution over
+        all answers. Losses are in nats.
 
     Raises:
         ConfigError: The numbers of phases and of ``steps`` differ, there is no phase, a
@@ -153,7 +153,7 @@ class _Phase:
 def _against_bound(
     phase: _Phase, margins: Reals, steps: int
 ) -> tuple[pl.DataFrame, Reals]:
-    """Return losses and bounds by number of steps, and the pull by which ``u`` changes."""
+    """Return losses and bounds by number of steps, and the direction in which ``u`` moves."""
     losses, squares, pull = _descend(phase, steps)
     far, left = _comparators(phase, margins)
     shown = np.unique(

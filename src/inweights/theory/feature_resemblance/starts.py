@@ -1,11 +1,11 @@
 """Measure the distribution of random initialisations: lemmas 3 to 5 and 17 of Feature Resemblance.
 
-:func:`one_layer_start` is for the one-layer transformer, and :func:`deep_start` for the
-deep linear network. Recipes test whether all values stay below the bounds.
+:func:`one_layer_start` tests the one-layer transformer, and :func:`deep_start` the deep
+linear network. Recipes test whether all values stay below the bounds.
 
 In width ``d``, Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and
 products of the order of ``σ² √d``. The bounds are missing in our copy of the paper.
-Those used here follow from Bernstein's inequality, which its proofs name, with the
+Those used here follow from Bernstein's inequality, on which its proofs rely, with the
 usual constants.
 """
 
@@ -34,7 +34,7 @@ def one_layer_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a one-layer transformer with lemmas 3, 4 and 5.
 
-    The lemmas are those of Feature Resemblance, on the lengths and products of initial
+    The lemmas are from Feature Resemblance, on the lengths and products of initial
     vectors.
 
     Args:
@@ -154,7 +154,7 @@ def _spread(vectors: Reals, others: Reals) -> tuple[Reals, float]:
 
     Args:
         vectors: Vectors as rows.
-        others: Vectors with which products are taken; its first rows are ``vectors``.
+        others: Vectors with which products are taken; the first rows are ``vectors``.
     """
     products = np.abs(vectors @ others.T)
     lengths = np.diag(products).copy()

@@ -1,4 +1,4 @@
-"""Measure the energy of embeddings by bands of eigenvalues, for large graphs.
+"""Measure the energy of embeddings in bands of eigenvalues, for large graphs.
 
 :class:`Bands` replaces :class:`~.spectral.Spectrum` above :data:`~.spectral.EXACT`
 nodes; the probe of geometry and the scene of large graphs use it.

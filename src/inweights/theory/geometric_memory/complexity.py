@@ -1,7 +1,7 @@
 """Costs of storing a graph as a list of edges or as vectors (Geometric Memory §3, App. E).
 
-The constructions that store it are in ``storage.py``. Shapes: ``N`` nodes; ``M`` is the
-number of associations (an edge in both directions counts twice).
+The constructions that store a graph are in ``storage.py``. Shapes: ``N`` nodes; ``M``
+is the number of associations (an edge in both directions counts twice).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 
 
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
-    """Return the number of dimensions in which random directions separate a number of arms.
+    """Return the number of dimensions at which random directions separate a given number of arms.
 
     This is a numerical version of the Johnson-Lindenstrauss lemma (Geometric Memory,
     E.2). The result is found by bisection in one random draw: the smallest number of

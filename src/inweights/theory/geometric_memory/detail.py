@@ -1,4 +1,4 @@
-"""Reduce a large graph for a picture: draw some of its nodes, each for the nodes nearest to it.
+"""Reduce a large graph for a picture: draw some nodes, each of which represents its neighbourhood.
 
 :func:`~.layout.scene` uses :class:`Detail`. Shapes: ``N`` nodes, ``K`` drawn nodes,
 ``E`` edges.

@@ -109,7 +109,7 @@ def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
 
 
 def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return the number of hops between all nodes, without direction; infinite without a path.
+    """Return the hop distances of all pairs of nodes, ignoring direction; infinite without a path.
 
     Args:
         a: Adjacency of ``N`` nodes, ``[N, N]``; every entry above 0 is an edge.
@@ -134,7 +134,7 @@ def hops_from(
     v: Int[Ids, " E"],
     sources: Int[Ids, " S"] | None = None,
 ) -> Float[Floats, "S N"]:
-    """Return the number of hops from source nodes to all nodes; infinite if there is no path.
+    """Return the hop distances from source nodes to all nodes; infinite if there is no path.
 
     Edges are followed in both directions. This is a breadth-first search from all
     sources at once: each node has one bit for every source that has reached it.
@@ -160,7 +160,7 @@ def hops_from(
 def whole_hops(
     count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"]
 ) -> Int[NDArray[np.int32], "N S"]:
-    """Return the number of hops from source nodes to all nodes as integers, one column per source.
+    """Return the hop distances from source nodes to all nodes as integers, one column per source.
 
     Args:
         count: Number of nodes ``N``.

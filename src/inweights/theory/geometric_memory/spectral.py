@@ -171,7 +171,7 @@ class Spectrum:
 
     @property
     def spaces(self) -> int:
-        """Number ``G`` of eigenspaces, without that of the degenerate (top) eigenvectors."""
+        """Number ``G`` of eigenspaces, excluding the space of the degenerate (top) eigenvectors."""
         return int(self.space.max()) + 1
 
     @property

@@ -144,7 +144,7 @@ def worlds_of(
 
 
 def _without_gaps(part: World) -> Ids:
-    """Return the indices of a cut part's queries, without chains of which the part lacks a fact."""
+    """Return a cut part's queries by index, except chains that need a fact outside the part."""
     queries = part.queries
     chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
     whole = ~np.isin(queries.roles, list(chains))
@@ -153,7 +153,7 @@ def _without_gaps(part: World) -> Ids:
 
 
 def _tokens(statements: Statements) -> tuple[Ids, Ids]:
-    """Return all tokens of prompts and answers, preceded by the index of each one's statement."""
+    """Return the statement index and the id of every token of all prompts and answers."""
     rows = np.arange(len(statements))
     which = [
         np.repeat(rows, np.diff(ends, prepend=0))

@@ -186,7 +186,7 @@ class Prediction:
         return calibration().nearest(self.world)
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
-        """Return numbers, expected accuracy and margins of the queries, by group.
+        """Return the number, expected accuracy and margins of the queries in each group.
 
         Args:
             by: Names of columns of :attr:`queries` by which the queries are grouped.

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Solving:
-    """Options with which :func:`inweights.audit.predict_source` solves a prediction, unchecked.
+    """Unchecked options of the solvers that :func:`inweights.audit.predict_source` uses.
 
     Attributes:
         answers: ``several`` (all answers to a prompt are right) or ``one`` (they
             contradict each other, which is an error).
         decay: Weight decay of the training that is predicted, above 0; ``None`` for the
             limit of long training without decay.
-        gap: Relative gap to certify, from 1e-7 to below 1.
+        gap: Relative gap to certify, at least 1e-7 and below 1.
         seconds: Time limit for all programs together, in seconds, from 0 to 10**7;
-            solutions that are unfinished then are not certified.
+            solutions that are not finished in time are not certified.
         tie: Margins up to this absolute value are ties (facts have margin 1); at least
             0 and below 1.
         advise: Whether to search for identities, reversals and counter-examples that

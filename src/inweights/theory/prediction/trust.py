@@ -98,7 +98,7 @@ def meaning(prediction: Prediction) -> str:
 
 
 def propose_training(prediction: Prediction) -> str:
-    """Return a sentence that advises to train small models; empty if the prediction is reliable.
+    """Return a sentence that recommends training small models; empty if the prediction is reliable.
 
     A prediction is unreliable if at least a quarter of the queries have the outlook
     ``open``, or if the fit of the probabilities is too uncertain for this world

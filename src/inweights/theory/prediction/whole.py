@@ -155,12 +155,12 @@ def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
 
 
 def _to_continue(state: Path | None) -> str:
-    """Return a text on how to continue a solution whose state is stored; empty otherwise."""
+    """Return a text that says how to continue from a stored state; empty if no state is stored."""
     return f"; the same command continues from {state}" if state else ""
 
 
 def _precision(solution: Solved) -> str:
-    """Return a text on how accurate the margins are, from two matrices within the gap."""
+    """Return a sentence on the accuracy of the margins, from two matrices within the gap."""
     program = solution.program
     facts = len(program.world.facts)
     text = f"All {facts:,} facts are one program, to a gap of {solution.gap:.1g}"

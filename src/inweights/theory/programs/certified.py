@@ -1,4 +1,4 @@
-"""Results with a certificate and checks of limits, which all solvers of programs share.
+"""Certified results and checks of limits, which all solvers of programs share.
 
 :class:`Certified` is the result, :func:`check_limits` refuses invalid limits. Shapes:
 ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.

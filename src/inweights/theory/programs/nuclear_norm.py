@@ -96,7 +96,7 @@ class Solution(Certified):
     def compare(
         self, statements: Statements
     ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
-        """Return the logits of statements, the column of each one's answer, and its rivals.
+        """Return the logits of statements, and the column of the answer and the rivals of each.
 
         Args:
             statements: Queries or facts of the program's world.

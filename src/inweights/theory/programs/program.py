@@ -224,7 +224,7 @@ class Program:
     def compare(
         self, templates: Float[Floats, "P K"], statements: Statements
     ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
-        """Return the logits of statements, the column of each one's answer, and its rivals.
+        """Return the logits of statements, and the column of the answer and the rivals of each.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).

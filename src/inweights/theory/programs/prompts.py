@@ -107,7 +107,8 @@ def check_single_answers(statements: Statements, kind: str) -> None:
         role = statements.role_names[statements.roles[bad]]
         raise DataError(
             f"answers must have one token each; {kind} {bad} (role '{role}') has an answer of "
-            f"{lengths[bad]}. Leave that role out, or use only the first token of its answers"
+            f"{lengths[bad]} tokens. Leave that role out, or use only the first token of its "
+            "answers"
         )
 
 

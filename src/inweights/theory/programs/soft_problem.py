@@ -218,7 +218,7 @@ class Problem:
 
 
 def better(one: Point, other: Point) -> Point:
-    """Return a point with the templates of the lower objective and the higher of two bounds.
+    """Combine two points: return the templates with the lower objective and the higher bound.
 
     Args:
         one: A point.

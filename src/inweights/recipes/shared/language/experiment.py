@@ -36,7 +36,7 @@ class Quiz(NamedTuple):
 
 
 def without_bridge(question: Question) -> Question:
-    """Return a question without its bridge among the candidates, if it is a two-hop question.
+    """Return a question; if it is a two-hop question, its bridge is removed from the candidates.
 
     Args:
         question: A question of any role. Only a question with the role ``composition``

@@ -146,7 +146,7 @@ def knowledge(
 
 
 def names(rng: np.random.Generator) -> Iterator[str]:
-    """Yield distinct random names of two syllables, without end.
+    """Yield distinct random two-syllable names indefinitely.
 
     The number of such names is limited; after all of them have been yielded, the
     generator does not return.

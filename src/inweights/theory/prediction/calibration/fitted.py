@@ -225,7 +225,7 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
 
 
 def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
-    """Return probabilities that are at least the chance of a guess.
+    """Return each probability, or the chance of a right guess if the chance is larger.
 
     Args:
         probabilities: One probability per query; null if there is none.
@@ -258,7 +258,7 @@ def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float
 
 
 def sigmoid(logits: Floats) -> Floats:
-    """Return the probabilities that belong to log odds.
+    """Return the probabilities that correspond to log odds.
 
     Args:
         logits: Log odds, in any shape.

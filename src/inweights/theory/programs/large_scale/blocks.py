@@ -31,7 +31,7 @@ STEPS = 100
 
 
 class Block:
-    """A block of consecutive prompts, with the entries of their logits that are stored.
+    """A block of consecutive prompts, with the stored entries of their logits.
 
     Args:
         program: Constraints.
@@ -241,7 +241,7 @@ class Block:
 
 
 def _balance(points: Floats, right: Bools, starts: Ids, level: Floats) -> Floats:
-    """Return the next level of Newton's method for equal amounts raised and lowered.
+    """Return Newton's next estimate of the level at which equal amounts are raised and lowered.
 
     Args:
         points: Logits of right answers, and logits of wrong answers plus 1.

@@ -68,7 +68,7 @@ class _Kept:
         return cls(starts, columns, data[used], prices.shape[1])
 
     def state(self) -> State:
-        """Return the arguments of the class, except for the number of columns."""
+        """Return the arguments of the constructor, except for the number of columns."""
         return {"starts": self._starts, "columns": self._columns, "data": self._data}
 
     def prices(self, rows: slice, dtype: Any) -> sparse.csr_array:
@@ -88,7 +88,7 @@ class _Kept:
 
 
 class Bounds:
-    """The best bounds so far on the optimum of a large program.
+    """The best bounds found so far on the optimum of a large program.
 
     Args:
         run: The iteration, whose blocks and relations are used.

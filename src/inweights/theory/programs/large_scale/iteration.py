@@ -88,12 +88,12 @@ class Iteration:
         self._begin(start_near(program, self.raised))
 
     def _couple(self, coupling: float) -> None:
-        """Set the weight of ``S = X W``, and the inverse that belongs to it."""
+        """Set the weight of ``S = X W``, and the corresponding inverse."""
         self.coupling = coupling
         self._solve = inverse_of(self.program, self.relations.own, coupling)
 
     def _begin(self, start: Floats) -> None:
-        """Start from templates, with the multipliers that belong to tight margins."""
+        """Start from templates, with the multipliers that correspond to tight margins."""
         start = start - start.mean(1, keepdims=True, dtype=np.float32)
         values, vectors = _gram_vectors(start)
         kept = vectors[:, values > ROUNDING * values[-1]]

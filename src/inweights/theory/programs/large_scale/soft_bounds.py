@@ -30,7 +30,7 @@ TRIED = 6
 
 
 class SoftBounds:
-    """The best upper and lower bounds so far, with the matrix and distributions that prove them.
+    """The best bounds found so far, with the matrix and the distributions that prove them.
 
     Args:
         program: The facts.

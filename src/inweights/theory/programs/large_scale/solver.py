@@ -128,7 +128,7 @@ def solve_large(
 
 
 def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Estimate the time in seconds that program (2) takes to a gap of 1%, on one core.
+    """Estimate the time in seconds to solve program (2) to a gap of 1% on one core.
 
     Args:
         facts: Number of facts.
@@ -247,7 +247,7 @@ class _Storage:
             )
 
     def restore(self) -> None:
-        """Continue from the state in the file, if there is one."""
+        """Continue from the stored state if the file exists."""
         found = self._file.read() if self._file else None
         if found is not None:
             self._run.restore(part_of("run", found))

@@ -1,4 +1,4 @@
-"""Store the state of a long solution in a file, from which a later call continues.
+"""Store the state of a long solver run in a file, from which a later call continues.
 
 :class:`StateFile` reads and writes named arrays; nothing in the file is executed. A
 continued solution is the same as one without interruption, to the last bit.
@@ -29,7 +29,7 @@ State = dict[str, NDArray[Any]]
 
 
 class StateFile:
-    """A file that stores the state of an unfinished solution.
+    """A file that stores the state of an unfinished solver run.
 
     Args:
         path: The file, in NumPy's format ``.npz``; it need not exist yet.
@@ -69,7 +69,7 @@ class StateFile:
                 state = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise ConfigError(
-                f"{self.path} is not the state of a solution: {error}; give another name, or "
+                f"{self.path} is not a stored solver state: {error}; give another name, or "
                 "remove it"
             ) from error
         if str(state.pop(_MARK, "")) != self._mark:
@@ -80,7 +80,7 @@ class StateFile:
         return state
 
     def write(self, state: State) -> None:
-        """Replace the file by a state, completely or not at all.
+        """Replace the contents of the file with a state, atomically.
 
         Args:
             state: Arrays by name.
@@ -95,7 +95,7 @@ class StateFile:
             os.replace(partial, self.path)
 
     def remove(self) -> None:
-        """Remove the file; nothing happens if there is none.
+        """Remove the file; do nothing if it does not exist.
 
         Raises:
             OSError: The file cannot be removed.
@@ -117,7 +117,7 @@ def prefixed(name: str, state: Mapping[str, Any]) -> State:
 
 
 def part_of(name: str, state: Mapping[str, NDArray[Any]]) -> State:
-    """Return the part of a state with a prefix, as it was given to :func:`prefixed`.
+    """Return the entries of a state whose names have a prefix, with the prefix removed.
 
     Args:
         name: The prefix.

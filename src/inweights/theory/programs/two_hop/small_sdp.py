@@ -121,7 +121,7 @@ def least_norms(
 def _derivatives(
     multipliers: Reals, barrier: float, bases: Sequence[Reals], blocks: Sequence[Reals]
 ) -> tuple[Reals, Reals]:
-    """Return gradient and negative Hessian of the dual objective with its logarithmic barrier."""
+    """Return the gradient and negative Hessian of the dual objective with its log barrier."""
     gradient = np.ones(len(multipliers)) + barrier / multipliers
     hessian = np.diag(barrier / multipliers**2)
     for base, block in zip(bases, blocks, strict=True):
@@ -190,7 +190,7 @@ def _primal_point(
     barrier: float,
     steps: int,
 ) -> SmallSolution:
-    """Return the feasible primal point that belongs to a point of the path, and both bounds."""
+    """Return the feasible primal point that corresponds to a point of the path, and both bounds."""
     matrices: list[Reals] = []
     margins = np.zeros(len(multipliers))
     for k, e, b in zip(coefficients, bases, blocks, strict=True):
