@@ -66,7 +66,7 @@ def _claims_of(run: Outcome) -> dict[str, ClaimResult]:
 def _beside(
     one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """Return pairs of the values of two mappings, one for each key of either mapping."""
+    """Return pairs of values from two mappings, one pair per key of either mapping."""
     return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
 
 

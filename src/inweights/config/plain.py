@@ -110,7 +110,7 @@ def _nothing(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
 
 
 def _later(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
-    """Return the config that forms the identity, and the names of fields to leave out."""
+    """Return the config that determines the identity, and the names of fields to leave out."""
     config = _by_name(config)
     usual = _usual(config, getattr(config, "later", {}))
     return config, usual.union(getattr(config, "idle", ()))

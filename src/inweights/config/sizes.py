@@ -54,7 +54,7 @@ def check_size(
 def refuse_idle(
     owner: str, given: Mapping[str, object], has_effect: bool, where: str
 ) -> None:
-    """Raise an error if a setting is given that has no effect because of another setting.
+    """Raise an error if a given setting has no effect because of another setting.
 
     Args:
         owner: Name of the config, for the message.

@@ -81,12 +81,12 @@ def at_the_border(thing: Any) -> Any:
 
 @cache
 def _guarded_once(function: FunctionType) -> Any:
-    """Return the guarded form, the same object for every package that exports the function."""
+    """Return the guarded form, which is one object for all packages that export the function."""
     return guarded(function)
 
 
 def guard_names(package: str, names: Sequence[str]) -> None:
-    """Replace functions that a package imports eagerly by their :func:`guarded` forms.
+    """Replace functions that a package imports eagerly with their :func:`guarded` forms.
 
     Public objects that are not functions, such as classes, are left unchanged.
 
@@ -157,7 +157,7 @@ def _explained(
     kwargs: Mapping[str, Any],
     error: Exception,
 ) -> str | None:
-    """Return a message that explains an error by an argument; ``None`` if none explains it."""
+    """Return a message that blames an argument for an error; ``None`` if none is to blame."""
     if "memory" in str(error).lower() or _is_of_others(error.__traceback__):
         return None
     # The arguments of a dataclass are its fields.
@@ -240,7 +240,7 @@ def _outermost(expected: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a short text for a value."""
+    """Return a short text that represents a value."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"{type(value).__name__} of shape {list(shape)}"

@@ -141,7 +141,7 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
 
 
 def _line() -> tuple[Callable[[str], None], float]:
-    """Return a function that replaces the progress line, and the seconds between two calls."""
+    """Return a function that updates the progress line, and the seconds between two calls."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if hasattr(shell, "kernel"):
         from IPython.display import DisplayHandle

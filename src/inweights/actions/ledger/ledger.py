@@ -1,4 +1,4 @@
-"""Read and extend the ledger, a file of lines that are linked by their hashes.
+"""Read and extend the ledger, a file whose lines are linked by hashes.
 
 :func:`read_ledger` returns a :class:`Ledger`, with an :class:`Entry` for each claim.
 Each line contains the hash of the line before, so that no line can be changed or
@@ -163,7 +163,7 @@ class Ledger:
 
     @property
     def next_block(self) -> int:
-        """Number of the first block of seeds after all those on which a claim was stated.
+        """Number of the first block of seeds that follows every block used by a stated claim.
 
         Block ``b`` consists of the 1,000,000 root seeds that begin at 1,000,000 ``b``;
         the first block is block 1.
@@ -213,7 +213,7 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Read a ledger and check its chain of hashes; it is empty if there is no file.
+    """Read a ledger and check its chain of hashes; without a file, the ledger is empty.
 
     A ledger records claims. Each line states a claim (before the run that judges it),
     records a verdict on a claim, or rewords or withdraws a claim, and contains the hash
@@ -274,7 +274,7 @@ def ledger_of(content: bytes, where: str) -> Ledger:
 
 
 def _lean(line: Line) -> dict[str, Any]:
-    """Return a line as plain values, without empty fields of its claim."""
+    """Return a line as plain values, omitting empty fields of its claim."""
     fields: dict[str, Any] = msgspec.to_builtins(line)
     if "claim" in fields:
         claim = fields["claim"]

@@ -98,7 +98,7 @@ def corrected_from(
 
 
 def _once(recipe: Recipe) -> Callable[[], str]:
-    """Return a function that computes the hash of a recipe's code at its first call."""
+    """Return a function that computes the hash of a recipe's code on its first call."""
     return cache(partial(code_hash, recipe))
 
 

@@ -137,7 +137,7 @@ class Planned:
     """
 
     def __init__(self, place: str, lease: float = LEASE) -> None:
-        """Open the plan at ``place``; its leases expire ``lease`` seconds after their renewal."""
+        """Open the plan at ``place``; leases expire ``lease`` seconds after their last renewal."""
         self.place = place.rstrip("/")
         self.files = open_files(place)
         self.about = self._read(ABOUT, About)

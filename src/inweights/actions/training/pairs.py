@@ -87,14 +87,14 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def _hits(group: pl.DataFrame, way: str) -> pl.DataFrame:
-    """Return a way's hits: true or false for one seed, otherwise the share of seeds with a hit."""
+    """Return the hits of a way: true or false for one seed, otherwise the share of seeds."""
     if group["seeds"].max() == 1:
         group = group.with_columns(pl.col("hit").cast(pl.Boolean))
     return group.filter(way=way)
 
 
 def say_pairs(pairs: pl.DataFrame) -> list[str]:
-    """Describe which pairs of ways differ on held-out questions, with the interval and the test.
+    """Describe which pairs of ways differ on held-out questions, with intervals and p values.
 
     Args:
         pairs: Table that :func:`pairs_of` returned.

@@ -1,4 +1,4 @@
-"""Define what is compared: the facts, a model, and ways of teaching it the facts.
+"""Define what is compared: the facts, a model, and ways of teaching the model the facts.
 
 The texts that name the ways are in ``words.toml``.
 """

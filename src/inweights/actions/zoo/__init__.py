@@ -74,7 +74,7 @@ class Stored:
 
     @cached_property
     def world(self) -> World:
-        """The world on which the model was trained, built with seed 0 at first access."""
+        """The world on which the model was trained, built with seed 0 on first access."""
         built: World = from_dict(self.card.world).build(0)
         return built
 

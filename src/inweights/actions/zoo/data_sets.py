@@ -69,7 +69,7 @@ def write_data_sets(out: str | Path) -> list[Path]:
 def _describe(
     folder: Path, name: str, files: Sequence[DataFile], published: str
 ) -> None:
-    """Write the cards of a folder, with the texts of ``data_sets.toml``."""
+    """Write the cards of a folder, using the texts in ``data_sets.toml``."""
     text: dict[str, Any] = _TEXT[name]
     columns = COLUMNS if name == "worlds" else text["columns"]
     about = DataSet(
@@ -86,7 +86,7 @@ def _describe(
 
 
 def _scores(folder: Path) -> list[DataFile]:
-    """Write the scores as they are stored, one file for the recipes of each paper."""
+    """Write the scores as they are stored, one file per paper."""
     files = []
     for source in sorted((stored_root() / "scores").glob("*.parquet")):
         shutil.copyfile(source, folder / source.name)

@@ -1,4 +1,4 @@
-"""Represent a claim with its verdict, as pages and the results table show it."""
+"""Represent a claim with its verdict, as shown on pages and in the results table."""
 
 from inweights.experiments.claims.claim import Rule, Said, Verdict
 from inweights.support.progress import plural

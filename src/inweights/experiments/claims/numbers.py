@@ -86,7 +86,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 
 
 def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
-    """Warn about runs whose loss is infinite, NaN or missing: their other numbers mean nothing.
+    """Warn about runs whose loss is infinite, NaN or missing, as their numbers are meaningless.
 
     The warning is a ``UserWarning`` that states how many runs diverged and names the
     first one.

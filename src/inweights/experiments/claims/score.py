@@ -22,7 +22,7 @@ Value = str | float | bool
 
 
 class Score(Config):
-    """Selection of the numbers of a table: one per seed, the mean if a seed has several rows.
+    """Numbers selected from a table: one per seed, the mean if a seed has several rows.
 
     A score is made by :func:`number`, :func:`share`, :func:`cosine` or
     :func:`computed`. :meth:`at` selects rows, :meth:`over` requires that the claim
@@ -164,7 +164,7 @@ class Score(Config):
 
     @property
     def size(self) -> float:
-        """Largest absolute value of the finite bounds of the score; 0 if no bound is finite."""
+        """Largest absolute value of the score's finite bounds; 0 if no bound is finite."""
         ends = [abs(end) for end in self.bounds or () if math.isfinite(end)]
         return max(ends, default=0.0)
 

@@ -117,7 +117,7 @@ class Stating:
 
 
 def _condition(score: Score, otherwise: str) -> str:
-    """Return the condition by which a score selects rows; two conditions for a difference."""
+    """Return the condition by which a score selects rows, or both conditions of a difference."""
     if "condition" in score.each:
         return "each"
     one, other = (str(rows.get("condition", "")) for rows in (score.where, score.minus))

@@ -74,7 +74,7 @@ class RunKeywords(ExecutionKeywords, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionOptions:
-    """Options that define where and how work is done; they change results at most in the last bits.
+    """Options that define where and how work is done; results change at most in the last bits.
 
     Attributes:
         device: Torch device of the models, such as ``cuda`` or ``cuda:1``; by default

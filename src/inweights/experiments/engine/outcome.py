@@ -236,7 +236,7 @@ class Outcome(Carded, About):
 
 
 def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
-    """Return the figures of a recipe, with neutral titles for those whose claims do not all agree.
+    """Return the figures of a recipe, with a neutral title unless all claims of a figure agree.
 
     The claims of a figure are those about the tables that it draws, or all claims if
     there are none about these tables. If the verdict of any of them is neither

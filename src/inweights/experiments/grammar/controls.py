@@ -174,7 +174,7 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
 
 
 def _untrained(trial: Trial) -> Trial:
-    """Return the trial with a learner that makes no update."""
+    """Return the trial with a learner that makes no updates."""
     phase = _curriculum(trial, "untrained").phases[0]
     return replace(trial, learner=Curriculum(phases=(structs.replace(phase, steps=0),)))
 
@@ -195,7 +195,7 @@ def _no_bridge(trial: Trial) -> Trial:
 
 
 def _frozen(trial: Trial) -> Trial:
-    """Return the trial with token embeddings that are frozen at their initial values."""
+    """Return the trial with token embeddings frozen at their initial values."""
     learner = _curriculum(trial, "frozen")
     table = _embedding(trial)
     phases = [structs.replace(p, freezes=(*p.freezes, table)) for p in learner.phases]
@@ -241,7 +241,7 @@ def _curriculum(trial: Trial, name: str) -> Curriculum:
 
 
 def _without(trial: Trial, roles: Sequence[str]) -> Any:
-    """Return the learner with phases that do not mention the given roles."""
+    """Return the learner with the given roles removed from its phases."""
     if not isinstance(trial.learner, Curriculum):
         return trial.learner
     phases = []
@@ -262,7 +262,7 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
 
 
 def _batch_without(batch: Mapping[str, int], roles: Sequence[str]) -> dict[str, int]:
-    """Return batch sizes by roles (such as ``edge+path``), without the given roles."""
+    """Return batch sizes by role or roles (such as ``edge+path``), without the given roles."""
     sizes = {}
     for drawn_roles, size in batch.items():
         left = [role for role in drawn_roles.split("+") if role not in roles]

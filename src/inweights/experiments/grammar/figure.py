@@ -213,7 +213,7 @@ def _as_in_0_1(
     more: tuple[str, ...],
     options: Any,
 ) -> tuple[tuple[str, ...], str, str]:
-    """Return tables, title and caption, given the arguments of version 0.1, with a warning."""
+    """Return tables, title and caption from the arguments of version 0.1, with a warning."""
     warnings.warn(
         "figures take 'tables'; 'table', 'films' and 'graphs' are accepted in this "
         "release only",

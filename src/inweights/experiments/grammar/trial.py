@@ -1,4 +1,4 @@
-"""Describe training and measurements as data.
+"""Describe trials, measures, computations and plans as data.
 
 A :class:`Trial` is a world, a model and a learner; a :class:`Measure` is a probe with
 its options; a :class:`Computation` is a function that makes a table without a model. A
@@ -283,7 +283,7 @@ class Plan(Carded):
 
 
 def _name(probe: Probe) -> str:
-    """Return the name of a probe's function, also if the probe is a ``functools.partial``."""
+    """Return the name of a probe's function, even if the probe is a ``functools.partial``."""
     while isinstance(probe, partial):
         probe = probe.func
     return getattr(probe, "__name__", type(probe).__name__)

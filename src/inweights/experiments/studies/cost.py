@@ -151,7 +151,7 @@ def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
 
 
 def _timed(tasks: Sequence[Task]) -> list[Expected]:
-    """Return the result of :func:`expected_seconds`, passing on errors of a training."""
+    """Return the result of :func:`expected_seconds`, passing on errors raised during training."""
     learning = [task for task in tasks if isinstance(task, LearnTask) and task.steps]
     descents = [task for task in learning if isinstance(task.learner, Curriculum)]
     found = TimedRuns.untimed(descents)

@@ -44,7 +44,7 @@ H100_STEP = 4e-3
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """Estimated cost of a training.
+    """Estimated cost of a training task.
 
     Attributes:
         seconds: Seconds on one CPU core, or on an accelerator, including its measures.
@@ -291,7 +291,7 @@ def _flop_counter() -> FlopCounterMode:
 
 
 def _at(tokens: int, tried: list[int], values: list[float] | list[int]) -> float:
-    """Return the value at a number of tokens on the line through two measured points."""
+    """Return the value at a number of tokens, interpolated linearly from two measured points."""
     few, more = tried
     low, high = values
     if more == few:

@@ -244,7 +244,7 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
 
 
 def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
-    """Return the values of an axis, with tables of whole parts replaced by configs."""
+    """Return the values of an axis; tables that describe a whole part become configs."""
     if key not in ("world", "model", "learner") or not isinstance(values, Mapping):
         return values
     fields = getattr(configs.get(key), "__struct_fields__", ())

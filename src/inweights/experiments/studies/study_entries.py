@@ -14,7 +14,7 @@ from inweights.experiments.grammar.trial import Measure, Probe
 
 
 class MeasureEntry(Config):
-    """A :class:`Measure` as it is written in a study file.
+    """A :class:`Measure` as written in a study file.
 
     Attributes:
         probe: Name of a probe of the library, or ``module:function``.
@@ -51,7 +51,7 @@ class MeasureEntry(Config):
 
 
 class FigureEntry(Config):
-    """A :class:`Figure` as it is written in a study file.
+    """A :class:`Figure` as written in a study file.
 
     Attributes:
         table: Name of the table of a measure, or ``losses``.
@@ -72,7 +72,7 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim as it is written in a study file: a sentence, a :class:`Score` and its target.
+    """A claim as written in a study file: a sentence, a :class:`Score` and its target.
 
     Attributes:
         name: Short name, the last part of the claim's id.

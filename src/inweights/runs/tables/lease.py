@@ -170,7 +170,7 @@ class Leases:
         return found
 
     def free(self, task: str) -> bool:
-        """Return whether processes of this owner can now hold a task that another process held.
+        """Return whether this owner's processes can now hold a task that another process held.
 
         Processes that hand out tasks call this method repeatedly. The method takes over
         a lease that was not renewed for its duration. The task is then free for this
@@ -188,7 +188,7 @@ class Leases:
         return False
 
     def give_back(self) -> None:
-        """Release the tasks that processes of this owner held; to be called after all have ended.
+        """Release the tasks held by this owner's processes, once all of its processes have ended.
 
         Raises:
             FolderError: There is a link in the folder of leases.
@@ -227,7 +227,7 @@ class Leases:
         return False
 
     def _expired(self, task: str, content: bytes) -> bool:
-        """Return whether the same beat was seen for the lease's duration.
+        """Return whether the beat has not changed for the duration of the lease.
 
         A long gap between two reads restarts the time, since the store may have been
         unavailable, so that the holder could not write a beat.

@@ -119,7 +119,7 @@ class Store(StoredTables):
     def unfinished(
         self, key: str, wanted: Sequence[tuple[str, str]]
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Provide the checkpoint file of a training for a ``with`` block, and remove it afterwards.
+        """Provide the checkpoint file of a task for a ``with`` block, and remove it afterwards.
 
         After an error in the block, the checkpoint is kept, so that the training can
         continue.
@@ -165,7 +165,7 @@ class Store(StoredTables):
                         self._remove_unfinished(folder)
 
     def _remove_unfinished(self, folder: str) -> None:
-        """Remove a checkpoint, then its list of tables; if interrupted, :meth:`tidy` repeats it."""
+        """Remove a checkpoint before its list of tables, which :meth:`tidy` needs to finish."""
         with suppress(OSError):
             self.files.remove(f"{folder}/state")
             self.files.remove_folder(folder)

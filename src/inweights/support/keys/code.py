@@ -198,7 +198,7 @@ def first_argument(thing: Callable[..., Any]) -> str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a user's function as they are after storing.
+    """Return the keyword arguments of a user's function as they are restored from storage.
 
     Raises:
         ConfigError: An option cannot be stored and restored exactly; the message states

@@ -158,7 +158,7 @@ def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
-    """Return plain values that identify a function or class without a source file.
+    """Return plain values that identify a function or class that has no source file.
 
     Args:
         thing: The function or class.

@@ -139,7 +139,7 @@ def _outside_of(count: int, alpha: float) -> int:
 def paired_interval(
     gained: int, lost: int, total: int, alpha: float = ALPHA
 ) -> tuple[float, float, float]:
-    """Return the difference of two shares of the same questions, and the ends of its interval.
+    """Return the difference between two shares of the same questions, and the ends of its interval.
 
     The difference is ``(gained - lost) / total``. The interval is Tango's score
     interval (1998, equations 6 and 7). Unlike Student's, it has a width even if no
@@ -183,7 +183,7 @@ def paired_interval(
 
 
 def _tango_score(gained: int, lost: int, total: int, difference: float) -> float:
-    """Return the score of a paired difference.
+    """Return Tango's score statistic for a paired difference.
 
     It is the observed minus the expected difference, divided by its standard deviation.
     The probability of a loss is its maximum-likelihood estimate given the difference

@@ -49,7 +49,7 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
 def measure_model(
     measure: Measure, worlds: Sequence[World], model: Model
 ) -> pl.DataFrame:
-    """Apply a measure to a model.
+    """Apply a measure to a model, and return its table.
 
     Args:
         measure: The measure, a probe with options.

@@ -113,7 +113,7 @@ class ExpectedTime:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin without tasks; ``clock`` returns a time in seconds."""
+        """Start without tasks; ``clock`` returns a time in seconds."""
         self._clock = clock
         self._parts: dict[str, _Part] = {}
         self._started: float | None = None
@@ -135,7 +135,7 @@ class ExpectedTime:
         self._parts[name] = _Part(kind, seconds, measured)
 
     def split(self, name: str, parts: Sequence[str]) -> None:
-        """Replace a task with parts of equal expected duration that start from the beginning.
+        """Replace a task with parts of equal expected duration, none of which has begun.
 
         Args:
             name: Name of the task.
@@ -158,7 +158,7 @@ class ExpectedTime:
         self._parts.pop(name, None)
 
     def begin(self, name: str) -> None:
-        """Record that an attempt at a task begins, keeping the progress of an earlier attempt.
+        """Record the start of an attempt at a task, keeping the progress of an earlier attempt.
 
         Args:
             name: Name of the task.
@@ -252,6 +252,6 @@ class ExpectedTime:
 
 
 def _tells(part: _Part) -> bool:
-    """Return whether a task has run for long enough to be measured."""
+    """Return whether a task has run long enough for its speed to be measured."""
     enough = ENOUGH if part.share < SHARE else LEAST
     return part.share > 0 and part.spent >= enough

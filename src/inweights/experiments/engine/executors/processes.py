@@ -110,7 +110,7 @@ class SameProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Executor that runs several tasks at a time, each in a process of its own.
+    """Executor that runs several tasks at a time, each in its own process.
 
     Attributes:
         jobs: Number of processes, at least 1, which is not checked.

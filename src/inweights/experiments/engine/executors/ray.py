@@ -130,7 +130,7 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 
 @contextmanager
 def bare() -> Iterator[None]:
-    """Return a context manager in which Ray starts without monitoring and has more time to start.
+    """Return a context manager in which Ray starts without monitoring and with a longer timeout.
 
     Within the block, Ray does not start its processes for monitoring, and waits up to
     two minutes for its own node to start. Ray has no settings for this, so some of its

@@ -54,7 +54,7 @@ class _Tries:
     before: int = 0
 
     def again(self) -> bool:
-        """Return whether a task whose process was killed is tried again."""
+        """Return whether to retry a task whose process was killed."""
         self.count = 1 if self.step > self.before else self.count + 1
         self.before = max(self.step, self.before)
         return self.count < ATTEMPTS
@@ -242,7 +242,7 @@ class Schedule:
             self._set_aside(task, end)
 
     def finish(self) -> None:
-        """Raise an error that lists the tasks that failed, if there are any.
+        """Raise an error that lists the failed tasks, unless no task failed.
 
         Raises:
             InweightsError: Some tasks failed. If all of their errors have the same

@@ -65,7 +65,7 @@ def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], 
 
 
 def main() -> None:
-    """Run the tasks that arrive on standard input, and answer on standard output.
+    """Run the tasks received on standard input, and report on standard output.
 
     The first command-line argument is the id of the parent process; this process ends
     when its parent does. The first line of input is a JSON object with the job, and
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def _follow(parent: int) -> None:
-    """End this process when its parent has ended, even in the middle of a task."""
+    """End this process when its parent ends, even in the middle of a task."""
     while os.getppid() == parent:
         time.sleep(_LOOK)
     os._exit(1)

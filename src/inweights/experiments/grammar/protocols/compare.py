@@ -198,7 +198,7 @@ def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
 
 
 def _numbers(*values: Any) -> list[float]:
-    """Return the numbers among values, including those in nested lists; Booleans do not count."""
+    """Return the numbers among values, including numbers in nested lists; Booleans do not count."""
     found: list[float] = []
     for value in values:
         if isinstance(value, list | tuple):

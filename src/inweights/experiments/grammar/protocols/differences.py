@@ -68,7 +68,7 @@ class Difference:
 
     @property
     def size(self) -> bool:
-        """Whether the setting's value is a smaller size than the paper's.
+        """Whether the setting's value is a smaller size than the size in the paper.
 
         This includes our choice of a size that neither the paper nor its code states.
         """
@@ -87,7 +87,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """Row of a table of differences, shared by trials with the same value, statement and reason.
+    """Row of a table of differences; trials with the same value, statement and reason share it.
 
     Attributes:
         setting: Path of the setting, without the indices of lists.

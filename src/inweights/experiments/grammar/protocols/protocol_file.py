@@ -18,7 +18,7 @@ NOTHING = "none"
 
 
 class PaperText(Config):
-    """Version of a paper's text and code that were read for the protocol.
+    """Version of the paper's text and code on which the protocol is based.
 
     Attributes:
         version: Version of the text, such as ``v2``.
@@ -93,7 +93,7 @@ class PaperSetting(Config):
 
     @property
     def text(self) -> str:
-        """What the paper and its code state about the setting, as text with the places.
+        """What the paper and its code state about the setting, and where, as text.
 
         Example:
             >>> PaperSetting(paper=12, place="B.2", code=6, at="config.py:80").text
@@ -136,7 +136,7 @@ class ProtocolPart(Config):
 
 
 class Reason(Config):
-    """Reason why the values of some settings are our choice and not the paper's.
+    """Reason why the values of some settings are our choice rather than the paper's.
 
     Attributes:
         leaves: Paths of the settings, with ``*`` for any characters.

@@ -150,7 +150,7 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
 
 
 def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
-    """Return rows as a table, and a description of what is wrong with them (empty if valid).
+    """Return rows as a table, and a description of the problem with them (empty if valid).
 
     A mapping is one row, or, if some values are lists, a table with these columns. A
     number, Boolean or text is one row with the single column :data:`RESULT`.

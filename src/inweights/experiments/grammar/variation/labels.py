@@ -63,7 +63,7 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 
 
 def is_label(label: Value, wanted: Any) -> bool:
-    """Return whether a label belongs to a value: whether it equals the value or its string.
+    """Return whether a label belongs to a value, that is, equals the value or its string.
 
     Args:
         label: A label that :func:`labels_of` returned.

@@ -17,7 +17,7 @@ def is_several(part: Any) -> bool:
 
 
 def named(part: str, configs: Any) -> dict[str, Any]:
-    """Return several configs of a part by name, with given names or names made from the configs.
+    """Return several configs of a part by name; names are given or derived from the configs.
 
     Args:
         part: Name of the part: ``world``, ``model`` or ``learner``.
