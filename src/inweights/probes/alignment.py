@@ -38,11 +38,12 @@ def alignment(
     """Compute the cosine of the states of a subject's prompt and its bridge's prompt, by layer.
 
     In a two-hop chain, a subject ``e1`` leads by a first relation ``r1`` to a bridge
-    ``e2``, and this leads by a second relation ``r2`` to an object. For the place
+    ``e2``, which leads by a second relation ``r2`` to an object. For the place
     ``first_hop``, the states of ``(e1, r1)`` and ``(e2)`` are compared, each at its
-    last position; for the place ``query``, those of ``(e1, r1, r2)`` and ``(e2, r2)``.
-    A high cosine alone is weak evidence, since all states of a layer may have similar
-    directions. Therefore the table also contains the mean cosine with *other* bridges.
+    last position; for the place ``query``, the states of ``(e1, r1, r2)`` and ``(e2,
+    r2)``. A high cosine alone is weak evidence, since all states of a layer may have
+    similar directions. Therefore the table also contains the mean cosine with *other*
+    bridges.
 
     Args:
         model: Model with ``R`` replicas.
@@ -55,8 +56,8 @@ def alignment(
         ``layer``, ``depth`` (index of the layer), ``cosine`` (mean over pairs),
         ``other`` (mean cosine of subjects with the states of other bridges; NaN if
         there are none), ``contrast`` (``cosine − other``) and ``nearest`` (share of
-        pairs, from 0 to 1, in which the cosine with the own bridge is larger than that
-        with every other bridge).
+        pairs, from 0 to 1, in which the cosine with the right bridge is larger than the
+        cosine with any other bridge).
 
     Raises:
         DataError: The world has no first hops or no compositions, these differ in

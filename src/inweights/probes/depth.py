@@ -1,7 +1,7 @@
 """Similarity of inputs with one label, layer by layer (Feature Resemblance, Theorem 6, Fig. 1).
 
-:func:`label_cosines` measures it in a trained model;
-:func:`predicted_similarity_by_depth` is the prediction with which it is compared.
+:func:`label_cosines` measures the similarity in a trained model;
+:func:`predicted_similarity_by_depth` predicts it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
         One row per replica and layer, with the columns ``replica``, ``layer``,
         ``depth`` (from 1), ``same`` (mean cosine of two different inputs with the same
         label), ``other`` (mean cosine of inputs with different labels; NaN if there is
-        only one label) and ``other_size`` (mean of the absolute value of the latter; if
-        it is as high as ``same``, all states lie in one cone).
+        only one label) and ``other_size`` (mean absolute cosine of inputs with
+        different labels; if it is as high as ``same``, all states lie in one cone).
 
     Raises:
         DataError: A world has no facts of role ``category``, these differ in length, no

@@ -2,7 +2,7 @@
 
 The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma
 1). :func:`along_descent` makes a table of a whole path; :func:`off_descent` measures
-how far a model trained by autograd is from it.
+how far a model trained with autograd is from this path.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,14 +39,14 @@ def along_descent(
     Args:
         world: Config of a graph.
         look: Function ``look(trajectory, adjacency, **options)`` that returns the
-            table. It gets a trajectory of gradient descent and the adjacency matrix of
-            the graph. An example is
+            table. It receives a trajectory of gradient descent and the adjacency matrix
+            of the graph. An example is
             :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
         descent: Learning rate and number of steps.
         model: Config of Node2Vec: its width, whether its weights are tied, and the
             scale of its initial weights.
         seed: Root seed of the world and of the initial weights.
-        record: Steps that the trajectory contains, besides the last one.
+        record: Steps that the trajectory contains in addition to the last one.
         options: Further keyword arguments of ``look``.
 
     Returns:
@@ -75,7 +75,7 @@ def off_descent(
     paper's sum over nodes divided by ``N``, so that plain gradient descent at the rate
     ``N η`` is the closed form at ``η``.
 
-    The lemma is that of Geometric Memory, App. F.
+    The lemma is from Geometric Memory, App. F.
 
     Args:
         model: Model with ``R`` replicas of a tied
@@ -91,8 +91,8 @@ def off_descent(
 
     Returns:
         One row per replica that is compared, with the columns ``replica``, ``distance``
-        (norm of the difference between the trained embeddings and those of the closed
-        form after ``steps`` updates, divided by the norm of the latter) and
+        (norm of the difference between the trained embeddings and the embeddings of the
+        closed form after ``steps`` updates, divided by the norm of the latter) and
         ``travelled`` (the same for the initial embeddings).
 
     Raises:

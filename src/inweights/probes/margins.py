@@ -1,4 +1,4 @@
-"""Margins of every statement: the logit of the right answer minus that of the best wrong one.
+"""Margins of every statement: the right answer's logit minus the best wrong answer's logit.
 
 :func:`margins` returns one row per statement, while :func:`~inweights.probes.accuracy`
 returns shares.
@@ -23,8 +23,8 @@ def margins(
     """Compute the margin of every statement: ``f_y − max_{y' ≠ y} f_{y'}`` (Identity Bridge §4.3).
 
     ``f`` are the logits of the first answer token and ``y`` is the right one. If
-    several answers to a prompt are right, the margin is that of the best right answer
-    over the best wrong one.
+    several answers to a prompt are right, the margin is the lead of the best right
+    answer over the best wrong one.
 
     Args:
         model: Model with ``R`` replicas.

@@ -40,9 +40,9 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
     Returns:
         Two rows per replica, one for each form of prompt, with the columns ``replica``,
         ``prompt`` (``subject`` or ``subject_relation``), ``contrast`` (mean logit of
-        the objects to which a subject leads by two hops in the queries, minus that of
-        the other objects; NaN if there are no others) and ``reached`` (share of
-        prompts, from 0 to 1, for which an object to which the subject leads has the
+        the objects to which a subject leads by two hops in the queries, minus the mean
+        logit of the other objects; NaN if there are no others) and ``reached`` (share
+        of prompts, from 0 to 1, for which an object to which the subject leads has the
         largest logit of all objects).
 
     Raises:

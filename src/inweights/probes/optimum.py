@@ -39,13 +39,13 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
             below 1.
 
     Returns:
-        One row per replica, with the columns ``replica``; ``cosine``, that of ``W`` and
-        the optimum as vectors, both centred by row; ``least_margin``, the smallest
-        margin of the facts, in logits; ``excess``, the nuclear norm of ``W`` scaled to
-        a smallest margin of 1, divided by the optimum's, minus 1; ``query_margin``, the
-        median margin of the queries at that scale; and ``expected``, the median margin
-        of the queries at the optimum. ``excess`` and ``query_margin`` are NaN if a fact
-        has no positive margin.
+        One row per replica, with the columns ``replica``; ``cosine``, the cosine
+        between ``W`` and the optimum as vectors, both centred by row; ``least_margin``,
+        the smallest margin of the facts, in logits; ``excess``, the nuclear norm of
+        ``W`` scaled to a smallest margin of 1, divided by the nuclear norm of the
+        optimum, minus 1; ``query_margin``, the median margin of the queries at that
+        scale; and ``expected``, the median margin of the queries at the optimum.
+        ``excess`` and ``query_margin`` are NaN if a fact has no positive margin.
 
     Raises:
         ConfigError: The model is of a different architecture, whose logits are not sums

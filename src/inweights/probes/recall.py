@@ -1,7 +1,7 @@
 """Accuracy by role: on the facts that a model was trained on, and on queries that combine them.
 
-:func:`accuracy` is the most used probe. Other probes share the functions that divide
-statements: :func:`slices`, :func:`chosen_parts`, :func:`answers_among`.
+:func:`accuracy` is the most commonly used probe. Other probes share the functions that
+divide statements: :func:`slices`, :func:`chosen_parts`, :func:`answers_among`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         the columns ``replica``, ``part`` (``facts`` or ``queries``), ``role``,
         ``distribution`` (``trained`` for facts, ``in`` or ``out`` of distribution for
         queries), ``statements`` (their number), ``accuracy`` (share of statements for
-        which the largest logit of *all* candidates of the head is that of a right
+        which the largest logit of *all* candidates of the head belongs to a right
         answer), ``accuracy_among`` (the same among only those tokens that answer some
         statement of the role; for compositions, the objects), ``chance`` (accuracy of
         guessing among the answers of the role), ``loss`` (mean cross-entropy over all
-        candidates, in nats; if a query has several right answers, that of their total
+        candidates, in nats; if a query has several right answers, of their total
         probability) and ``right_answers`` (mean number of answers of the role that are
         right for a prompt). Empty if the world has no statements.
 
@@ -109,7 +109,7 @@ def by_loops(
     Args:
         model: A GPT with ``R`` replicas.
         worlds: One world, or one for each replica.
-        counts: Numbers of loops, at least one number, each of them at least 1.
+        counts: Numbers of loops, each at least 1; at least one number is required.
 
     Returns:
         The rows of :func:`accuracy` for each number of loops, with a column ``loops``.

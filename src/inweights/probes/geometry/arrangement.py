@@ -1,11 +1,11 @@
 """Arrangements of embeddings up to rotation: Procrustes across replicas, PCA, UMAP.
 
 Two models that learnt the same graph may represent it in different directions of a
-space of many dimensions. Here their embeddings are compared after the best rotation or
-reflection (:func:`agreement`), and mapped to few dimensions to be drawn
+high-dimensional space. Here their embeddings are compared after the best rotation or
+reflection (:func:`agreement`), and mapped to two or three dimensions for drawing
 (:func:`arrangement`). ``N`` vectors in ``D ≥ N`` dimensions can always be rotated close
-to any others, so that a distance is meaningful only in comparison with that of random
-vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` dimensions of a
+to any others, so that a distance is meaningful only in comparison with the distance of
+random vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` dimensions of a
 picture.
 """
 
@@ -67,10 +67,10 @@ def agreement(
 
     Returns:
         One row per replica, with the columns ``replica``, ``distance`` (Procrustes
-        distance, mean over the other replicas), ``nearest`` (the smallest one),
-        ``null_mean`` and ``null_low`` (mean and 2.5% quantile of the distance of two
-        random embeddings) and ``p``, the share of distances that are at most as large
-        as ``distance``, among those of the random pairs and ``distance`` itself.
+        distance, mean over the other replicas), ``nearest`` (distance from the nearest
+        replica), ``null_mean`` and ``null_low`` (mean and 2.5% quantile of the distance
+        of two random embeddings) and ``p``, the share of distances, among the distances
+        of the random pairs and ``distance`` itself, that are at most ``distance``.
 
     Raises:
         ConfigError: ``dimensions`` is below 0, the layer is unknown, the model has no
@@ -164,7 +164,7 @@ def arrange(
     """Return deterministic low-dimensional coordinates of points, ``[N, K]``.
 
     Args:
-        points: Points in many dimensions, one row per point.
+        points: High-dimensional points, one row per point.
         method: ``pca``, whose signs are fixed (the coordinate with the largest absolute
             value in each direction is positive); or ``umap`` with the cosine metric,
             which needs ``pip install 'inweights[umap]'``.
@@ -176,7 +176,7 @@ def arrange(
 
     Returns:
         Coordinates ``[N, K]`` (``N`` points, ``K`` dimensions) in double precision;
-        those of ``pca`` are centred.
+        coordinates from ``pca`` are centred.
 
     Raises:
         ConfigError: The method is unknown; ``dimensions``, ``neighbours`` or (with

@@ -55,12 +55,12 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Returns:
         One row per replica, with the columns ``replica``, ``recall`` (top-degree recall
-        over all edges), ``worst`` (its minimum over nodes), ``recall_others`` (recall
-        without a node's own logit, which is the largest one in a tied Node2Vec),
-        ``accuracy`` (share of the edges ``u → v`` for which ``v`` has the largest logit
-        after ``u``), ``ceiling`` (the largest possible accuracy), ``loss`` (mean
-        cross-entropy over edges, in nats) and ``floor`` (the smallest possible loss,
-        the mean of ``ln deg``).
+        over all edges), ``worst`` (minimum of the recall over nodes), ``recall_others``
+        (recall without a node's own logit, which is the largest one in a tied
+        Node2Vec), ``accuracy`` (share of the edges ``u → v`` for which ``v`` has the
+        largest logit after ``u``), ``ceiling`` (the largest possible accuracy),
+        ``loss`` (mean cross-entropy over edges, in nats) and ``floor`` (the smallest
+        possible loss, the mean of ``ln deg``).
 
     Raises:
         DataError: A world is not a graph, the model's head does not cover the nodes, or
@@ -165,8 +165,8 @@ def better_nodes(
 
     Args:
         logits: Logits ``[n, N]`` of all ``N`` nodes, with one row for each of ``n``
-            source nodes. Row ``i`` belongs to the node with the id ``start + i``. Of
-            equal logits, the one of the lower id counts as the larger one.
+            source nodes. Row ``i`` belongs to the node with the id ``start + i``. If
+            logits are equal, the one with the lower id counts as larger.
         row: Row of each edge's source, ``[E]``.
         column: Target of each edge, ``[E]``.
         start: Id of the node to which the first row belongs.

@@ -76,8 +76,8 @@ def hop_correlation(
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         least: Smallest number of hops of the pairs; 2 leaves out the pairs that an edge
             connects.
-        pairs: Pairs that are used: ``all``, or those an ``even`` or an ``odd`` number
-            of hops apart.
+        pairs: Pairs that are used: ``all`` pairs, or only pairs an ``even`` or an
+            ``odd`` number of hops apart.
         centred: Whether the mean vector of the nodes is first subtracted from each of
             them.
         null: Null distribution: ``random`` embeddings of the same shape, or the
@@ -89,11 +89,11 @@ def hop_correlation(
         One row per replica, with the columns ``replica``, ``spearman`` (the
         correlation, from −1 to 1), ``null_mean``, ``null_low`` and ``null_high`` (mean,
         2.5% and 97.5% quantiles of the null distribution) and ``p``, the share of
-        correlations that are at most as large as the replica's, among those of the
-        draws and its own. All are NaN if all distances are equal, as between the leaves
-        of a star; ``spearman`` and ``p`` are also NaN if all cosines are equal. If
-        pairs were drawn, there is also ``error``, the standard error of ``spearman``
-        from ten groups of sources.
+        correlations, among the correlations of the draws and the replica's own, that
+        are at most as large as the replica's. All are NaN if all distances are equal,
+        as between the leaves of a star; ``spearman`` and ``p`` are also NaN if all
+        cosines are equal. If pairs were drawn, there is also ``error``, the standard
+        error of ``spearman`` from ten groups of sources.
 
     Raises:
         ConfigError: ``pairs``, ``null`` or the layer is unknown, the model has no

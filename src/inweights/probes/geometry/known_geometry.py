@@ -30,16 +30,16 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
     Args:
         energy: A table of :func:`~inweights.probes.spectral_energy`, of one or several
             runs. Only its columns ``space``, ``eigenvalue``, ``size`` and ``energy``
-            and those of ``by`` are used.
+            and the columns named in ``by`` are used.
         by: Columns that together identify a run (or replica), each with one row of
             space 0.
 
     Returns:
         The rows of ``energy`` with further columns: ``spectrum`` (``|μ_i / μ_1|``,
-        where ``μ_1`` is that of space 0), ``relative`` (energy per dimension, divided
-        by that of the first space), ``magnitude`` (its square root, the length of
-        projections) and ``beyond`` (``spectrum − magnitude``, above 0 where the
-        embeddings are *more* skewed).
+        where ``μ_1`` belongs to space 0), ``relative`` (energy per dimension, divided
+        by the energy per dimension of the first space), ``magnitude`` (its square root,
+        the length of projections) and ``beyond`` (``spectrum − magnitude``, above 0
+        where the embeddings are *more* skewed).
 
     Example:
         >>> import inweights as iw

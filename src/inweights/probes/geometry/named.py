@@ -1,6 +1,6 @@
 """Geometry of an embedding over a graph, compared with the same rows under shuffled names.
 
-:func:`named_geometry` is for embeddings from other programs. Random vectors are the
+:func:`named_geometry` evaluates embeddings from other programs. Random vectors are the
 right null distribution for a model whose training starts from them. An embedding from
 another program has directions that all rows share, and its own clusters. Its null
 distribution is therefore the embedding itself, with its rows assigned to the nodes at

@@ -1,8 +1,8 @@
 """Pairs of nodes with their hop distances, and rank correlations over them.
 
-:func:`choose_pairs` returns all pairs of a small graph and a sample of those of a large
-one; :class:`Pairs` correlates cosines with distances. The functions for ranks treat
-nearly equal values as equal, since single precision must not rank pairs that are
+:func:`choose_pairs` returns all pairs of a small graph, or a sample of the pairs of a
+large graph; :class:`Pairs` correlates cosines with distances. The functions for ranks
+treat nearly equal values as equal, since single precision must not rank pairs that are
 equally close. Shapes: ``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs, ``G``
 groups of equal values.
 """

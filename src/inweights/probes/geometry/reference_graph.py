@@ -51,9 +51,9 @@ def both_ways(
 ) -> pl.DataFrame:
     """Return the table of a graph probe for the graph with every edge in both directions.
 
-    A model that was trained on one direction of the edges can then be compared with one
-    that was trained on both, since distances and eigenspaces are those of the same
-    graph.
+    A model that was trained on one direction of the edges can then be compared with a
+    model that was trained on both, since both are evaluated with the distances and
+    eigenspaces of the same graph.
 
     Args:
         model: Model with ``R`` replicas.

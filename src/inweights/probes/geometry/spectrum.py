@@ -74,13 +74,14 @@ def spectral_energy(
     Returns:
         One row per replica and eigenspace, with the columns ``replica``, ``space``
         (from 0, the Fiedler space, in descending order of eigenvalues), ``eigenvalue``,
-        ``size`` (dimension of the eigenspace), ``energy`` (share of the energy; sums to
-        1), ``cumulative`` (its running sum), ``degenerate`` (share of all energy in the
-        null vectors, which are not among the eigenspaces; the same for all spaces of a
-        replica), ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and 97.5%
-        quantiles of ``energy`` for random embeddings). For bands, ``eigenvalue`` is the
-        middle of the band, ``size`` is an estimate, and a further column ``error`` is a
-        bound on the error of an energy at either limit of the band.
+        ``size`` (dimension of the eigenspace), ``energy`` (share of the energy; the
+        shares sum to 1), ``cumulative`` (running sum of ``energy``), ``degenerate``
+        (share of all energy in the null vectors, which are not among the eigenspaces;
+        the same for all spaces of a replica), ``null_mean``, ``null_low`` and
+        ``null_high`` (mean, 2.5% and 97.5% quantiles of ``energy`` for random
+        embeddings). For bands, ``eigenvalue`` is the middle of the band, ``size`` is an
+        estimate, and a further column ``error`` is a bound on the error of an energy at
+        either limit of the band.
 
     Raises:
         DataError: A world is not a graph, ``kind`` is unknown, ``draws`` is below 1,
@@ -181,7 +182,7 @@ class _Shares:
     Attributes:
         eigenvalues: Eigenvalue of each eigenspace, or the middle of each band.
         sizes: Dimension of each eigenspace or band.
-        energy: Share of energy in each.
+        energy: Share of the energy in each eigenspace or band.
         degenerate: Share of all energy in the null vectors.
         chance: Energies of random embeddings, ``[K, G]``.
         error: Bound on the error of a band's energy; ``None`` if energies are exact.

@@ -41,9 +41,8 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
 
     Returns:
         ``R`` matrices ``[N, N]`` (``N`` nodes). An entry is 1 if an edge leads from the
-        node of the row to that of the column, and otherwise 0, so that the matrix is
-        symmetric if both directions are facts. Replicas that share a world share the
-        array.
+        node of the row to the node of the column, otherwise 0; the matrix is symmetric
+        if both directions are facts. Replicas that share a world share the array.
 
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, the matrix
@@ -148,7 +147,7 @@ def prefix_of(worlds: Worlds) -> tuple[int, ...]:
     """Return the tokens before a node in the prompt of an edge, which all worlds share.
 
     Args:
-        worlds: One world of a graph, or one for each replica, and only the first one is
+        worlds: One world of a graph, or one for each replica; only the first one is
             used.
 
     Returns:
@@ -209,8 +208,8 @@ def random_blocks(
         draws: Total number of embeddings, at least 1.
         shape: Shape ``[N, D]`` (``N`` nodes, width ``D``) of an embedding.
         seed: Root seed.
-        at_once: Number of embeddings in a block; by default 0, which means as many as
-            fit into 32 MB, but at least one. It has no effect on the numbers.
+        at_once: Number of embeddings in a block; by default 0, for the largest number
+            that fits into 32 MB, but at least one. It has no effect on the values.
 
     Yields:
         Blocks ``[k, N, D]`` of ``k`` embeddings; the last block may be smaller.

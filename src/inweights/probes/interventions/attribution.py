@@ -65,11 +65,12 @@ def logit_attribution(
         One row per replica, role, length and part of the model, with the columns
         ``replica``, ``part`` (``queries`` or ``facts``), ``role``, ``length`` (tokens
         of the prompts), ``component`` (such as ``embedding``, ``block.0.head.1``,
-        ``block.0.mlp`` or ``block.0.memory``; ``bias`` is that of all attention
-        matrices and of the final norm), ``depth`` (index in ``layer_names``; 0 for
-        ``bias``), ``contribution`` (mean over statements, in logits; those of all
-        components sum to the decomposed quantity), ``positive`` (share of statements
-        whose contribution is above 0) and ``statements`` (number of statements read).
+        ``block.0.mlp`` or ``block.0.memory``; ``bias`` stands for the biases of all
+        attention matrices and of the final norm), ``depth`` (index in ``layer_names``;
+        0 for ``bias``), ``contribution`` (mean over statements, in logits; the
+        contributions of all components sum to the decomposed quantity), ``positive``
+        (share of statements whose contribution is above 0) and ``statements`` (number
+        of statements read).
 
     Raises:
         ConfigError: The model is not a GPT, has no residual stream or cannot read such
@@ -139,13 +140,13 @@ def attribution_patching(
 ) -> pl.DataFrame:
     """Estimate the effect of patching each state on the answer, for all states from one gradient.
 
-    Patching replaces a hidden state by that of a partner, the next statement with a
-    different prompt and answer. :func:`~inweights.probes.activation_patching` runs the
-    model once for each place (a layer, a part of a layer, or a head) and position. Let
-    ``d`` be the logit of the partner's answer minus that of the statement's own answer.
-    To first order, replacing a state ``x`` by the partner's ``x'`` changes ``d`` by the
-    product of ``x' − x`` with the gradient of ``d`` (attribution patching; Nanda 2023;
-    Syed et al. 2023, arXiv:2310.10348):
+    Patching replaces a hidden state with the state of a partner, the next statement
+    with a different prompt and answer. :func:`~inweights.probes.activation_patching`
+    runs the model once for each place (a layer, a part of a layer, or a head) and
+    position. Let ``d`` be the logit of the partner's answer minus the logit of the
+    statement's own answer. To first order, replacing a state ``x`` by the partner's
+    ``x'`` changes ``d`` by the product of ``x' − x`` with the gradient of ``d``
+    (attribution patching; Nanda 2023; Syed et al. 2023, arXiv:2310.10348):
 
         ``effect = Σ (x' − x) · ∂d/∂x / (d_partner − d_own)``,
 

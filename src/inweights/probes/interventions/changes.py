@@ -74,7 +74,7 @@ def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
 
     Returns:
         A key of :data:`CHANGES` (``add``, ``replace``, ``project_out`` or ``scale``),
-        and what was given for it.
+        and its value.
 
     Raises:
         ConfigError: No change or several changes are requested, or a name is not among
@@ -106,7 +106,7 @@ def random_change(
         changed: The state after the change, which determines the distance.
         seed: Root seed of the direction, which all replicas, prompts and positions
             share.
-        draw: Number of the random direction; each number has a direction of its own.
+        draw: Number of the random direction; each number gives a different direction.
 
     Returns:
         The moved state, ``[R, B, T, D]``.
@@ -189,8 +189,8 @@ def with_position(
         indices: Indices of the statements among which they are chosen, ``[n]``.
 
     Returns:
-        Those of ``indices`` whose prompts have the position, ``[m]``, in the same
-        order; may be empty.
+        The elements of ``indices`` whose prompts have the position, ``[m]``, in the
+        same order; may be empty.
 
     Raises:
         DataError: A name is not a token, or a mask has a different shape.
@@ -223,9 +223,9 @@ def vector_of(
         model: Model whose states of prompts are read.
         worlds: One world, or one for each replica.
         at: Name of the layer.
-        position: Position of a prompt at which its state is read, which is that of the
-            change; if the prompt has no such position, or all positions are changed,
-            the state is read at its last token.
+        position: Position of the change, at which the state of a prompt is read; if the
+            prompt has no such position, or all positions are changed, the state is read
+            at its last token.
 
     Returns:
         A tensor that can be broadcast to ``[R, B, T, D]`` (``R`` replicas, ``B``

@@ -48,8 +48,8 @@ def edits(
     """Edit facts in copies of a model, and measure which dependent and other answers change.
 
     In each copy, a fact gets the answer of the next fact of its role whose answer is
-    wrong for it. The model itself does not change. The dependent statements depend on
-    the world:
+    wrong for the edited fact. The model itself does not change. The dependent
+    statements depend on the world:
 
     - two hops: the two-hop facts and queries through the edited hop;
     - an analogy: from an edited attribution, the same attribution of other entities of
@@ -77,12 +77,12 @@ def edits(
         One row per replica, with the columns ``replica`` and means over the edited
         copies, as shares from 0 to 1 (NaN if there are no such statements): ``holds``,
         the share of edited facts with the new answer; ``reached``, the share of
-        dependent statements with the new answer, and ``unmoved``, the share of these
-        with the same answer as before; ``facts`` and ``others``, the shares of other
-        facts of the role and of other statements with the same answer as before;
-        ``overlap``, the overlap before any edit of the edited facts' keys (inputs of
-        the MLP's output matrix) with the keys of the dependent statements, and
-        ``apart``, their overlap with the keys of other statements.
+        dependent statements with the new answer, and ``unmoved``, the share of
+        dependent statements with the same answer as before; ``facts`` and ``others``,
+        the shares of other facts of the role and of other statements with the same
+        answer as before; ``overlap``, the overlap before any edit of the edited facts'
+        keys (inputs of the MLP's output matrix) with the keys of the dependent
+        statements, and ``apart``, their overlap with the keys of other statements.
 
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop, a name

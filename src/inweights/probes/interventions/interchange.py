@@ -49,17 +49,17 @@ def carries(
 ) -> pl.DataFrame:
     """Measure what each hidden state of a two-hop query carries, by interchange interventions.
 
-    The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced by
-    that of a source query ``(a', r1', r3)`` with another bridge ``b'`` and another last
-    relation (Vig et al. 2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997).
-    The model's answer then shows what the place carries. The answer to ``(b', r2)``
-    shows that the state carries the *bridge*. The answer to ``(b, r3)`` shows that it
-    carries the *relation*, and the source's answer to ``(b', r3)`` that it carries
-    both, or the *answer* itself. The answer to ``(b, r2)`` is *unchanged*. Only pairs
-    of queries for which the four answers differ are used. With a single last relation,
-    bridge and answer would change together, so that patching could not separate them.
-    If the model already gives one of these answers without the intervention, the
-    outcome counts as ``other``.
+    The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced with
+    the same state of a source query ``(a', r1', r3)`` with another bridge ``b'`` and
+    another last relation (Vig et al. 2020, arXiv:2004.12265; Geiger et al. 2021,
+    arXiv:2106.02997). The model's answer then shows what the place carries. The answer
+    to ``(b', r2)`` shows that the state carries the *bridge*. The answer to ``(b, r3)``
+    shows that it carries the *relation*, and the source's answer to ``(b', r3)`` that
+    it carries both, or the *answer* itself. The answer to ``(b, r2)`` is *unchanged*.
+    Only pairs of queries for which the four answers differ are used. With a single last
+    relation, bridge and answer would change together, so that patching could not
+    separate them. If the model already gives one of these answers without the
+    intervention, the outcome counts as ``other``.
 
     The world needs at least two last relations, as in ``TwoHop(complexity=2,
     first_relations=1, second_relations=2)``.
@@ -70,8 +70,8 @@ def carries(
         role: Role of the queries, which have three tokens; one of
             ``world.queries.role_names``.
         places: Names from the model's ``layer_names`` or ``part_names``, or heads of a
-            GPT such as ``block.0.head.1``. For a list of names within the list, their
-            states are replaced together. By default, each layer separately.
+            GPT such as ``block.0.head.1``. If an element is itself a list of names,
+            their states are replaced together. By default, each layer separately.
         most: Largest number of base queries, at least 1; the first ones are used, and
             their sources are found among them.
 

@@ -121,7 +121,7 @@ def activation_patching(
     partner, the next statement of its role and length with a different prompt and a
     different answer. The model reads the statement's prompt, and one of its hidden
     states is replaced by the same state of the partner's prompt. Let ``d`` be the logit
-    of the partner's answer minus that of the statement's own answer, at the last
+    of the partner's answer minus the logit of the statement's own answer, at the last
     position, averaged over statements:
 
         ``effect = (d_patched − d_own) / (d_partner − d_own)``,

@@ -60,7 +60,7 @@ def realignment(
             ``true`` uses the right bridge, an upper bound.
         layers: Names of the layers in which the state is replaced, among
             ``model.decodable``; by default (also if it is empty) all layers but the
-            first and the last. If the model has no others, the table is empty.
+            first and the last. If the model has no other layers, the table is empty.
         ridge: Penalty of the map, at least 0, relative to the mean square of its inputs
             times their number; only ``ridge`` uses it.
 
@@ -70,8 +70,9 @@ def realignment(
         ``accuracy`` (share of queries whose answer has the largest logit),
         ``decodable`` (share of queries whose bridge has the largest logit when the
         layer's state is decoded), ``cosine`` (mean cosine of the unchanged state with
-        the replacing state of the right bridge), ``other`` (mean cosine with those of
-        other bridges; NaN if there are none) and ``statements`` (number of queries).
+        the replacing state of the right bridge), ``other`` (mean cosine with the
+        replacing states of other bridges; NaN if there are none) and ``statements``
+        (number of queries).
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown, a layer cannot be
@@ -186,7 +187,7 @@ class _Queries:
 
         Args:
             layer: Name of the layer of the states.
-            method: Any of the methods but ``none``.
+            method: Any method except ``none``.
             state: The state that is replaced.
             target: State of the right bridges, as :meth:`target` returns it.
             decoded: Tokens that are decoded from ``state``.

@@ -1,8 +1,9 @@
 """Decompose the residual stream of a GPT, and the contribution of each term to a logit.
 
 :class:`ResidualSum` splits the last position's state before the final norm.
-:func:`~inweights.probes.logit_attribution` makes a table of it. Shapes: ``R`` replicas,
-``B`` prompts, ``T`` positions, ``D`` width, ``H`` heads, ``K`` candidates.
+:func:`~inweights.probes.logit_attribution` makes a table of the contributions. Shapes:
+``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``H`` heads, ``K``
+candidates.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class ResidualSum:
             Contributions ``[R, B]`` in double precision by the name of the component
             (``embedding``, then heads, MLP and memory of each block, such as
             ``block.0.head.1``, and ``bias``), in the order in which the model adds
-            them. They sum to the logit minus that mean.
+            them. The contributions sum to the logit minus this mean.
         """
         model = self._model
         state, terms = self._terms(tokens)

@@ -108,7 +108,7 @@ def depth_of(model: Model, place: str) -> int:
             ``block.0.mlp``, or a head such as ``block.0.head.1``.
 
     Returns:
-        The index; -1 if the name does not begin with that of a layer.
+        The index; -1 if the name does not begin with the name of a layer.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])

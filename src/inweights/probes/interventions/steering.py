@@ -150,8 +150,8 @@ def steer(
 
     The change is defined as in :func:`steered`. The control moves each state by the
     same distance in a random direction; its numbers are means over ``draws``
-    directions. A change with an effect no larger than the control's is no evidence
-    about its direction.
+    directions. If the effect of a change is no larger than the effect of the control,
+    it is no evidence about the direction.
 
     Args:
         model: Model with ``R`` replicas.
@@ -160,7 +160,7 @@ def steer(
         position: Position in a prompt: an index (negative from the end), the name of a
             token or several names; by default all positions. Statements whose prompts
             lack it are left out.
-        add: What is added: a vector ``[D]`` (width ``D``) or ``[R, D]``, a prompt whose
+        add: Vector that is added: ``[D]`` (width ``D``) or ``[R, D]``, a prompt whose
             state is the vector, or two prompts, for the difference of their states (see
             :func:`steered`). Exactly one of ``add``, ``replace``, ``project_out`` and
             ``scale`` is given.
@@ -180,10 +180,11 @@ def steer(
         ``out`` of distribution for queries); ``change`` (``none``, the name of the
         change, or ``random`` for the control); ``statements`` (number of statements);
         ``accuracy`` and ``chance`` (accuracy of guessing among the answers of the
-        role); ``changed``, the share of statements whose first answer differs from that
-        without a change; ``divergence``, the mean Kullback-Leibler divergence of the
-        distribution of answers from that without a change, in nats; and, only if
-        ``toward`` is given, ``toward``, the mean probability of that token.
+        role); ``changed``, the share of statements whose first answer differs from the
+        answer without a change; ``divergence``, the mean Kullback-Leibler divergence of
+        the distribution of answers from the distribution without a change, in nats;
+        and, only if ``toward`` is given, ``toward``, the mean probability of that
+        token.
 
     Raises:
         ConfigError: A layer, head or part is unknown, no change or several changes are

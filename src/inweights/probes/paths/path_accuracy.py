@@ -131,8 +131,8 @@ def arm_cosines(
         model: Model with a table of token embeddings and ``R`` replicas.
         worlds: Worlds with paths whose answers begin with the root: one, or one for
             each replica.
-        arms: Largest number of arms, at least 1; those of the first statements of the
-            part are used.
+        arms: Largest number of arms, at least 1; the arms of the first statements of
+            the part are used.
         part: ``queries``, whose paths were never trained, or ``facts``.
         layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
             ``model.layer_names``, whose state is read after a prompt of the node alone.

@@ -108,9 +108,9 @@ def render_frames(
 ) -> pl.DataFrame:
     """Compute what an animation's frames show: positions, cosines, energies and a correlation.
 
-    For a graph with more than 250 nodes, positions and cosines are those of 250 of
-    them, energies are by bands of eigenvalues, and there are fewer frames (40 for 1,000
-    nodes, 4 for 10,000).
+    For a graph with more than 250 nodes, positions and cosines are computed for 250 of
+    the nodes, energies for bands of eigenvalues, and there are fewer frames (40 for
+    1,000 nodes, 4 for 10,000).
 
     Args:
         film: Rows of :func:`snapshot` of one replica, with a column ``step``.

@@ -43,10 +43,9 @@ def project(
         seed: Root seed; only t-SNE uses it.
 
     Returns:
-        Coordinates, ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001), a
-        number up to 1, which it is if the nearest five neighbours of every point in the
-        plane (fewer of less than 11 points) are also its nearest neighbours in the
-        space.
+        Coordinates, ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001), at most
+        1. It is 1 if the five nearest neighbours of every point in the plane (fewer for
+        less than 11 points) are also its nearest neighbours in the original space.
 
     Raises:
         DataError: There are fewer than 8 points.
@@ -122,11 +121,11 @@ def bridge_projection(
 
     Returns:
         One row per replica, state and layer, with the columns ``replica``, ``pair``
-        (the subject's prompt), ``kind`` (whether the state is that of the ``subject``'s
-        or the ``bridge``'s prompt), ``layer``, ``depth`` (index of the layer), ``x``
-        and ``y`` (coordinates) and ``trustworthiness`` (of the replica's picture; see
-        :func:`project`). Layers whose width differs from that of the first are left
-        out.
+        (the subject's prompt), ``kind`` (whether the prompt is the ``subject``'s or the
+        ``bridge``'s), ``layer``, ``depth`` (index of the layer), ``x`` and ``y``
+        (coordinates) and ``trustworthiness`` (of the replica's picture; see
+        :func:`project`). Layers whose width differs from the width of the first layer
+        are left out.
 
     Raises:
         DataError: The world has no first hops or no compositions, a composition does
@@ -182,8 +181,8 @@ def align_frames(
 
     Args:
         frames: Table with one row per frame and point, with the columns ``x`` and ``y``
-            and those named by ``by`` and ``step``. Every frame has the same points in
-            the same order, which is not checked.
+            and the columns named by ``by`` and ``step``. Every frame has the same
+            points in the same order, which is not checked.
         by: Columns that identify an animation, such as ``replica``, if there are
             several; by default there is one.
         step: Name of the column that identifies a frame.

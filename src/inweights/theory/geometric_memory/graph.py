@@ -1,7 +1,7 @@
 """The graph of a world: its adjacency, its components, and hops between its nodes.
 
-:func:`adjacency` reads it from facts, :func:`hop_distances` counts hops; spectra are in
-``spectral.py``. Shapes: ``N`` nodes, ``E`` edges, ``S`` source nodes.
+:func:`adjacency` reads the graph from facts, :func:`hop_distances` counts hops; spectra
+are in ``spectral.py``. Shapes: ``N`` nodes, ``E`` edges, ``S`` source nodes.
 """
 
 from __future__ import annotations

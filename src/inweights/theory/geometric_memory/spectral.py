@@ -157,9 +157,9 @@ class Spectrum:
     """Eigenvalues and eigenvectors of a symmetric operator, grouped by equal eigenvalues.
 
     Attributes:
-        values: Eigenvalues of the ``N`` eigenvectors, ``[N]``: first those of the
-            degenerate vectors (the top eigenvector of each component), then the others
-            in descending order.
+        values: Eigenvalues of the ``N`` eigenvectors, ``[N]``: first the eigenvalues of
+            the degenerate vectors (the top eigenvector of each component), then the
+            others in descending order.
         vectors: Orthonormal eigenvectors in columns, ``[N, N]``.
         space: Index of the eigenspace of each eigenvector, from 0, ``[N]``; -1 for the
             degenerate vectors.

@@ -44,9 +44,9 @@ __all__ = [
 def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     """Return tied embeddings that store a bipartite graph (Geometric Memory, Proposition 3).
 
-    The vectors of the nodes in the smaller part are one-hot, and those of the other
-    part are rows of the adjacency, so that ``D ≤ N/2``. Between the parts, the logits
-    are the adjacency. *Within* the second part, logits are numbers of common
+    The vectors of the nodes in the smaller part are one-hot, and the vectors of the
+    other part are rows of the adjacency, so that ``D ≤ N/2``. Between the parts, the
+    logits are the adjacency. *Within* the second part, logits are numbers of common
     neighbours, for which the proposition states 0; :func:`fit` shows the difference.
 
     Args:

@@ -69,7 +69,7 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
 def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """Compare the logits of every construction that stores a graph with its adjacency.
 
-    The propositions are those of Geometric Memory, App. E.
+    The propositions are from Geometric Memory, App. E.
 
     Args:
         world: Config of an undirected graph without self-edges.
@@ -180,8 +180,8 @@ def squeezed_star(
         nodes: Number of nodes of a path, the root included, and of cells per
             coordinate; at least 2.
         closeness: Largest allowed ``|cosine|`` of two arms, above 0 and below 1.
-        draws: Number of random draws, at least 1, of which the one with the fewest
-            dimensions is taken.
+        draws: Number of random draws, at least 1; the draw with the fewest dimensions
+            is used.
 
     Returns:
         One row with the columns ``nodes`` (number of nodes of the star), ``dimensions``

@@ -1,7 +1,7 @@
 """Check steps of the proofs of Identity Bridge (App. A) on full matrices, without symmetry.
 
-Every function returns a table with the columns ``check`` and ``value``, as in
-``proof.py``.
+Every function returns a table with the columns ``check`` and ``value``, like the
+functions of ``proof.py``.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ def full_program(
 ) -> pl.DataFrame:
     """Solve the full program (2), without assuming symmetry, and compare it with the closed form.
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
-    smallest nuclear norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits ``W`` under a margin of at least 1 for every trained fact.
 
     Args:
         n: Number of subjects, at least 2.
@@ -207,7 +207,7 @@ def full_program(
         expected accuracy of the queries, from 0 to 1, if outputs with logits within .02
         of the best are equally likely). At complexity 1, the second solution, which
         cannot benefit from symmetry, gives two more rows: ``symmetric`` (relative
-        difference between its norm and that of the closed form) and ``distance``
+        difference between its norm and the norm of the closed form) and ``distance``
         (relative distance between the matrices).
 
     Raises:

@@ -170,8 +170,8 @@ def stationarity(
         active: Slack below which an inequality counts as active.
 
     Returns:
-        Three numbers: the norm of the KKT residual, divided by that of the gradient of
-        the objective; the number of gradients of active constraints (equalities
+        Three numbers: the norm of the KKT residual, divided by the norm of the gradient
+        of the objective; the number of gradients of active constraints (equalities
         included) minus their rank, 0 if these are independent; and the largest slope at
         which a direction with entries from -1 to 1 leaves all active inequalities while
         the equalities hold.

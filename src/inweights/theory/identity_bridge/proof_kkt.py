@@ -2,7 +2,7 @@
 
 The variables of problem (11) are the parameters of (3) with ``g = -e`` and ``h = -f``,
 and ``t ≥ |a1 d1 - b1 c1|``. Every function returns a table with the columns ``check``
-and ``value``; recipes turn these tables into claims, like those of
+and ``value``; recipes turn these tables into claims, as they do with the tables of
 :mod:`~inweights.theory.identity_bridge.proof`.
 """
 
@@ -107,7 +107,7 @@ def at_optimum(n: int) -> pl.DataFrame:
 def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
     """Compare Lemma 2, (14) and Propositions 1 and 3 with the matrix itself at random points.
 
-    The lemma, equation (14) and the propositions are those of Identity Bridge, App. A.
+    The lemma, equation (14) and the propositions are from Identity Bridge, App. A.
 
     Args:
         n: Number of entities of each kind, at least 2.

@@ -45,11 +45,11 @@ _QUESTION = 40
 class Program:
     """Constraints of program (2).
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
-    smallest nuclear norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits ``W`` under a margin of at least 1 for every trained fact.
 
     Facts with the same prompt share a row. If a prompt has several right answers, the
-    logit of each has to exceed that of every *wrong* output by the margin; right
+    logit of each has to exceed the logit of every *wrong* output by the margin; right
     answers are not compared with each other.
 
     Attributes:

@@ -14,8 +14,8 @@ from inweights.theory.programs.nuclear_norm import Solution
 def to_model(solution: Solution) -> EmbMLP:
     """Return an Emb-MLP with the logits of a solution of program (2).
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
-    smallest nuclear norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits ``W`` under a margin of at least 1 for every trained fact.
 
     The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``. Of all pairs with
     this product, they have the smallest norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is

@@ -13,8 +13,8 @@ from inweights.errors import ConfigError
 def transfer_margin(members: int, told: int) -> float:
     """Return the margin of a group member's untrained fact at the optimum of program (2).
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
-    smallest nuclear norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits ``W`` under a margin of at least 1 for every trained fact.
 
     All ``members`` of a group share a value of one relation; for ``told`` of them, a
     second value is trained as well. For the others, the second value follows, correctly
