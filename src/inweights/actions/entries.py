@@ -73,7 +73,7 @@ def league(
 
     Raises:
         ConfigError: The model cannot take part, its name is already used, or the scale
-            or a setting does not fit.
+            or a setting is not valid.
         DataError: A name of the world has no token id, or the ledger is damaged.
         FolderError: A stored run or entry is damaged.
         RunError: The training failed, or a file cannot be written.
@@ -158,7 +158,7 @@ def entered(
 
     Raises:
         ConfigError: The model cannot take part, its name is already used, or the scale
-            or a setting does not fit.
+            or a setting is not valid.
         DataError: The model has no token id for a name of the world.
         RunError: The training failed, or a file is damaged or cannot be written.
     """

@@ -103,7 +103,7 @@ def run(
         The run: tables, figures, judged claims, and the folder with its page.
 
     Raises:
-        ConfigError: A name, a scale, an override, a seed or an option does not fit, or
+        ConfigError: A name, a scale, an override, a seed or an option is not valid, or
             a folder cannot be written.
         RunError: A training failed, the folder of the run is damaged, or a file cannot
             be written.

@@ -26,8 +26,8 @@ def by_sentence(claims: Iterable[ClaimResult]) -> list[list[ClaimResult]]:
     """Group the claims of papers by the sentence that they quote.
 
     A quote that is part of another one from the same paper belongs to the same
-    sentence. Left out are claims of this library (whose source is ``ours``), checks,
-    which hold by construction, and claims without a quote.
+    sentence. Claims of this library (whose source is ``ours``), checks, which hold by
+    construction, and claims without a quote are left out.
 
     Args:
         claims: Claims with their verdicts.

@@ -77,7 +77,7 @@ def forecast(
         The estimate: numbers of runs and of stored runs, steps, minutes and memory.
 
     Raises:
-        ConfigError: A name, a scale, an override or an option does not fit, this
+        ConfigError: A name, a scale, an override or an option is not valid, this
             machine does not have the device, or not even one run fits in the memory.
         DataError: A file that the settings name cannot be read, a world cannot be
             built, or the ledger is damaged.

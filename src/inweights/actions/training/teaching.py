@@ -178,8 +178,9 @@ def teach_and_ask(
         number of tokens of a ``question``.
 
     Raises:
-        ConfigError: The model cannot be loaded, the tuning, a strategy or the wordings
-            do not fit, or an optional package (``peft``, ``bm25s``) is not installed.
+        ConfigError: The model cannot be loaded, the tuning settings, a strategy or the
+            wordings are not valid, or an optional package (``peft``, ``bm25s``) is not
+            installed.
         DataError: The facts or the model cannot be read.
         RunError: The loss is not a finite number.
     """

@@ -123,7 +123,7 @@ class Said(Config, kw_only=True):
 class Statement(Said, kw_only=True, omit_defaults=True):
     """A claim without its score, as it is shown before any run.
 
-    Its other attributes are those of :class:`Said`: ``id``, ``text`` (the sentence),
+    It also has the attributes of :class:`Said`: ``id``, ``text`` (the sentence),
     ``place`` and ``source`` (where the paper states it), ``target`` (the range of the
     score), ``published`` (the paper's number), ``check``, ``condition``, ``quote``,
     ``protocol`` and ``close``.
@@ -140,7 +140,7 @@ class Statement(Said, kw_only=True, omit_defaults=True):
 class Claim(Said, kw_only=True):
     """A claim with the score by which it is judged.
 
-    Its other attributes are those of :class:`Said`: ``id``, ``text`` (the sentence),
+    It also has the attributes of :class:`Said`: ``id``, ``text`` (the sentence),
     ``place`` and ``source`` (where the paper states it), ``target`` (the range of the
     score), ``published`` (the paper's number), ``check``, ``condition``, ``quote``,
     ``protocol`` and ``close``.

@@ -12,7 +12,7 @@ OWN_WORDS: dict[str, str] = {"reproduced": "holds", "not reproduced": "does not 
 class ClaimResult(Said, kw_only=True):
     """A claim with its verdict and the numbers on which the verdict is based.
 
-    Its other attributes are those of :class:`~.claim.Said`: ``id``, ``text`` (the
+    It also has the attributes of :class:`~.claim.Said`: ``id``, ``text`` (the
     sentence), ``place`` and ``source`` (where the paper states it), ``target`` (the
     range of the score), ``published`` (the paper's number), ``check``, ``condition``,
     ``quote``, ``protocol`` and ``close``.
@@ -28,15 +28,15 @@ class ClaimResult(Said, kw_only=True):
             claim has several cases, this is the number of the deciding case.
         low: Lower end of the confidence interval of ``measured``; ``None`` if the
             numbers do not depend on seeds, or if there are too few seeds.
-        high: Upper end of the confidence interval of ``measured``; ``None`` as for
-            ``low``.
+        high: Upper end of the confidence interval of ``measured``; ``None``
+            whenever ``low`` is.
         replicates: Number of seeds of the deciding case; 0 if nothing was measured.
         hits: Number of seeds that meet the target individually; ``None`` if the numbers
             do not depend on seeds, or if nothing was measured.
         share_low: Lower end of the confidence interval of the share of seeds, from 0 to
-            1, that meet the target; ``None`` as for ``hits``.
-        share_high: Upper end of the confidence interval of this share; ``None`` as for
-            ``hits``.
+            1, that meet the target; ``None`` whenever ``hits`` is.
+        share_high: Upper end of the confidence interval of this share; ``None`` whenever
+            ``hits`` is.
         case: Name of the deciding case, which is the case that is farthest from being
             reproduced, such as ``model = gpt``. Empty if the claim has a single case.
         why: Reason why the claim was not judged; empty if it was judged.

@@ -80,8 +80,8 @@ class Stating:
             text: The claim, as a sentence.
             judged: The score and its target, such as ``share("runs", "accuracy") >=
                 0.9``.
-            place: Place in the paper; by default that of the recipe.
-            source: Short name of the paper; by default that of the recipe.
+            place: Place in the paper; by default the recipe's.
+            source: Short name of the paper; by default the recipe's.
             rule: Statistic over the seeds that is judged: ``typical`` (the default) for
                 the median, ``reliable`` for the share of seeds that meet the target,
                 which has to be at least .75, or ``mean`` for the mean.

@@ -94,8 +94,8 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
         worst = unknown.sort("accuracy").row(0, named=True)
         found.append(
             f"Facts are not known in {_conditions(unknown, labels)} (accuracy "
-            f"{worst['accuracy']:.2f} on {worst['role']}): low accuracy on queries does "
-            "not say there that facts are not combined. Train longer."
+            f"{worst['accuracy']:.2f} on {worst['role']}): there, low accuracy on "
+            "queries does not mean that facts are not combined. Train longer."
         )
     seeds = table["seed"].n_unique()
     by_seed = combined.group_by([*labels, "seed"], maintain_order=True).agg(

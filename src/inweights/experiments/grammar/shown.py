@@ -90,10 +90,10 @@ def shows(**declared: Any) -> Callable[[P], P]:
     The description is registered under the probe's name, in place of an earlier one.
 
     Args:
-        **declared: The attributes of :class:`Shown`. Required are the strings ``value``
-            (the column that is drawn), ``columns`` (all columns except ``replica``,
-            separated by spaces), ``label`` (of the axis), ``null`` (a sentence about
-            chance or controls) and ``caption``.
+        **declared: The attributes of :class:`Shown`. The following strings are
+            required: ``value`` (the column that is drawn), ``columns`` (all columns
+            except ``replica``, separated by spaces), ``label`` (of the axis), ``null``
+            (a sentence about chance or controls) and ``caption``.
 
     Returns:
         A decorator that registers the description and returns the probe unchanged.

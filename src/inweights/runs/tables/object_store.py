@@ -20,7 +20,7 @@ from inweights.runs.tables import patience
 class ObjectStore:
     """Files in an object store, below an address such as ``s3://bucket/folder``.
 
-    The methods are those of :class:`~inweights.runs.tables.files.Folder`. Access is
+    It has the methods of :class:`~inweights.runs.tables.files.Folder`. Access is
     configured by the usual environment variables (``AWS_ACCESS_KEY_ID``,
     ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …). If a store does not respond,
     operations are repeated for ten minutes, with growing pauses. After that, and if the

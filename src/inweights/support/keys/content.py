@@ -51,9 +51,9 @@ def contents_of(*names: str) -> dict[str, str]:
 
     Returns:
         By name, the :func:`fingerprint` of a file or folder, or the revision of a model
-        in the local cache of the hub. Left out are names that are neither an existing
-        path nor a model in the cache, and names that begin with ``@``, which belong to
-        a package.
+        in the local cache of the hub. Names that are neither an existing path nor a
+        model in the cache are left out, and so are names that begin with ``@``, which
+        belong to a package.
 
     Raises:
         DataError: A file cannot be read.
