@@ -39,9 +39,9 @@ def to_dict(config: Config) -> dict[str, Any]:
         config: Any config of the library or of a user.
 
     Returns:
-        The fields by name, also those with their default, and the class: as ``kind``
-        for a world, a model or a learner, and otherwise as ``type``, its name or, if
-        ``inweights`` does not export it, ``module:name``.
+        The fields by name, including fields with their default, and the class: as
+        ``kind`` for a world, a model or a learner, and otherwise as ``type``, its name
+        or, if ``inweights`` does not export it, ``module:name``.
 
     Raises:
         ConfigError: The value is not a config, or contains a value that JSON cannot

@@ -47,7 +47,7 @@ def add_page(outcome: Outcome, folder: Path) -> None:
     Raises:
         ConfigError: A figure of the recipe names an unknown drawing or option, or a
             different number of tables than the drawing takes; or the settings of the
-            run do not fit the recipe.
+            run do not match the recipe.
         DataError: A figure of the recipe names a table or column that does not exist,
             or a table without rows.
         OSError: A file cannot be written.
@@ -76,8 +76,8 @@ def find(
         The run; ``None`` if there is no such run, or the recipe has no such scale.
 
     Raises:
-        ConfigError: There is no such recipe or scale, several have this last part, or the
-            settings of the run do not fit the recipe.
+        ConfigError: There is no such recipe or scale, several have this last part, or
+            the settings of the run do not match the recipe.
         FolderError: The run is damaged, or the folder of runs cannot be read.
         DataError: The ledger is damaged, or a file that the settings name cannot be
             read.
@@ -172,7 +172,7 @@ def open_run(
     Raises:
         ConfigError: There is no such run or scale, or more than one such run; the run
             is not finished; its recipe belongs to a plugin that is not loaded, or its
-            settings do not fit the recipe.
+            settings do not match the recipe.
         DataError: The ledger of the stored results is damaged, or a file that the
             settings name cannot be read; or with ``again``, a table lacks a column from
             which another one is derived.

@@ -143,7 +143,7 @@ def read_board(
         results: Folder of the results.
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Full names of recipes; ``None`` for all.
-        more: Rows of scores that are used in addition to those in the folder, as
+        more: Rows of scores that are used in addition to the rows in the folder, as
             mappings from column to value; by default none.
 
     Returns:

@@ -157,7 +157,7 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
 class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
     """Correction of a claim that was stated as closer to its paper's protocol than it is.
 
-    Its number, target and seeds are unchanged; its verdict may have another name.
+    Its number, target and seeds are unchanged; its verdict may have a different name.
 
     Attributes:
         date: Date of the correction.

@@ -2,8 +2,8 @@
 
 Several claims may quote the same sentence, because it is tested in several figures or
 by several measures. :func:`by_sentence` groups the claims, :func:`tally_sentences`
-counts every sentence once, and :func:`opposed` finds those whose claims have opposite
-verdicts.
+counts every sentence once, and :func:`opposed` finds sentences whose claims have
+opposite verdicts.
 """
 
 from collections import Counter

@@ -26,7 +26,8 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
         judged: A score with its target, such as ``iw.experiments.share("result",
             "score") >= 0.9``. The name of the table in the score (``result``) is
             ignored.
-        says: The claim, as a sentence; by default it is made of column and target.
+        says: The claim, as a sentence; by default it is composed of the column and the
+            target.
 
     Returns:
         The claim with its numbers and its ``verdict``: ``reproduced``, ``not

@@ -48,8 +48,8 @@ class Prepared(NamedTuple):
     def asked(self, way: str, most: int) -> list[language.Question]:
         """Return the questions for a way; for ``retrieval``, relevant facts precede each question.
 
-        The facts are those that BM25 finds for the words of a question. The
-        questions for all other ways are the same.
+        BM25 retrieves these facts for the words of the question. The questions for all
+        other ways are the same.
 
         Args:
             way: Name of the way of teaching, such as ``retrieval``, which is not

@@ -69,7 +69,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
     Raises:
         DataError: A table or a column is missing, a column contains no numbers, no row
             has all the values that the score selects, or one of these values cannot be
-            compared with its column, since it is of a different type.
+            compared with its column, because it has a different type.
     """
     cases, size = _cases(score, tables, f"Claim {claim}.")
     if not cases:

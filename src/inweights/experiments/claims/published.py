@@ -46,7 +46,7 @@ def printed_number(text: str | None) -> float | None:
 
     A symbol ``≈`` or ``~`` before the number and a spread (``± 0.1``) after it are
     ignored, and a percentage is converted to a share. Before a number that follows from
-    two printed numbers, the text says ``derived``; it may name these two numbers in
+    two printed numbers, the text contains ``derived``; it may name these two numbers in
     parentheses after the number.
 
     Args:

@@ -67,7 +67,7 @@ def judge(
     Raises:
         DataError: ``strict`` is set, and a table, a column or a value that the score
             selects is missing, the column contains no numbers, or a value cannot be
-            compared with its column, since it is of a different type.
+            compared with its column, because it has a different type.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)

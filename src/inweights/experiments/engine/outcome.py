@@ -129,7 +129,7 @@ class Outcome(Carded, About):
         the recipe's functions are passed on.
 
         Raises:
-            ConfigError: The stored settings do not fit the recipe.
+            ConfigError: The stored settings do not match the recipe.
             DataError: The file of a world of user-defined facts is missing or cannot be
                 read.
         """
@@ -152,7 +152,7 @@ class Outcome(Carded, About):
         Errors of this function are passed on.
 
         Raises:
-            ConfigError: The stored settings do not fit the recipe.
+            ConfigError: The stored settings do not match the recipe.
         """
         say = self.recipe.results
         return say(self._settings, dict(self.tables)) if say else ()
@@ -166,7 +166,7 @@ class Outcome(Carded, About):
         passed on.
 
         Raises:
-            ConfigError: The stored settings do not fit the recipe.
+            ConfigError: The stored settings do not match the recipe.
         """
         if self.recipe.protocol is None:
             return []
@@ -181,7 +181,7 @@ class Outcome(Carded, About):
         ``plan`` are passed on.
 
         Raises:
-            ConfigError: The stored settings do not fit the recipe.
+            ConfigError: The stored settings do not match the recipe.
         """
         if self.recipe.protocol is None:
             return {}
@@ -221,7 +221,7 @@ class Outcome(Carded, About):
             loaded when a model is used.
 
         Raises:
-            ConfigError: A label is unknown, or the stored settings do not fit the
+            ConfigError: A label is unknown, or the stored settings do not match the
                 recipe.
             DataError: A file that the settings name cannot be read.
             FolderError: The weights of one of these models were not stored, or are
@@ -238,8 +238,8 @@ class Outcome(Carded, About):
 def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
     """Return the figures of a recipe, with a neutral title unless all claims of a figure agree.
 
-    The claims of a figure are those about the tables that it draws, or all claims if
-    there are none about these tables. If the verdict of any of them is neither
+    The claims of a figure are the claims about the tables that it draws, or all claims
+    if no claim is about these tables. If the verdict of any of them is neither
     ``reproduced`` nor ``consistent``, the figure is replaced by its
     :attr:`Figure.in_question`, whose title states what is drawn and whose caption
     states what the claims expect.

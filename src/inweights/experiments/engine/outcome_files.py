@@ -152,7 +152,7 @@ def refresh(
     Raises:
         FolderError: The run is damaged, lacks measured tables from which others are
             derived, or its tables cannot be derived again.
-        ConfigError: The stored settings do not fit the recipe.
+        ConfigError: The stored settings do not match the recipe.
         KeyError: The recipe no longer has the scale of the run.
         DataError: A file of a user's own facts is missing or cannot be read, or a table
             lacks a column from which another one is derived.
@@ -183,7 +183,7 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
     Raises:
         FolderError: The run lacks measured tables from which others are derived, or
             ``derive`` raised an error of Python or polars.
-        ConfigError: The stored settings do not fit the recipe.
+        ConfigError: The stored settings do not match the recipe.
         KeyError: The recipe no longer has the scale of the run.
         DataError: A file that the settings name cannot be read, or a table lacks a
             column from which another one is derived.

@@ -58,7 +58,8 @@ class SavedModel:
         Raises:
             FolderError: The weights have been removed, or are damaged.
             WriteError: The object store denies access or does not respond.
-            DataError: Another version of the library wrote them in another format.
+            DataError: A different version of the library wrote the weights in a
+                different format.
             ConfigError: The config of the model cannot build the model on this machine.
         """
         from inweights.experiments.engine.attempts.together import open_model

@@ -41,7 +41,7 @@ class Figure(Config):
         caption: How to read the figure, and what it shows.
         sources: Names of the tables that are drawn, in the order of the drawing
             function's arguments.
-        options: Keyword arguments of the drawing function; those not given have their
+        options: Keyword arguments of the drawing function; omitted arguments have their
             defaults.
         finds: The last sentences of ``caption``, word for word, if they state the
             result of the figure; otherwise empty.

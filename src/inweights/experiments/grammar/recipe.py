@@ -54,7 +54,8 @@ class Recipe:
             which are marked wherever settings are listed, and explanatory sentences. By
             default none.
         first_seed: First root seed; the others follow it. It is 100 by default, since
-            settings were chosen on other seeds than those on which claims are judged.
+            settings were chosen on different seeds from those on which claims are
+            judged.
         root_seeds: The root seeds themselves, if they are not consecutive; empty, the
             default, for consecutive seeds.
         version: Version, by default 1, raised by hand when results change. It is part

@@ -33,9 +33,8 @@ class StatedClaim(Config):
             says *always*, *never* or *fails*; ``mean`` for the mean, if the paper
             prints a mean.
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` (a
-            smaller size) or ``substitute`` (another model, other data or another
-            measure). By default the value in the recipe's file, unless the source is
-            ``ours``.
+            smaller size) or ``substitute`` (a different model, data set or measure). By
+            default the value in the recipe's file, unless the source is ``ours``.
         condition: Value of the label ``condition`` that is stated if the score does not
             select rows by it; by default the value in the recipe's file. It selects no
             rows.
@@ -65,7 +64,7 @@ class StatedFigure(Config):
             arguments.
         title: What the figure shows.
         caption: How to read the figure, without the result.
-        options: Keyword arguments of the drawing function; those not given have their
+        options: Keyword arguments of the drawing function; omitted arguments have their
             defaults.
         finds: The result that the figure shows, which is appended to the caption. Until
             the claims hold, it is shown as an expectation.
@@ -100,7 +99,7 @@ class RecipeFile(Config):
         ours: Our own choices: names of settings (only letters, digits, dots and
             underscores), sentences (any other text), and reasons
             (:class:`~.protocols.protocol_file.Reason`) why settings of a world, a
-            model, a learner or a measure differ from those of the paper.
+            model, a learner or a measure differ from the paper's.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: Meaning of each setting, by its name.
         scales: Settings that differ from the defaults, by scale; settings that the code

@@ -78,8 +78,9 @@ class Measure:
         first_seed: Whether only the first seed of every trial is measured; by default
             all are.
         needs: Name of an optional extra of the package, such as ``tsne``, that the
-            probe needs. If the extra is not installed, an error says so before anything
-            is trained. Empty, the default, means that the probe needs no extra.
+            probe needs. If the extra is not installed, an error is raised before
+            anything is trained. Empty, the default, means that the probe needs no
+            extra.
 
     Raises:
         ConfigError: The probe is not callable, ``options`` or ``where`` is not a

@@ -61,8 +61,8 @@ def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Differ
 
     Returns:
         One list for each trial, followed by one for each computation, on which the
-        claim depends. Each list has a :class:`Difference` for every setting, also for
-        those that agree with the paper.
+        claim depends. Each list has a :class:`Difference` for every setting, including
+        settings that agree with the paper.
 
     Raises:
         ConfigError: The recipe's paper has no protocol file, the recipe has no such

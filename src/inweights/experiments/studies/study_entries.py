@@ -61,7 +61,7 @@ class FigureEntry(Config):
         kind: Name of the drawing function; by default ``auto``, which uses the varied
             settings as the x-axis, lines and panels.
         options: Options of the drawing function, such as ``x = "n"`` or ``where = {role
-            = "composition"}``; those not given have their defaults.
+            = "composition"}``; omitted options have their defaults.
     """
 
     table: str

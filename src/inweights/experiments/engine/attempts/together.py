@@ -145,7 +145,8 @@ def open_model(store: Store, run: Run) -> Model:
     Raises:
         FolderError: The weights are missing or damaged.
         WriteError: The object store denies access or does not respond.
-        DataError: Another version of the library wrote them in another format.
+        DataError: A different version of the library wrote the weights in a different
+            format.
         ConfigError: The config of the model cannot build the model on this machine.
     """
     trial = run.trial

@@ -1,7 +1,7 @@
 """Make computations that call a user's function for its rows: ``function(seed, **settings)``.
 
 Sweeps over such a function use :func:`computations_of`. The result of the function is
-converted to a table; if that is not possible, an error says what the function must
+converted to a table; if that is not possible, an error states what the function must
 return.
 """
 
