@@ -30,7 +30,7 @@ class Finding(NamedTuple):
             extra.
         state: What was found, such as a version.
         fine: True if nothing has to be changed, False if something must be changed, and
-            ``None`` if that depends on what the user wants to do.
+            ``None`` if that depends on the user's intentions.
         hint: What to do, as a sentence; empty if there is nothing to do.
     """
 

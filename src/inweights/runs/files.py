@@ -131,7 +131,7 @@ def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
         folder: The folder; it and its files must not be links.
 
     Returns:
-        Tables by name (that of the file, without ``.parquet``), in alphabetical order;
+        Tables by the name of their file without ``.parquet``, in alphabetical order;
         empty if the folder does not exist. Files with other suffixes are ignored.
 
     Raises:

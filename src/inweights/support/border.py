@@ -1,10 +1,10 @@
 """Convert Python's errors in public functions to errors that name the unsuitable argument.
 
-Functions trust each other's arguments, and each function checks only what is specific
-to it. If a public function fails with one of Python's own errors, such as ``'NoneType'
-object has no attribute 'facts'``, :func:`guarded` converts it to an error that names
-the unsuitable argument, with the original error as its cause. Without an error,
-:func:`guarded` has no effect. Public packages apply it to their functions
+Functions of the library trust each other's arguments, and each function checks only its
+own requirements. If a public function fails with one of Python's own errors, such as
+``'NoneType' object has no attribute 'facts'``, :func:`guarded` converts it to an error
+that names the unsuitable argument, with the original error as its cause. Without an
+error, :func:`guarded` has no effect. Public packages apply it to their functions
 (:mod:`inweights.support.lazy`).
 """
 

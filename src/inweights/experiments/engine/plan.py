@@ -265,7 +265,7 @@ def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         function: A function of one argument.
 
     Returns:
-        The new function. It keeps the objects and results in memory as long as it
+        The new function, which keeps the objects and results in memory as long as it
         exists.
 
     Example:

@@ -32,10 +32,10 @@ from inweights.support.keys.sources import (
 def plain(value: Any) -> Any:
     """Return the JSON data from which the key of a value is computed.
 
-    A function of the library is identified by its name, since a version is raised when
-    its results change. A user's code is identified by a hash of its source, and a file
-    that a config names by a hash of its content. Lists and tuples are not
-    distinguished; :func:`plain_call` distinguishes them for a user's function.
+    A function of the library is identified by its name, since a version number is
+    increased when its results change. A user's code is identified by a hash of its
+    source, and a file that a config names by a hash of its content. Lists and tuples
+    are not distinguished; :func:`plain_call` distinguishes them for a user's function.
 
     Raises:
         ConfigError: A value has no exact encoding; is callable but neither a function,

@@ -4,8 +4,8 @@
 key from them. Files and code are identified by their content: a file by its bytes, a
 user's function or config by the parsed source of its module and of every module that
 this module imports from the same folder. Comments, docstrings and formatting have no
-effect. The library's own code is left out, since a change that alters its results
-raises a version instead.
+effect. The library's own code is left out, since a version number is increased when its
+results change.
 """
 
 import sys
