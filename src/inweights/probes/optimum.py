@@ -35,7 +35,7 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
     Args:
         model: An Emb-MLP or a deep linear network with ``R`` replicas.
         worlds: One world, or one for each replica.
-        gap: Certified relative duality gap at which the solver stops, from 1e-7 to
+        gap: Certified relative duality gap at which the solver stops, at least 1e-7 and
             below 1.
 
     Returns:
@@ -49,8 +49,8 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
 
     Raises:
         ConfigError: The model is of a different architecture, whose logits are not sums
-            of rows of templates; ``gap`` is not from 1e-7 to below 1; or the probe
-            would need more memory than is available.
+            of rows of templates; ``gap`` is outside ``[1e-7, 1)``; or the probe would
+            need more memory than is available.
         DataError: The worlds do not fit the model, the head does not cover an answer,
             or no program can be made of a world (an answer has several tokens, facts
             contradict each other, or no output is ever wrong).

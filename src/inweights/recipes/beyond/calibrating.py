@@ -85,7 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             predicted, share, lower, upper``), ``features`` (:func:`world_features`:
             ``expected, verdict, margin, identity, identities, common, reached, rivals,
             complexity, steps, world_facts, …``). Both have the columns ``family, seed,
-            prompt, answer``. A missing one is a ``KeyError``.
+            prompt, answer``. A missing table raises a ``KeyError``.
 
     Returns:
         - ``scores``: a row per world (family and seed), ``model`` (Emb-MLP or GPT) and
@@ -97,8 +97,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           share, auc``.
         - ``overall``: means of these scores over the families, by seed, model and
           predictor. Columns: ``seed, model, predictor, brier, floor, log_loss, auc``.
-        - ``gain``: a row per seed, model and ``other`` predictor: Brier score minus
-          that of ``calibrated``. Columns: ``seed, model, other, gain``.
+        - ``gain``: a row per seed, model and ``other`` predictor: Brier score minus the
+          Brier score of ``calibrated``. Columns: ``seed, model, other, gain``.
         - ``reliability``: a row per seed, model and fifth of the probability (``bin``),
           as :func:`in_fifths` returns it. Columns: ``seed, model, bin, probability,
           share, queries``.

@@ -51,7 +51,7 @@ def plan(settings: Settings) -> Plan:
         code's: the settings of the paper's code); the measures ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training) and
         ``recall`` (:func:`inweights.probes.graph_recall`; during training). The label
-        values listed here are those of the default settings. Both are measured every
+        values listed here apply to the default settings. Both are measured every
         ``every`` steps.
 
     Raises:

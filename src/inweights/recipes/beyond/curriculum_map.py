@@ -76,7 +76,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.resemblance`); the computation ``foretold``
         (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity that
         theory predicts for the one-layer transformer, without training. The label
-        values listed here are those of the default settings.
+        values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, ``gpt.losses`` does not contain ``AS``, or a

@@ -51,7 +51,7 @@ def trained(steps: int, rate: float, training: str) -> Curriculum:
 
 
 def model_of(name: str, width: int, *, tied: bool) -> ModelConfig:
-    """Return the config of a model, given the name that it has in the figures.
+    """Return the config of a model, given its name in the figures.
 
     Args:
         name: ``GPT``, ``GPT, 3 layers``, ``GPT, no residual``, ``Mamba`` or ``TinyNN``;

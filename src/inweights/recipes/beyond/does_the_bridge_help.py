@@ -64,10 +64,10 @@ def plan(settings: Settings) -> Plan:
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
         are ``second`` (the countries of the towns: ``invented``, and trained; or
         ``known`` to the model, and not trained) and, only in ``after``, ``condition``,
-        what is trained besides the facts: ``control`` (nothing), ``identity``,
+        what is trained in addition to the facts: ``control`` (nothing), ``identity``,
         ``reverse`` (each fact in reverse), ``both`` (identities and reversed facts) or
         ``paraphrase`` (a second wording); with ``known`` only control and identity. The
-        label values listed here are those of the default settings.
+        label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``world`` has more towns (16) than there are known cities.
@@ -116,12 +116,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``rises``: a row per run, with means over all compositions (``set`` is
           ``all``), as :func:`~inweights.recipes.shared.language.tables.rises` returns
           them: rises of the answer's probability in powers of ten (``decades``), the
-          same minus that of wrong candidates (``own``), and differences of its
-          probability (``rise``) and of its share among the candidates (``share_rise``).
-          Columns: ``second, condition, seed, set, decades, own, rise, share_rise``.
+          same minus the rise of the wrong candidates' probability (``own``), and
+          differences of its probability (``rise``) and of its share among the
+          candidates (``share_rise``). Columns: ``second, condition, seed, set, decades,
+          own, rise, share_rise``.
         - ``layers``: a row per run and layer, with ``contrast`` after training: the
-          mean cosine of the states of paired prompts minus that of unpaired ones.
-          Columns: ``second, condition, seed, layer, contrast``.
+          mean cosine of the states of paired prompts minus the mean cosine of unpaired
+          ones. Columns: ``second, condition, seed, layer, contrast``.
 
     Raises:
         KeyError: A table that is needed is missing.

@@ -46,11 +46,12 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the label ``arm``, what is trained besides the hops (``hops alone``,
-        ``identities``, ``two-hop facts``, 95% of them, or ``both``); the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`) and ``rank-one, first_hop``,
-        ``rank-one, second_hop``, ``training, first_hop`` and ``training, second_hop``
-        (:func:`inweights.probes.edits` with this method, of facts of this role).
+        Trials with the label ``arm``, what is trained in addition to the hops (``hops
+        alone``, ``identities``, ``two-hop facts``, 95% of them, or ``both``); the
+        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``rank-one,
+        first_hop``, ``rank-one, second_hop``, ``training, first_hop`` and ``training,
+        second_hop`` (:func:`inweights.probes.edits` with this method, of facts of this
+        role).
 
     Raises:
         ConfigError: ``n`` is below 2, or ``steps`` is negative.
@@ -88,8 +89,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.edits`), ``training, first_hop`` and ``training,
             second_hop`` (each ``holds, reached, unmoved, facts, others, overlap,
             apart``). All have the columns ``arm, seed``. The label is ``arm``, what is
-            trained besides the hops (``hops alone``, ``identities``, ``two-hop facts``,
-            95% of them, or ``both``).
+            trained in addition to the hops (``hops alone``, ``identities``, ``two-hop
+            facts``, 95% of them, or ``both``).
 
     Returns:
         - ``edits``: a row per run, ``method`` (``rank-one`` or ``training``) and

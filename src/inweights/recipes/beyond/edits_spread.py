@@ -66,7 +66,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.edits`). Kinds are ``rank-one``, ``training``,
         ``embedding``, ``rank-one, at once`` (``most`` facts together) and ``rank-one,
         first block``; the last two only in the world ``hops``. The label values listed
-        here are those of the default settings.
+        here apply to the default settings.
 
     Raises:
         ConfigError: ``n`` is below 5 (the number of classes), or a number is out of
@@ -145,8 +145,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``edits``: a row per run, ``method`` and ``role``, with the columns of
           :func:`inweights.probes.edits`; ``edited`` (world and role, in words),
           ``moved`` (1 minus ``unmoved``), and ``follows``: whether the edit should
-          change more answers than that of the edited fact. Columns: those of
-          ``rank-one; first_hop``, and ``method, role, edited, moved, follows``.
+          change answers other than the edited fact's. Columns: those of ``rank-one;
+          first_hop``, and ``method, role, edited, moved, follows``.
         - ``silent``: the rows of ``edits`` of the methods ``rank-one`` and
           ``embedding`` that should change no other answer (``follows`` is false),
           except on the tied cycle. Columns: as in ``edits``.

@@ -41,7 +41,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``complexity_one``: a row per run on permuted two-hop worlds of complexity
-          one: the share of the predictions of program (2) that came true (``agrees``);
+          one: the share of correct predictions of program (2) (``agrees``);
           ``identities`` is ``all or none``, or ``some`` if half of the bridges have
           identities. Columns: ``seed, model, world, identity, kind, agrees,
           identities``.
@@ -55,9 +55,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           figure (``place``). Columns: ``seed, model, world, identity, kind, forecaster,
           auc, place``.
         - ``above``: a row per run and ``pair`` of predictors: the area under the ROC
-          curve of the first minus that of the second (``gain``), and the error of the
-          second minus that of the first (``spared``). Columns: ``seed, model, world,
-          identity, kind, pair, gain, spared``.
+          curve of the first minus the area of the second (``gain``), and the error of
+          the second minus the error of the first (``spared``). Columns: ``seed, model,
+          world, identity, kind, pair, gain, spared``.
         - ``reliability``: a row per seed, model, kind and bin of the margin that
           program (2) predicts
           (:func:`~inweights.recipes.shared.calibration.reliability`). Columns: ``seed,

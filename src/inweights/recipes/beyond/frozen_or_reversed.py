@@ -56,8 +56,8 @@ def plan(settings: Settings) -> Plan:
         scale: 0.001, 0.003, 0.01), and ``value`` (whether the value matrix ``moves``,
         that is, is trained, or is ``frozen`` in phase 2); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). The label values listed here are those
-        of the default settings.
+        (:func:`inweights.probes.resemblance`). The label values listed here apply to
+        the default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, or a number is out of range for the model or its

@@ -180,8 +180,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``excluded``: whether a run does not store every edge. Columns: ``graph,
           model, head, training, seed, excluded``.
         - ``neighbours``: a row per run that stores every edge: share of neighbours
-          among nearest nodes (``value``), and that minus chance (``beyond``). Columns:
-          those of ``named``, and ``beyond, bipartite, named, star``.
+          among nearest nodes (``value``), and this share minus chance (``beyond``).
+          Columns: those of ``named``, and ``beyond, bipartite, named, star``.
         - ``heads``: a row per model, head and seed: mean ρ over all graphs but the star
           (usual training), with a tied head (``tied``), and their ratio ``share``.
           Columns: ``model, head, seed, spearman, tied, share``.

@@ -133,8 +133,8 @@ def plan(settings: Settings) -> Plan:
         the same graph over other nodes, and ``random``: frozen random embeddings); the
         measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge", "path")``) and ``navigation``
-        (:func:`inweights.probes.navigation`). The label values listed here are those of
-        the default settings.
+        (:func:`inweights.probes.navigation`). The label values listed here apply to the
+        default settings.
 
     Raises:
         ConfigError: A number is out of range for a graph, the model or its training.

@@ -26,8 +26,8 @@ class Settings(iw.Config):
     Attributes:
         n: Number of entities of each level, at least 2.
         relations: Number of relations from each level to the next, at least 1.
-        taught: Shares of the chains of a length that are trained, at least one share,
-            each above 0 and below 1.
+        taught: Shares of the chains of a length that are trained, at least one, each
+            above 0 and below 1.
         depths: Further numbers of layers, which are tried with the largest number of
             chains.
         layers: Number of layers of all other models.
@@ -61,11 +61,11 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``hops`` (length of the chains: 2, 3, 4), ``chains``
         (number of trained chains), ``layers`` (number of layers: 4; 1, 2, 3), and
-        ``beside`` (what is trained besides facts and these chains: ``alone``, nothing;
-        ``shorter mixed in``, two-hop chains; ``shorter first``, two-hop chains in an
-        earlier phase; ``identities``); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). The label values listed here are those of
-        the default settings.
+        ``beside`` (what is trained in addition to the facts and these chains:
+        ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter first``,
+        two-hop chains in an earlier phase; ``identities``); the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). The label values listed here apply to the
+        default settings.
 
     Raises:
         ConfigError: ``taught`` is empty or contains a share that is not above 0 and
@@ -150,14 +150,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy_among, chance, loss, right_answers``. The labels are ``hops``
             (length of the chains: 2, 3, 4), ``chains`` (number of trained chains),
             ``layers`` (number of layers: 4; 1, 2, 3), and ``beside`` (what is trained
-            besides facts and these chains: ``alone``, nothing; ``shorter mixed in``,
-            two-hop chains; ``shorter first``, two-hop chains in an earlier phase;
-            ``identities``).
+            in addition to the facts and these chains: ``alone``, nothing; ``shorter
+            mixed in``, two-hop chains; ``shorter first``, two-hop chains in an earlier
+            phase; ``identities``).
 
     Returns:
         - ``by_chains``: a row per run with the largest number of layers, and nothing
-          trained besides facts and chains (``alone``): accuracy on the chains that are
-          not trained; ``length`` is the number of hops in words. Columns: those of
+          trained except the facts and chains (``alone``): accuracy on the untrained
+          chains; ``length`` is the number of hops in words. Columns: those of
           ``accuracy``, and ``length``.
         - ``by_layers``: a row per run ``alone`` with the largest number of chains.
           Columns: as in ``by_chains``.
@@ -171,9 +171,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           that are needed, the number without any remedy (``alone``), and ``fewer``, the
           second divided by the first. Columns: ``hops, beside, seed, chains, alone,
           fewer``.
-        - ``deeper``: a row per length (except the first) and seed: the least number of
-          ``layers`` that are needed, minus that for the next shorter length. Columns:
-          ``hops, beside, seed, layers``.
+        - ``deeper``: a row per length (except the first) and seed: the smallest number
+          of ``layers`` that are needed, minus the number for the next shorter length.
+          Columns: ``hops, beside, seed, layers``.
 
     Raises:
         KeyError: A table that is needed is missing.

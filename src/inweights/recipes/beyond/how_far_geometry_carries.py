@@ -122,8 +122,8 @@ def plan(settings: Settings) -> Plan:
         also paths after them), and ``fitted`` (whether the law is fitted to the cell);
         the measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
         "reverse_edge", "path")``) and ``navigation``
-        (:func:`inweights.probes.navigation`). The label values listed here are those of
-        the default settings.
+        (:func:`inweights.probes.navigation`). The label values listed here apply to the
+        default settings.
 
     Raises:
         ConfigError: A length is below 3, a number of arms is below 2, or a number is

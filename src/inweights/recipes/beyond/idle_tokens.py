@@ -63,7 +63,7 @@ def plan(settings: Settings) -> Plan:
         ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``) and
         ``recall`` (:func:`inweights.probes.graph_recall`); the computation ``drive``
         (:func:`~inweights.theory.programs.idle_classes.idle_drive`), by ``graph`` and
-        ``idle``. The label values listed here are those of the default settings.
+        ``idle``. The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, or ``most`` or a number of

@@ -115,8 +115,8 @@ class Settings(Config):
         name: Name of the entrant in the tables; it has no effect without an entrant.
         world: World of two hops with shared bridges, in which some hops occur in no
             trained two-hop fact.
-        shares: Shares of the two-hop facts that are trained (from 0 to below 1), among
-            those whose hops may be seen.
+        shares: Shares of the two-hop facts that are trained (at least 0 and below 1),
+            among those whose hops may be seen.
         width: Width of the built-in models.
         steps: Number of updates of each model.
         rate: Learning rate, above 0, after 20 steps of warm-up.
@@ -166,10 +166,10 @@ def plan(settings: Settings) -> Plan:
         ``trained`` (share of the two-hop facts that is trained: 0, 0.25, 0.75); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``cost``
         (:func:`inweights.recipes.beyond.league.cost`; only for the first seed). The
-        label values listed here are those of the default settings.
+        label values listed here apply to the default settings.
 
     Raises:
-        ConfigError: A share is not from 0 to below 1, or a number is out of range for a
+        ConfigError: A share is outside ``[0, 1)``, or a number is out of range for a
             model or its training.
     """
     models = {name: STANDING[name](settings.width) for name in settings.models}

@@ -28,8 +28,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             two-hop facts that is trained.
 
     Returns:
-        - ``known``: a row per run, without those of Emb-MLP: accuracy on the facts of
-          the role that it recalls worst. Columns: ``model, identity, trained, seed,
+        - ``known``: a row per run of a model other than Emb-MLP: accuracy on the facts
+          of the role that it recalls worst. Columns: ``model, identity, trained, seed,
           accuracy``.
         - ``league``: a row per run and ``hops``: ``composition`` (both hops occur in
           trained two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``

@@ -174,7 +174,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.alignment`, with ``step``). All have ``seed`` and
             the labels ``model`` (``dense``; ``loops``; ``loops, injected``),
             ``identity`` (whether identities are trained) and ``compositions``
-            (``none``, or ``some`` two-hop facts are). A missing one is a ``KeyError``.
+            (``none``, or ``some`` two-hop facts are). A missing table raises a
+            ``KeyError``.
 
     Returns:
         - ``queries``: a row per run and role of two-hop queries (which hops are

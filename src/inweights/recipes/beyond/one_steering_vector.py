@@ -132,7 +132,7 @@ def learn(
         ``other`` (known cities that are trained), ``inferred`` or ``known city``;
         ``arm``; ``constant``, the squared length of the mean of LoRA's change over
         words, divided by the mean squared length of the change (from 0 to 1); and
-        ``cosine``, that of this mean and the trained vector.
+        ``cosine``, the cosine between this mean and the trained vector.
 
     Raises:
         ConfigError: ``transformers`` or ``peft`` is not installed, the device is

@@ -52,8 +52,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.margins`); the computation ``foretold``
         (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity of
         each chain's entities that theory predicts for the one-layer transformer,
-        without training. The label values listed here are those of the default
-        settings.
+        without training. The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, a fraction is not between 0

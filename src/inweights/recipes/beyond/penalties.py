@@ -74,12 +74,13 @@ def nuclear_norms(matrices: Tensor) -> Tensor:
 def on_templates(model: Model, _step: int, weight: float) -> Tensor:
     """Penalise the nuclear norm of an Emb-MLP's templates, which program (2) minimises.
 
-    Program (2) of Identity Bridge (§4.3) asks for the least nuclear norm with margins
-    of at least 1.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm under margins of at
+    least 1.
 
     Args:
-        model: An Emb-MLP with ``R`` replicas. Any other model is an ``AssertionError``.
-        _step: Number of updates so far; not used.
+        model: An Emb-MLP with ``R`` replicas. Any other model raises an
+            ``AssertionError``.
+        _step: Number of updates made; not used.
         weight: Factor of the norm.
 
     Returns:
@@ -94,8 +95,8 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
 
     Args:
         model: A GPT with ``R`` replicas and causal attention, which is not checked. A
-            model that is not a GPT is an ``AssertionError``.
-        _step: Number of updates so far; not used.
+            model that is not a GPT raises an ``AssertionError``.
+        _step: Number of updates made; not used.
         weight: Factor of the sum of the norms over all blocks.
 
     Returns:
@@ -109,9 +110,9 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
 
     Args:
         model: A GPT with ``R`` replicas, an untied head and causal attention, which is
-            not checked. A model that is not a GPT, or a tied head, is an
+            not checked. A model that is not a GPT, or a tied head, raises an
             ``AssertionError``.
-        _step: Number of updates so far; not used.
+        _step: Number of updates made; not used.
         weight: Factor of the sum of the norms.
 
     Returns:
@@ -136,7 +137,7 @@ def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
 
     Args:
         model: A GPT with ``R`` replicas and causal attention, which is not checked. A
-            model that is not a GPT is an ``AssertionError``.
+            model that is not a GPT raises an ``AssertionError``.
         _worlds: Not used. All probes have this parameter.
 
     Returns:

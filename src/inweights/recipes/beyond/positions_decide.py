@@ -94,7 +94,7 @@ def plan(settings: Settings) -> Plan:
         with ``pairs="even"``, ``draws=20``; only for ``world`` grid), ``odd``
         (:func:`inweights.probes.hop_correlation` with ``pairs="odd"``, ``draws=20``;
         only for ``world`` grid) and ``recall`` (:func:`inweights.probes.graph_recall`;
-        only for ``world`` grid). The label values listed here are those of the default
+        only for ``world`` grid). The label values listed here apply to the default
         settings.
 
     Raises:
@@ -179,7 +179,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             setting that is varied: of a GPT its positions, ``tokens N(0, 1)``,
             ``untied`` or ``no residual stream``; of Mamba its block; see
             :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
-            ``mamba_of`` there). A missing one is a ``KeyError``.
+            ``mamba_of`` there). A missing table raises a ``KeyError``.
 
     Returns:
         - ``curves``: a row per run on the path-star and step: the accuracies

@@ -32,10 +32,10 @@ class Settings(iw.Config):
 
     Attributes:
         graphs: Names of well-known social networks; by default all that the library
-            has.
-        own: Configs of your own graphs, by the name that figures show; none by default.
+            includes.
+        own: Configs of your own graphs, by the name shown in figures; none by default.
         width: Width of the trained architectures, at least 1. Associative storage needs
-            about as much width as the graph has nodes.
+            a width of about the number of nodes.
         steps: Number of updates of each trained architecture.
         rate: Learning rate of the trained architectures, above 0.
         frozen_rate: Learning rate of associative storage, above 0.
@@ -82,7 +82,7 @@ class Settings(iw.Config):
                 rounding. By default not.
 
         Returns:
-            The settings, with the condition ``ours`` (our own, not one of the paper's
+            The settings, with the condition ``ours`` (our own, not one from the paper's
             code).
         """
         rate = self.frozen_rate if architecture == gm.FROZEN else self.rate
@@ -111,7 +111,7 @@ def plan(settings: Settings) -> Plan:
         over pairs that are not neighbours; not for Node2Vec) and ``film``
         (:func:`inweights.probes.snapshot`; during training, only for the first seed);
         and the computation ``links`` by ``graph``, a row per edge with the names of its
-        ends. The label values listed here are those of the default settings.
+        ends. The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: A graph has more than 10,000 nodes, or all its connected nodes are
@@ -220,11 +220,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         correlation), ``film``, ``graphs``, ``curves``, and two with further columns.
         ``stored``, one row per graph, architecture and seed: the columns of ``recall``,
         ``edges`` (the share of stored edges that claims judge) and ``trained`` (whether
-        the architecture is trained by gradient descent, which is true of all but
+        the architecture is trained by gradient descent, which holds for all except
         Node2Vec). ``correlation``, one row per graph, architecture and seed: the
         columns of the measured table, ``size`` (absolute value of Spearman's ρ) and
         ``beyond_chance`` (how far ρ is below the null distribution's ``null_low``;
-        positive if it is below).
+        positive if ρ is below).
 
     Raises:
         KeyError: A table that is needed is missing.

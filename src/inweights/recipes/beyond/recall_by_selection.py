@@ -114,7 +114,7 @@ def plan(settings: Settings) -> Plan:
         frozen block); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
         ``transferred``
         (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
-        ``arm`` known). The label values listed here are those of the default settings.
+        ``arm`` known). The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: A width, the rate or the decay is out of range, or ``steps`` is
@@ -254,8 +254,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           role, recall, subjects``.
         - ``needed``: a row per size and seed: the smallest ``width`` with a recall of
           .99 or more (twice the largest width if there is none), and ``growth``, this
-          width divided by that of the smallest size. Columns: ``n, seed, width,
-          growth``.
+          width divided by the width needed at the smallest size. Columns: ``n, seed,
+          width, growth``.
         - ``recall``: a row per run of the other arms and role (``known``, ``new``): its
           ``recall``. Columns: as in ``swept``.
 

@@ -108,8 +108,8 @@ def plan(settings: Settings) -> Plan:
         .9: as :class:`Change` explains) and ``width`` (of TinyNN: 64, 128); the
         measures ``order`` (:func:`inweights.probes.hop_correlation` with ``draws=1``;
         during training) and ``margin`` (:func:`inweights.probes.geometric_margin` with
-        ``draws=1``; during training). The label values listed here are those of the
-        default settings.
+        ``draws=1``; during training). The label values listed here apply to the default
+        settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for the model or

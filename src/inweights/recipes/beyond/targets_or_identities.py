@@ -31,7 +31,7 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of pairs, at least 2.
-        told: Numbers of pairs whose reversal is trained, from 0 to below ``n``.
+        told: Numbers of pairs whose reversal is trained, at least 0 and below ``n``.
         training: Settings of the models and their training.
     """
 
@@ -48,16 +48,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``beside`` (what is trained besides the forward facts:
-        ``nothing``; ``targets``: facts whose answers are the entities; ``identities``;
-        ``both``), ``told`` (number of pairs whose reversal is trained: 0, 10), and
-        ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). The label values listed here are those of
-        the default settings.
+        Trials with the labels ``beside`` (what is trained in addition to the forward
+        facts: ``nothing``; ``targets``: facts whose answers are the entities;
+        ``identities``; ``both``), ``told`` (number of pairs whose reversal is trained:
+        0, 10), and ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). The label values listed here apply to the
+        default settings.
 
     Raises:
-        ConfigError: ``n`` is below 2, a number of reversals is not from 0 to below
-            ``n``, or a number is out of range for a model or its training.
+        ConfigError: ``n`` is below 2, a number of reversals is outside ``[0, n)``, or a
+            number is out of range for a model or its training.
     """
     trials = []
     for beside, world in BESIDE.items():
@@ -84,15 +84,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`) with the columns ``beside, told, model,
             seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``. The labels are ``beside`` (what is trained
-            besides the forward facts: ``nothing``; ``targets``: facts whose answers are
-            the entities; ``identities``; ``both``), ``told`` (number of pairs whose
+            chance, loss, right_answers``. The labels are ``beside`` (what is trained in
+            addition to the forward facts: ``nothing``; ``targets``: facts whose answers
+            are the entities; ``identities``; ``both``), ``told`` (number of pairs whose
             reversal is trained: 0, 10), and ``model`` (Emb-MLP; GPT, small).
 
     Returns:
-        - ``reversals``: a row per run: the accuracy on the reversals that are not
-          trained, over all outputs (``accuracy``) and among the subjects
-          (``accuracy_among``). Columns: those of ``accuracy``.
+        - ``reversals``: a row per run: the accuracy on the untrained reversals, over
+          all outputs (``accuracy``) and among the subjects (``accuracy_among``).
+          Columns: those of ``accuracy``.
         - ``memorised``: a row per run: accuracy on the facts of the role that it
           recalls worst. Columns: ``model, beside, told, seed, accuracy``.
 

@@ -148,9 +148,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``recall``: a row per run: accuracy on the facts of the role that it recalls
           worst. Columns: ``cell, seed, recall``.
         - ``effects``: a row per term (a factor, or a pair of factors; ``order`` is 1 or
-          2) and seed: mean accuracy of the cells at the high level, minus that at the
-          low level. If several pairs have the same column in the design, only the first
-          one is listed. Columns: ``term, order, seed, effect``.
+          2) and seed: mean accuracy of the cells at the high level minus the mean
+          accuracy of the cells at the low level. If several pairs have the same column
+          in the design, only the first one is listed. Columns: ``term, order, seed,
+          effect``.
         - ``main_effects``: ``effects`` of single factors. Columns: ``term, order, seed,
           effect, what``.
         - ``shares``: a row per term, largest first: ``share`` of the variance between

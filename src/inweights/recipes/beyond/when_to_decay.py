@@ -54,8 +54,8 @@ class Settings(iw.Config):
         decay: Weight decay, where weights decay, at least 0.
         learn: Number of updates in which the facts are learnt, at a constant rate.
         settle: Number of further updates, during which the rate falls to 0 as a cosine.
-            The sum of these rates is that of half the number of updates at a constant
-            rate.
+            The sum of these rates equals the sum for half the number of updates at a
+            constant rate.
     """
 
     n: int = 10
@@ -123,7 +123,7 @@ def plan(settings: Settings) -> Plan:
         ``decayed`` (``norms and biases spared``, ``everything decays``), and ``when``
         (phases with weight decay: ``never``, ``during`` the first, ``after`` it,
         ``throughout``); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
-        The label values listed here are those of the default settings.
+        The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, or a
@@ -173,8 +173,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``gain``: a row per run: the same, with ``_base``, the accuracy of the same
           head, width and seed without decay, and ``gain``, the difference (0 without
           decay). ``accuracy`` is NaN if the recall of the run is below :data:`KNOWN`
-          (.99), ``_base`` if that of the run without decay is, and ``gain`` in both
-          cases. Columns: those of ``accuracy``, and ``recall, _base, gain``.
+          (.99), ``_base`` is NaN if the recall of the run without decay is, and
+          ``gain`` is NaN in both cases. Columns: those of ``accuracy``, and ``recall,
+          _base, gain``.
 
     Raises:
         KeyError: A table that is needed is missing.

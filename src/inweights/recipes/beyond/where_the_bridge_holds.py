@@ -92,7 +92,7 @@ def plan(settings: Settings) -> Plan:
         identities; ``no identity``, C = 1); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`; during training) and ``alignment``
         (:func:`inweights.probes.alignment`; during training), every ``every`` steps.
-        The label values listed here are those of the default settings.
+        The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, ``every``

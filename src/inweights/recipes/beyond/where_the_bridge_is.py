@@ -57,8 +57,8 @@ def plan(settings: Settings) -> Plan:
         model itself; ``no-bridge``: trained without identities; ``untrained``); the
         measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``carries``
         (:func:`inweights.probes.carries`) and ``patching``
-        (:func:`inweights.probes.activation_patching`). The label values listed here are
-        those of the default settings.
+        (:func:`inweights.probes.activation_patching`). The label values listed here
+        apply to the default settings.
 
     Raises:
         ConfigError: A control is unknown, or ``no-bridge`` does not apply because

@@ -60,7 +60,7 @@ class Settings(InventedSettings):
         tuning: Settings of the fine-tuning.
         conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
         hold_out: Share of the bridges, from 0 to 1, whose chains no strategy states.
-        rates: Learning rates of the conditions for which another rate than that of
+        rates: Learning rates of the conditions for which a different rate from that in
             ``tuning`` is best, by the name of the condition.
 
     Raises:
@@ -147,10 +147,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``accuracy``: a row per run and kind of question (``what``, as in
           :func:`~inweights.recipes.shared.language.strategies.teach`; ``, told`` or ``,
-          held`` is added to ``composition`` and ``steps`` by whether a strategy may
-          state the chain), with the accuracy, ``chance`` and ``excess``, the first
-          minus the second. Columns: ``condition, seed, what, accuracy, chance,
-          excess``.
+          held`` is added to ``composition`` and ``steps`` depending on whether a
+          strategy may state the chain), with the accuracy, ``chance`` and ``excess``,
+          the first minus the second. Columns: ``condition, seed, what, accuracy,
+          chance, excess``.
         - ``shown``: the rows of the kinds in :data:`WORDS`, in the words and the order
           of the figure. Columns: as in ``accuracy``.
         - ``kept``: a row per run: the share of general knowledge that is ``lost``; the

@@ -19,8 +19,7 @@ def citations(name: str = "") -> list[str]:
             error.
 
     Returns:
-        The entries, each a text of several lines. The last entry is that of this
-        library.
+        The entries, each a text of several lines. The last entry is for this library.
     """
     known = {
         name: dict(entry.citation) for name, entry in papers().items() if entry.citation

@@ -56,7 +56,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.accuracy`; during training, only for ``model``
         gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
         ``rows="composition"``; only for ``model`` emb-mlp, only for the first seed).
-        The label values listed here are those of the default settings. ``curves`` is
+        The label values listed here apply to the default settings. ``curves`` is
         measured every ``every`` steps, for the last of ``models``.
 
     Raises:

@@ -69,9 +69,9 @@ def plan(settings: Settings) -> Plan:
         AS-target, joint, SA), and ``std`` (initial scale: 0.001, 0.02, 0.0025, 0.0075,
         0.01); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
         ``resemblance`` (:func:`inweights.probes.resemblance`). The label values listed
-        here are those of the default settings. ``course`` is the order of training:
-        joint, all premises together; SA, the similarity premise before the attribution;
-        AS, AS-pair and AS-target, three readings of "similarity last"
+        here apply to the default settings. ``course`` is the order of training: joint,
+        all premises together; SA, the similarity premise before the attribution; AS,
+        AS-pair and AS-target, three readings of "similarity last"
         (:func:`~.courses.phase_roles`).
 
     Raises:

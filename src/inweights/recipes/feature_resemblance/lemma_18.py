@@ -42,8 +42,8 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         The computation ``states``
         (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`), for each seed,
-        with the label ``width`` (128, 384, 1024). The label values listed here are
-        those of the default settings.
+        with the label ``width`` (128, 384, 1024). The label values listed here apply to
+        the default settings.
     """
     from inweights.theory.feature_resemblance.depth import lemma_18
 
@@ -80,8 +80,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the same label) and ``other`` (with different labels). Columns: those of
           ``states``.
         - ``nearness``: a row per seed, with ``ratio``, the mean distance of the widest
-          network (over layers and the three distances) divided by that of the
-          narrowest. Columns: ``seed, ratio``.
+          network (over layers and the three distances) divided by the mean distance of
+          the narrowest. Columns: ``seed, ratio``.
         - ``shown``: a row per width, layer, seed and ``what`` (``length``, ``same
           label`` or ``other label``), with the distance as ``value``. Columns: ``width,
           layer, seed, what, value``.

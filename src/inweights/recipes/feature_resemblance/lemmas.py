@@ -88,7 +88,7 @@ def plan(settings: Settings) -> experiments.Plan:
         of ``starts`` is ``task`` (``analogy``, ``two hops``), that of ``deep`` is
         ``width`` (256, 1024); those of ``stage_two`` are ``course``
         (:func:`~.courses.phase_roles`) and ``slower`` (divisor of the learning rate:
-        20, and 1 for joint). The label values listed here are those of the default
+        20, and 1 for joint). The label values listed here apply to the default
         settings.
 
     Raises:
@@ -206,9 +206,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           entities (``size``), and this times √d (``scaled``). Columns: ``course, width,
           seed, size, scaled``.
         - ``curves``: a row per panel (course and phase), seed, number of steps and
-          ``what`` (``least``, the least loss so far, or ``bound``), with its ``value``
-          and ``digits``, the decimal logarithm. Columns: ``panel, seed, steps, what,
-          value, digits``.
+          ``what`` (``least``, the smallest loss up to this step, or ``bound``), with
+          its ``value`` and ``digits``, the decimal logarithm. Columns: ``panel, seed,
+          steps, what, value, digits``.
 
     Raises:
         KeyError: A table that is needed is missing.

@@ -61,8 +61,8 @@ def plan(settings: Settings) -> Plan:
         the order of training: joint, all premises together; SA, the similarity premise
         before the attribution; AS, the attribution first and the similarity of the
         other entity last; two-hop, first and second hops together, with or without
-        identities (:func:`~.courses.phase_roles`). The label values listed here are
-        those of the default settings.
+        identities (:func:`~.courses.phase_roles`). The label values listed here apply
+        to the default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, ``gpt.losses`` does not

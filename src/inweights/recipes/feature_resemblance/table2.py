@@ -69,8 +69,8 @@ def plan(settings: Settings) -> Plan:
         seed, with the label ``condition``: what is trained, and in which order
         (:class:`~inweights.recipes.shared.language.analogies.Analogies`): zero-shot
         (nothing), attribution only, joint, SA, AS, shuffled joint, shuffled SA,
-        shuffled AS (with shuffled categories). The label values listed here are those
-        of the default settings.
+        shuffled AS (with shuffled categories). The label values listed here apply to
+        the default settings.
 
     Raises:
         ConfigError: ``rows`` is 1 or negative, or a condition is unknown.

@@ -72,10 +72,10 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``course`` (joint, SA, AS) and ``setting`` (``as in the
         table``; of the grid, a text such as ``σ0 0.001, η 0.3, m 5``); the measures
         ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). The label values listed here are those
-        of the default settings. ``course`` is the order of training: joint, all
-        premises together; SA, the similarity premise before the attribution; AS, the
-        attribution first and the similarity of the other entity last
+        (:func:`inweights.probes.resemblance`). The label values listed here apply to
+        the default settings. ``course`` is the order of training: joint, all premises
+        together; SA, the similarity premise before the attribution; AS, the attribution
+        first and the similarity of the other entity last
         (:func:`~.courses.phase_roles`).
 
     Raises:

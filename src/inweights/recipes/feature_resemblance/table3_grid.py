@@ -78,8 +78,8 @@ def plan(settings: Settings) -> Plan:
         ``variant`` (for joint: ``1 copies``, ``10 copies``; for the others: ``first
         phase to a loss of 1``, ``first phase to a loss of 0.015``); the measures
         ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). The label values listed here are those
-        of the default settings. ``course`` is the order of training
+        (:func:`inweights.probes.resemblance`). The label values listed here apply to
+        the default settings. ``course`` is the order of training
         (:func:`~.courses.phase_roles`).
 
     Raises:
@@ -151,12 +151,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             variant, seed``. The labels are ``course`` (joint, SA, AS, AS-pair), ``std``
             (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5,
             10), and ``variant`` (number of copies, or loss at which the first phase
-            ends, in words). A missing one is a ``KeyError``.
+            ends, in words). A missing table raises a ``KeyError``.
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
-          (with those of other pairs) and ``success`` (accuracy on the conclusion).
-          Columns: the labels, ``seed, cosine, other, success``.
+          (with the entities of other pairs) and ``success`` (accuracy on the
+          conclusion). Columns: the labels, ``seed, cosine, other, success``.
         - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0``, ``setting``
           states neurons and variant. Columns: ``course, scale, setting, seed, cosine,
           success``.
@@ -171,8 +171,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the numbers of settings with all three similarities as printed (``alike``),
           and with all three successes and each similarity at least .05 above the next,
           from joint to AS (``pattern``); and ``gap``, the largest similarity of joint
-          training minus that of AS. Columns: ``reading, seed, most, alike, pattern,
-          gap``.
+          training minus the largest similarity of AS. Columns: ``reading, seed, most,
+          alike, pattern, gap``.
     """
     table = fr.similarities(tables, _LABELS)
     cells = _cells(table)

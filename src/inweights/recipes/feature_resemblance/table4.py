@@ -64,12 +64,12 @@ def plan(settings: Settings) -> Plan:
         measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
         (:func:`inweights.probes.resemblance`); the computation ``foretold``
         (:func:`inweights.probes.resemblance.predicted_similarity`). The label values
-        listed here are those of the default settings. The world and the training task
-        are those of the joint curriculum: all premises (category, similarity,
-        attribution) are trained together, in one phase. ``rho`` is the number ρ of
-        copies of the two sentences of the similarity premise for each sentence of the
-        attribution. ``foretold`` is the similarity that theory predicts for the
-        one-layer transformer, without training.
+        listed here apply to the default settings. The world and the training task are
+        those of the joint curriculum: all premises (category, similarity, attribution)
+        are trained together, in one phase. ``rho`` is the number ρ of copies of the two
+        sentences of the similarity premise for each sentence of the attribution.
+        ``foretold`` is the similarity that theory predicts for the one-layer
+        transformer, without training.
 
     Raises:
         ConfigError: ``n`` is below 2, or a number is out of range for a model or its

@@ -53,8 +53,8 @@ class OneLayerTraining(iw.Config):
         mlp: Number of updates ``T2`` of stage 2 of the first phase, which changes only
             the MLP.
         late: Number of updates of the second phase, which trains only the MLP, by the
-            name of the task (a key of :data:`SUCCEEDS`). For all other tasks it is
-            ``mlp``.
+            name of the task (a key of :data:`SUCCEEDS`). For all other tasks, ``mlp``
+            updates are used.
 
     Raises:
         ConfigError: ``late`` contains an unknown task, or a value has the wrong type.

@@ -58,7 +58,7 @@ def plan(settings: Settings) -> Plan:
         ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=200``); the
         computation ``known`` (:func:`inweights.probes.known_geometries`), for each
         seed, with the label ``graph`` (also ``path``, a path graph of ``path`` nodes).
-        The label values listed here are those of the default settings.
+        The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, ``most`` is negative,

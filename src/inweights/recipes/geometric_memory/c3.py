@@ -80,9 +80,9 @@ def plan(settings: Settings) -> Plan:
         ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
         (:func:`inweights.probes.graph_recall`; during training), which is measured in
         all runs at intervals that depend on the architecture. The label values listed
-        here are those of the default settings. The label ``condition`` names the
-        training: ``the code's`` (with the settings of the paper's code), ``the code's,
-        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
+        here apply to the default settings. The label ``condition`` names the training:
+        ``the code's`` (with the settings of the paper's code), ``the code's, bf16``
+        (the same in emulated bfloat16) or ``ours`` (with the simplest world and
         initialisation that suffice).
 
     Raises:
@@ -162,15 +162,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``beside``: a row per run with frozen embeddings in each condition, at its
           last step, with ``recall``. Columns: those of ``recall``.
         - ``ends``: a row per run at its last step: ``recall``, ``loss``,
-          ``above_floor`` (loss minus the smallest that the graph allows) and ``first``,
-          the first step of recall 1. Columns: ``graph, architecture, embeddings, seed,
-          recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
-          above_floor, first``.
+          ``above_floor`` (loss minus the smallest possible loss on the graph) and
+          ``first``, the first step of recall 1. Columns: ``graph, architecture,
+          embeddings, seed, recall, worst, recall_others, accuracy, ceiling, loss,
+          floor, step, above_floor, first``.
         - ``correlation``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine
           and hops over all pairs and over pairs two or more hops apart; ``near``, the
-          mean cosine at one hop minus that at two; and ``drop``, that at two hops minus
-          that beyond (:func:`~.derived.far_correlation`). Columns: ``graph,
-          architecture, embeddings, seed, all, far, near, drop``.
+          mean cosine at one hop minus the mean cosine at two hops; and ``drop``, the
+          mean cosine at two hops minus the mean cosine at more hops
+          (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
+          embeddings, seed, all, far, near, drop``.
         - ``curves``: a row per run and step, except step 0: recall and loss; ``panel``
           names architecture and graph. Columns: ``graph, architecture, embeddings,
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, step,

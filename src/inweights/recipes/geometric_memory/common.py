@@ -92,7 +92,8 @@ class Training(iw.Config):
         rate: Peak learning rate, above 0. That of TinyGPT falls as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
-        second: ``β₂`` of AdamW, the decay rate of its second moment, from 0 to below 1.
+        second: ``β₂`` of AdamW, the decay rate of its second moment, at least 0 and
+            below 1.
         fades: Whether the learning rate falls as a cosine to a tenth of its peak in the
             conditions of the paper's code.
         condition: Name of the condition: ``the code's``, ``the code's, bf16`` or

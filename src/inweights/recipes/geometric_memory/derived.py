@@ -104,9 +104,9 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     Returns:
         A row per run: the columns ``by`` and ``seed``; ``all``, Spearman's ρ over all
         pairs; ``far``, the same over pairs at least two hops apart, which occur in no
-        fact; ``near``, the mean cosine at one hop minus that at two hops; and ``drop``,
-        the mean cosine at two hops minus that at larger distances. A value is null or
-        NaN if there are no such pairs.
+        fact; ``near``, the mean cosine at one hop minus the mean cosine at two hops;
+        and ``drop``, the mean cosine at two hops minus the mean cosine at larger
+        distances. A value is null or NaN if there are no such pairs.
     """
     far = pl.col("hops") >= 2
     cosine, hops = pl.col("cosine"), pl.col("hops")

@@ -46,8 +46,8 @@ class Settings(iw.Config):
             training each.
         width: Width of the models with frozen embeddings, which must memorise without a
             geometry; 0 for the width of ``star``.
-        steps: Number of updates of the models with frozen embeddings. Models with
-            trained embeddings have the number of ``star``.
+        steps: Number of updates of the models with frozen embeddings. For models with
+            trained embeddings, the number of ``star`` is used.
         every: Number of steps between two measurements, at least 1.
     """
 
@@ -71,7 +71,7 @@ def plan(settings: Settings) -> Plan:
         initial standard deviation); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``,
-        ``apart=True``). The label values listed here are those of the default settings.
+        ``apart=True``). The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for a path-star

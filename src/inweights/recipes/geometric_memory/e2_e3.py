@@ -65,8 +65,8 @@ def plan(settings: Settings) -> Plan:
         each seed, with the label ``graph`` (path-star, grid, cycle, irregular); and
         ``squeezed``
         (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`), with
-        the label ``arms`` (16, 64, 256, 1024). The label values listed here are those
-        of the default settings.
+        the label ``arms`` (16, 64, 256, 1024). The label values listed here apply to
+        the default settings.
 
     Raises:
         ConfigError: ``path`` is below 2, or a value of ``nodes`` is below 3.
@@ -158,8 +158,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``ratios``: the rows of ``sparse``, and those of the complete bipartite graph
           whose ``measure`` is ``norm``. Columns: as in ``sparse``.
         - ``growth``: a row per graph, measure, directions and tying: ``growth``, the
-          ratio of costs of the largest graph, divided by that of the smallest. Columns:
-          ``seed, graph, measure, directions, tied, storage, growth``.
+          ratio of costs of the largest graph, divided by the ratio of the smallest
+          graph. Columns: ``seed, graph, measure, directions, tied, storage, growth``.
         - ``built``: a row per construction, with ``error``, the larger of its errors on
           edges and on other pairs. Columns: those of ``constructions``, and ``error``.
         - ``three``: the rows of ``built`` for proposition 3. Columns: as in ``built``.

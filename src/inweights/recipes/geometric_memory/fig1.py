@@ -54,8 +54,8 @@ def plan(settings: Settings) -> Plan:
         ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=50``) and ``film``
         (:func:`inweights.probes.snapshot`; during training, only for the first seed),
-        only in the condition ``the code's``. The label values listed here are those of
-        the default settings. The label ``condition`` names the training: ``the code's``
+        only in the condition ``the code's``. The label values listed here apply to the
+        default settings. The label ``condition`` names the training: ``the code's``
         (with the settings of the paper's code), ``the code's, bf16`` (the same in
         emulated bfloat16) or ``ours`` (with the simplest world and initialisation that
         suffice).

@@ -40,7 +40,7 @@ def plan(settings: Settings) -> Plan:
         and ``condition`` (``interleaved``: edges and paths together; ``geometry
         first``: edges, then edges and paths with frozen embeddings); the measure
         ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
-        values listed here are those of the default settings.
+        values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for a path-star

@@ -150,8 +150,8 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: Graphs in context, each with its training, for the conditions that show
-            the model the right answer so far (teacher forcing).
+        stars: Graphs in context, each with its training, for the conditions in which
+            the model reads the right preceding tokens of the answer (teacher forcing).
         hidden: Graphs in context, each with its training, for the teacherless
             condition.
         every: Number of steps between two points of the curves, at least 1.
@@ -175,7 +175,7 @@ def plan(settings: Settings) -> Plan:
         ``first token alone``: only on the first one after the root; ``reverse path``:
         on the path from the goal; ``teacherless``: the path is hidden from the model);
         the measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
-        The label values listed here are those of the default settings.
+        The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every``, a number of updates or a number of prompts is negative.

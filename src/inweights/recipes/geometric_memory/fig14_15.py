@@ -71,8 +71,8 @@ def plan(settings: Settings) -> Plan:
         ``taught`` full path), ``edges`` (:func:`inweights.probes.stepwise` with
         ``roles=("edge", "reverse_edge")``) and ``hops``
         (:func:`inweights.probes.hop_correlation` with ``draws=20``; only for
-        ``condition`` edges alone, ``graph`` (200, 4)). The label values listed here are
-        those of the default settings.
+        ``condition`` edges alone, ``graph`` (200, 4)). The label values listed here
+        apply to the default settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for a path-star

@@ -95,7 +95,7 @@ def plan(settings: Settings) -> Plan:
         some children of the root); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``). The
-        label values listed here are those of the default settings.
+        label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for a tree-star

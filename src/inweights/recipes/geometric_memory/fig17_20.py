@@ -58,7 +58,7 @@ def plan(settings: Settings) -> Plan:
         measures ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``). The label values
-        listed here are those of the default settings. The label ``condition`` names the
+        listed here apply to the default settings. The label ``condition`` names the
         training: ``the code's`` (with the settings of the paper's code), ``the code's,
         bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
         initialisation that suffice).

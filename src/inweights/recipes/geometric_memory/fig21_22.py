@@ -59,8 +59,8 @@ def plan(settings: Settings) -> Plan:
         during training), ``margin`` (:func:`inweights.probes.edge_margin`; during
         training, only for ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
         (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training,
-        only for ``architecture`` TinyGPT). The label values listed here are those of
-        the default settings.
+        only for ``architecture`` TinyGPT). The label values listed here apply to the
+        default settings.
 
     Raises:
         ConfigError: ``gpt_every`` or a number of updates is negative, or ``width`` or a

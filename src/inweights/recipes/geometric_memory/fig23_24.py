@@ -53,7 +53,7 @@ def plan(settings: Settings) -> Plan:
         embeddings), and ``condition`` (the code's, ours); the measures ``cosines``
         (:func:`inweights.probes.cosines`) and ``early``
         (:func:`inweights.probes.cosines`; during training), only for TinyNN in the
-        condition ``the code's``. The label values listed here are those of the default
+        condition ``the code's``. The label values listed here apply to the default
         settings. The label ``condition`` names the training: ``the code's`` (with the
         settings of the paper's code), ``the code's, bf16`` (the same in emulated
         bfloat16) or ``ours`` (with the simplest world and initialisation that suffice).
@@ -98,8 +98,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``far``: a row per run in the judged condition (the settings of the paper's
           code): ``all`` and ``far``, Spearman's ρ of cosine and hops over all pairs and
           over pairs two or more hops apart; ``near``, the mean cosine at one hop minus
-          that at two; and ``drop``, that at two hops minus that beyond. Columns:
-          ``graph, architecture, seed, all, far, near, drop``.
+          the mean cosine at two hops; and ``drop``, the mean cosine at two hops minus
+          the mean cosine at more hops. Columns: ``graph, architecture, seed, all, far,
+          near, drop``.
         - ``early``: the same for TinyNN at the step that the code's notebook plots
           (:data:`DRAWN`, or the last step if that is sooner). Columns: as in ``far``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.

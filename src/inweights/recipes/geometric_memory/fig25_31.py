@@ -122,7 +122,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
         :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
         (:func:`inweights.probes.cosines`; only for the first seed). The label values
-        listed here are those of the default settings. The label ``condition`` names the
+        listed here apply to the default settings. The label ``condition`` names the
         training: ``the code's`` (with the settings of the paper's code), ``the code's,
         bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
         initialisation that suffice).

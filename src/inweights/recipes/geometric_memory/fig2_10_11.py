@@ -53,8 +53,8 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`), with the
         label ``task`` (in weights, in context), and ``design``
         (:func:`~inweights.theory.geometric_memory.star_picture.star_design`), with the
-        labels ``task`` and ``arms`` (5, 3). The label values listed here are those of
-        the default settings.
+        labels ``task`` and ``arms`` (5, 3). The label values listed here apply to the
+        default settings.
     """
     worlds: dict[str, PathStar | InContextStar] = {
         IN_WEIGHTS: settings.star,

@@ -78,8 +78,7 @@ def plan(settings: Settings) -> Plan:
         (``full path``: loss on the whole path; ``first token``: only on its hardest
         token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`; during
         training) and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
-        "reverse_edge")``). The label values listed here are those of the default
-        settings.
+        "reverse_edge")``). The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``stars`` is empty, ``every`` or ``memorising`` is negative, a

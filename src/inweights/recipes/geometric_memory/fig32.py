@@ -65,7 +65,7 @@ def plan(settings: Settings) -> Plan:
         :func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
         (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
         :func:`inweights.probes.spectral_energy` with ``draws=200``). The label values
-        listed here are those of the default settings. The label ``condition`` names the
+        listed here apply to the default settings. The label ``condition`` names the
         training: ``the code's`` (with the settings of the paper's code), ``the code's,
         bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
         initialisation that suffice).
@@ -140,9 +140,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           in ``top``.
         - ``far``: a row per run on one direction: ``all`` and ``far``, Spearman's ρ of
           cosine and hops over all pairs and over pairs two or more hops apart;
-          ``near``, the mean cosine at one hop minus that at two; and ``drop``, that at
-          two hops minus that beyond (:func:`~.derived.far_correlation`). Columns:
-          ``graph, architecture, edges, seed, all, far, near, drop``.
+          ``near``, the mean cosine at one hop minus the mean cosine at two hops; and
+          ``drop``, the mean cosine at two hops minus the mean cosine at more hops
+          (:func:`~.derived.far_correlation`). Columns: ``graph, architecture, edges,
+          seed, all, far, near, drop``.
 
     Raises:
         KeyError: A table that is needed is missing.

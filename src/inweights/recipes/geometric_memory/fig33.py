@@ -59,7 +59,7 @@ def plan(settings: Settings) -> Plan:
         ``reverse path``, from the node before the leaf to the root; ``reverse path,
         leaf first``, only with backward edges); the measure ``paths``
         (:func:`inweights.probes.path_accuracy`; during training). The label values
-        listed here are those of the default settings.
+        listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for a path-star

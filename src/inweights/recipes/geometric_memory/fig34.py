@@ -43,7 +43,7 @@ def plan(settings: Settings) -> Plan:
         and ``task`` (``forward path``: written from the root to the leaf; ``reverse
         path``: from the leaf to the root; the leaf is the prompt of both); the measure
         ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
-        values listed here are those of the default settings.
+        values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every`` is negative, or a number is out of range for a path-star

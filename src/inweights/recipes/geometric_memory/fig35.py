@@ -55,7 +55,7 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` ((arms, nodes of a path): (600, 5)) and
         ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5); the measure ``paths``
         (:func:`inweights.probes.path_accuracy`; during training). The label values
-        listed here are those of the default settings.
+        listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every`` or a number of pauses is negative, or a number is out of

@@ -48,8 +48,7 @@ def plan(settings: Settings) -> Plan:
         frozen embeddings); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``;
-        during training). The label values listed here are those of the default
-        settings.
+        during training). The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every`` or ``paths`` is negative, or a number is out of range for

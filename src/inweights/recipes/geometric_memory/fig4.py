@@ -43,8 +43,8 @@ def plan(settings: Settings) -> Plan:
         ``random``: together, with frozen random embeddings); the measures ``cosines``
         (:func:`inweights.probes.arm_cosines` with ``arms=30``), ``navigation``
         (:func:`inweights.probes.navigation`) and ``paths``
-        (:func:`inweights.probes.path_accuracy`). The label values listed here are those
-        of the default settings.
+        (:func:`inweights.probes.path_accuracy`). The label values listed here apply to
+        the default settings.
 
     Raises:
         ConfigError: In ``stars``, a number is out of range for a path-star (such as

@@ -61,10 +61,10 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.cosines`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=50``; during training)
         and ``recall`` (:func:`inweights.probes.graph_recall`; during training). The
-        label values listed here are those of the default settings. The label
-        ``condition`` names the training: ``the code's`` (with the settings of the
-        paper's code), ``the code's, bf16`` (the same in emulated bfloat16) or ``ours``
-        (with the simplest world and initialisation that suffice).
+        label values listed here apply to the default settings. The label ``condition``
+        names the training: ``the code's`` (with the settings of the paper's code),
+        ``the code's, bf16`` (the same in emulated bfloat16) or ``ours`` (with the
+        simplest world and initialisation that suffice).
 
     Raises:
         ConfigError: ``looks`` is below 1, or ``most`` is negative.
@@ -120,10 +120,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           null_mean, null_low, null_high, p, step, recall, recall_others, loss``.
         - ``far``: a row per run (:func:`~.derived.far_correlation`): ``all`` and
           ``far``, Spearman's ρ of cosine and hops over all pairs and over pairs two or
-          more hops apart; ``near``, the mean cosine at one hop minus that at two; and
-          ``drop``, that at two hops minus that beyond; ``size`` is the absolute value
-          of ``far``. Columns: ``graph, architecture, seed, all, far, near, drop,
-          size``.
+          more hops apart; ``near``, the mean cosine at one hop minus the mean cosine at
+          two hops; and ``drop``, the mean cosine at two hops minus the mean cosine at
+          more hops; ``size`` is the absolute value of ``far``. Columns: ``graph,
+          architecture, seed, all, far, near, drop, size``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
         - ``conditions``: a row per run in each condition, at its last step: Spearman's

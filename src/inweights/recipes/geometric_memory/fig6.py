@@ -33,11 +33,11 @@ class Settings(iw.Config):
         frozen_steps: Number of updates of TinyNN with frozen embeddings.
         rate: Learning rate of TinyNN with free embeddings.
         early: Number of updates of TinyNN with free embeddings, which is measured after
-            each.
+            each update.
         late: Number of updates of a second TinyNN with free embeddings on the cycle;
             the paper's number by default.
-        second: AdamW's ``β₂`` in a second run of ``late`` updates, from 0 to below 1.
-            In all other runs it is .999.
+        second: AdamW's ``β₂`` in a second run of ``late`` updates, at least 0 and below
+            1. In all other runs it is .999.
         every: Number of steps between two measurements of the long runs of TinyNN, at
             least 1.
         gpt_every: Number of steps between two measurements of TinyGPT, at least 1.
@@ -82,10 +82,10 @@ def plan(settings: Settings) -> Plan:
         with ``draws=1``; during training, only for ``architecture`` TinyGPT,
         ``horizon`` late); the computation ``one_step``
         (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`), with the
-        label ``graph``. The label values listed here are those of the default settings.
-        The label ``condition`` names the training: ``the code's`` (with the settings of
-        the paper's code), ``the code's, bf16`` (the same in emulated bfloat16) or
-        ``ours`` (with the simplest world and initialisation that suffice).
+        label ``graph``. The label values listed here apply to the default settings. The
+        label ``condition`` names the training: ``the code's`` (with the settings of the
+        paper's code), ``the code's, bf16`` (the same in emulated bfloat16) or ``ours``
+        (with the simplest world and initialisation that suffice).
 
     Raises:
         ConfigError: ``every``, ``gpt_every`` or a number of updates is negative, or a

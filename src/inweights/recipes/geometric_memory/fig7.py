@@ -72,7 +72,7 @@ def plan(settings: Settings) -> Plan:
         (TinyGPT) and ``condition`` (the code's, ours); the measures ``energy``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``) and ``deeper``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``; only for
-        ``architecture`` TinyGPT). The label values listed here are those of the default
+        ``architecture`` TinyGPT). The label values listed here apply to the default
         settings. The label ``condition`` names the training: ``the code's`` (with the
         settings of the paper's code), ``the code's, bf16`` (the same in emulated
         bfloat16) or ``ours`` (with the simplest world and initialisation that suffice).
@@ -137,8 +137,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           comparison of models, ``model``; ``value`` is the width, the scale, or the
           model (``Node2Vec``, ``TinyGPT``, ``TinyGPT, ours``). Columns: ``graph, axis,
           value, seed, first, top, by_chance, beyond_chance``.
-        - ``wide``: the rows of ``top`` in which Node2Vec is at least as wide as the
-          graph has nodes (all widths but 2 and 8). Columns: as in ``top``.
+        - ``wide``: the rows of ``top`` in which the width of Node2Vec is at least the
+          number of nodes (all widths but 2 and 8). Columns: as in ``top``.
         - ``swept``: the rows of ``top`` whose axis is not ``model``. Columns: as in
           ``top``.
         - ``dimensions``: a row per run: ``dimensions``, the number of dimensions of the

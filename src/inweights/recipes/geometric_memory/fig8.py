@@ -33,8 +33,8 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        descent: Settings of Node2Vec and its gradient descent. Node2Vec should be wider
-            than any of the graphs has nodes.
+        descent: Settings of Node2Vec and its gradient descent. The width of Node2Vec
+            should be larger than the number of nodes of every graph.
         moments: Steps after which the matrices are measured, in addition to the last
             step.
         long: Number of updates of a longer descent, for Remark 6; by default ten times
@@ -68,7 +68,7 @@ def plan(settings: Settings) -> Plan:
         ``graph`` (path-star, grid, cycle, irregular); and one trial with the label
         ``graph`` (cycle), trained by autograd, with the measure ``autograd``
         (:func:`inweights.probes.dynamics.off_descent`), its distance from the descent
-        in closed form. The label values listed here are those of the default settings.
+        in closed form. The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``nodes`` is below 3, ``long`` is negative, or a number of

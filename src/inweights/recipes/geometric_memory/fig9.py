@@ -71,7 +71,7 @@ def plan(settings: Settings) -> Plan:
         :func:`inweights.probes.spectral_energy` with ``draws=200``) and ``correlation``
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
         :func:`inweights.probes.hop_correlation` with ``draws=200``). The label values
-        listed here are those of the default settings. The label ``condition`` names the
+        listed here apply to the default settings. The label ``condition`` names the
         training: ``the code's`` (with the settings of the paper's code), ``the code's,
         bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
         initialisation that suffice).
@@ -165,7 +165,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           smallest neighbour, with those of random embeddings. Columns: ``graph, model,
           self_edges, seed, over, margin, worst, positive, null_positive, null_worst,
           null_all, p``.
-        - ``stored``: a row per run of all models except the tied Node2Vec: recall of
+        - ``stored``: a row per run of every model except the tied Node2Vec: recall of
           the edges. Columns: ``graph, model, self_edges, seed, recall, worst,
           recall_others, accuracy, ceiling, loss, floor``.
         - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and

@@ -160,7 +160,7 @@ def more_geometric(more: str, less: str) -> Judged:
         less: Name of the architecture with which it is compared.
 
     Returns:
-        The judged score: the absolute value of Spearman's ρ of ``more``, minus that of
-        ``less``, is at least 0 on every graph.
+        The judged score: the absolute value of Spearman's ρ of ``more`` minus the
+        absolute value for ``less`` is at least 0 on every graph.
     """
     return size.at(architecture=more) - size.at(architecture=less) >= 0.0

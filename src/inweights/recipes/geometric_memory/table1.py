@@ -56,11 +56,11 @@ def plan(settings: Settings) -> Plan:
         Node2Vec), and ``condition`` (the code's, ours); the measures ``cosines``
         (:func:`inweights.probes.cosines`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``recall``
-        (:func:`inweights.probes.graph_recall`). The label values listed here are those
-        of the default settings. The label ``condition`` names the training: ``the
-        code's`` (with the settings of the paper's code), ``the code's, bf16`` (the same
-        in emulated bfloat16) or ``ours`` (with the simplest world and initialisation
-        that suffice).
+        (:func:`inweights.probes.graph_recall`). The label values listed here apply to
+        the default settings. The label ``condition`` names the training: ``the code's``
+        (with the settings of the paper's code), ``the code's, bf16`` (the same in
+        emulated bfloat16) or ``ours`` (with the simplest world and initialisation that
+        suffice).
 
     Raises:
         ConfigError: ``most`` is negative, a number of ``descent`` is out of range, or
@@ -105,10 +105,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
         - ``far``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine and hops
           over all pairs and over pairs two or more hops apart; ``near``, the mean
-          cosine at one hop minus that at two; and ``drop``, that at two hops minus that
-          beyond (:func:`~.derived.far_correlation`); ``all_size`` and ``far_size`` are
-          the absolute values of the first two. Columns: ``graph, architecture, seed,
-          all, far, near, drop, all_size, far_size``.
+          cosine at one hop minus the mean cosine at two hops; and ``drop``, the mean
+          cosine at two hops minus the mean cosine at more hops
+          (:func:`~.derived.far_correlation`); ``all_size`` and ``far_size`` are the
+          absolute values of the first two. Columns: ``graph, architecture, seed, all,
+          far, near, drop, all_size, far_size``.
         - ``pairs``: a row per run and ``pairs`` (``all`` or ``far``), with the
           correlation ``rho``. Columns: ``graph, architecture, seed, pairs, rho``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.

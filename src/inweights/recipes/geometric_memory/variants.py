@@ -76,8 +76,8 @@ class Variant(iw.Config):
 
         Args:
             models: Names of the models that are trained.
-            gpt: Name that TinyGPT has among ``models``.
-            ssm: Name that TinySSM has among ``models``.
+            gpt: Name of TinyGPT in ``models``.
+            ssm: Name of TinySSM in ``models``.
 
         Raises:
             ConfigError: ``positions`` is changed and TinyGPT is not among ``models``,

@@ -38,8 +38,8 @@ def plan(settings: Settings) -> Plan:
         are ``facts`` (``real``: facts about people and substances, only in ``before``;
         ``invented``) and, only in ``after``, ``condition``, the statements that are
         trained: ``one hop`` (single facts), ``two hops of half`` (also the two-hop
-        facts through half of the bridges) or ``and identity`` (these, and the identity
-        of each bridge).
+        facts through half of the bridges) or ``and identity`` (also the identity of
+        each bridge).
     """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)

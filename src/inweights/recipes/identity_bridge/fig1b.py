@@ -22,7 +22,8 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects, of bridges and of objects, at least 2.
         relations: Numbers of second relations ``|R2|``, each from 1 to ``n``. A subject
             reaches one object by each of them.
-        told: Fractions of the two-hop facts that are trained, each from 0 to below 1.
+        told: Fractions of the two-hop facts that are trained, each at least 0 and below
+            1.
         models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``.
         gpt: The GPT and its training.
@@ -52,12 +53,12 @@ def plan(settings: Settings) -> Plan:
         of second relations: 1, 2), ``told`` (fraction of the two-hop facts that are
         trained: 0.5), and ``identity`` (whether the identity facts are trained: True,
         False); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
-        values listed here are those of the default settings.
+        values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2, a
-            number of relations is not from 1 to ``n``, a fraction is not from 0 to
-            below 1, or a number is out of range for a model or its training.
+            number of relations is not from 1 to ``n``, a fraction is outside ``[0,
+            1)``, or a number is out of range for a model or its training.
     """
     training = settings.gpt, settings.emb_mlp
     trials = []

@@ -67,7 +67,7 @@ def plan(settings: Settings) -> Plan:
         :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (whether
         the identity facts are trained: True, False), and ``complexity`` (``C``: 1, 2,
         3, 5); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
-        values listed here are those of the default settings.
+        values listed here apply to the default settings.
 
     Raises:
         ConfigError: The name of a model is unknown, ``n`` is below 2, a complexity is

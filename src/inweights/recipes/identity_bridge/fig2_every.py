@@ -61,7 +61,7 @@ def plan(settings: Settings) -> Plan:
         conditions of :func:`~inweights.recipes.identity_bridge.common.trial`; and
         gpt-tied-small, with a tied head and small initialisation) and ``complexity``
         (``C``: 1 to 8); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
-        The label values listed here are those of the default settings.
+        The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a number

@@ -54,8 +54,8 @@ def plan(settings: Settings) -> Plan:
         smaller by depth; ``uniform``, with the same standard deviation as all other
         matrices), ``identity`` (whether the identity facts are trained: True, False),
         and ``complexity`` (``C``: 1, 3); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). The label values listed here are those of
-        the default settings.
+        (:func:`inweights.probes.accuracy`). The label values listed here apply to the
+        default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a number

@@ -75,8 +75,8 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n`` 10),
         ``one_hop`` (:func:`inweights.probes.templates` with ``rows="first_hop"``; only
         for ``n`` 10) and ``two_hop`` (:func:`inweights.probes.templates` with
-        ``rows="composition"``; only for ``n`` 10). The label values listed here are
-        those of the default settings.
+        ``rows="composition"``; only for ``n`` 10). The label values listed here apply
+        to the default settings.
 
     Raises:
         ConfigError: An ``n`` is below 2, or a number is out of range for a model or its
@@ -122,7 +122,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``seed, n, identity, row_group, column_group, own``.
         - ``selectors``: a row per run and relation (``row_group`` is ``first_relation``
           or ``second_relation``), with ``toward_bridges``, its mean logit of bridges
-          minus that of objects. Columns: ``seed, n, identity, row_group,
+          minus its mean logit of objects. Columns: ``seed, n, identity, row_group,
           toward_bridges``.
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:
           those of ``accuracy``.

@@ -49,7 +49,7 @@ def plan(settings: Settings) -> Plan:
         measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``alignment``
         (:func:`inweights.probes.alignment`) and ``states``
         (:func:`inweights.probes.bridge_projection`; only for the first seed). The label
-        values listed here are those of the default settings.
+        values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,

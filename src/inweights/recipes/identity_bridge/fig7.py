@@ -57,7 +57,7 @@ def plan(settings: Settings) -> Plan:
         training, only for ``model`` gpt-small, first seed only) and ``states``
         (:func:`inweights.probes.bridge_projection` with ``method="pca"``,
         ``place="query"``; during training, only for ``model`` gpt-small, first seed
-        only). The label values listed here are those of the default settings. Measures
+        only). The label values listed here apply to the default settings. Measures
         during training are taken every ``every`` steps.
 
     Raises:
@@ -114,9 +114,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``leads``: a row per run, with the step at which each series is half-way from
           its first value to its largest, and two differences in steps,
           ``alignment_r1_leads`` and ``memory_leads``: the half-time of accuracy minus
-          that of alignment at r1 and of memory. Columns: ``model, seed, accuracy,
-          recall, alignment at r1, alignment at r2, memory a → c, alignment_r1_leads,
-          memory_leads``.
+          the half-time of alignment at r1 and of memory, respectively. Columns:
+          ``model, seed, accuracy, recall, alignment at r1, alignment at r2, memory a →
+          c, alignment_r1_leads, memory_leads``.
         - ``at_recall``: a row per run: the first ``step`` at which the facts are known
           (recall of at least :data:`KNOWN`, .99), and the ``accuracy`` on compositions
           at this step, which is NaN if the facts are never known. Columns: ``model,

@@ -77,9 +77,9 @@ def plan(settings: Settings) -> Plan:
         after fine-tuning), both by
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
         are ``model`` (@smollm2) and, only in ``after``, ``condition``, the statements
-        that are trained: ``one-hop`` (single facts), ``with identity`` (those and the
-        identity of each bridge) or ``second hop only`` (the control: the facts about
-        the bridges alone). The label values listed here are those of the default
+        that are trained: ``one-hop`` (single facts), ``with identity`` (single facts
+        and the identity of each bridge) or ``second hop only`` (the control: the facts
+        about the bridges alone). The label values listed here apply to the default
         settings.
     """
     lessons = {
@@ -120,10 +120,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``D_partial``, ``D_incorrect``), the mean rises of the answer's probability
           for the prompt ``(e1, r2)``, as
           :func:`~inweights.recipes.shared.language.tables.rises` returns them: in
-          powers of ten (``decades``), the same minus that of wrong candidates
-          (``own``), and differences of its probability (``rise``) and of its share
-          among the candidates (``share_rise``). Columns: ``model, condition, seed, set,
-          decades, own, rise, share_rise``.
+          powers of ten (``decades``), the same minus the rise of the wrong candidates'
+          probability (``own``), and differences of its probability (``rise``) and of
+          its share among the candidates (``share_rise``). Columns: ``model, condition,
+          seed, set, decades, own, rise, share_rise``.
         - ``all``: a row per run: the same over all questions; ``set`` is ``all``.
           Columns: as in ``sets``.
         - ``shown``: ``sets`` with one row per ``what`` (``probability`` or ``share

@@ -1,7 +1,7 @@
 """Plan and derive Figures 4 and 5 of Identity Bridge: the optimum of program (2).
 
-Program (2) of Identity Bridge (§4.3) asks for the matrix of logits of least nuclear
-norm with which each trained fact has a margin of at least 1.
+Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of logits
+under a margin of at least 1 for every trained fact.
 """
 
 from functools import partial
@@ -31,8 +31,8 @@ class Settings(iw.Config):
         n: ``N``, the number of subjects and of objects (at least 2), of the world whose
             templates are drawn.
         sizes: All values of ``N`` for which the optimum is judged, each at least 2.
-        gap: Relative duality gap that every solution has to certify, from 1e-7 to below
-            1.
+        gap: Relative duality gap that every solution has to certify, at least 1e-7 and
+            below 1.
     """
 
     n: int = 10
@@ -43,8 +43,8 @@ class Settings(iw.Config):
 def plan(settings: Settings, identity: bool) -> Plan:
     """Plan the solution of program (2) for every size, without any training.
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits of least nuclear
-    norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits under a margin of at least 1 for every trained fact.
 
     Args:
         settings: Settings of the recipe: ``n`` and ``sizes``, the numbers of subjects,
@@ -62,8 +62,8 @@ def plan(settings: Settings, identity: bool) -> Plan:
         label ``n``.
 
     Raises:
-        ConfigError: ``n`` or one of ``sizes`` is below 2, or ``gap`` is not from 1e-7
-            to below 1.
+        ConfigError: ``n`` or one of ``sizes`` is below 2, or ``gap`` is outside
+            ``[1e-7, 1)``.
     """
     sizes = dict.fromkeys([settings.n, *settings.sizes])
     trials = [
@@ -116,9 +116,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``seed, n, row_group, column_group, own``.
         - ``blocks``: a row per ``n``, ``row_group`` and ``column_group``, as
           :func:`~inweights.recipes.shared.derived_templates.blocks` returns it:
-          ``contrast`` (mean of the own logits minus that of the others) and ``spread``
-          (range of the others). Columns: ``seed, n, row_group, column_group, contrast,
-          spread``.
+          ``contrast`` (mean of the own logits minus the mean of the others) and
+          ``spread`` (range of the others). Columns: ``seed, n, row_group, column_group,
+          contrast, spread``.
         - ``extremes``: a row per ``n``, with the ``least`` and the ``largest`` margin
           over the compositions. Columns: ``n, seed, least, largest``.
         - ``norms``: a row per ``n``, with the nuclear norm of the solution (``norm``),

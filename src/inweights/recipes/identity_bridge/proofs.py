@@ -24,7 +24,7 @@ def computations(
             matrices are checked, whose cost grows fast with the number.
         worlds: Pairs of the number of subjects and the complexity of worlds for which
             the full program (2) is solved, with and without identities. Program (2)
-            (§4.3) asks for the matrix of logits of least nuclear norm with margins of
+            (§4.3) minimises the nuclear norm of the matrix of logits under margins of
             at least 1 on the trained facts.
 
     Returns:

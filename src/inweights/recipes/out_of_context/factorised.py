@@ -23,12 +23,12 @@ class Settings(iw.Config):
     Attributes:
         groups: Number of groups, at least 2.
         cells: Worlds, each given by two numbers: the number of members of a group, and
-            the number of those whose second value is stated, which is at least 1 and
-            below the first number.
+            the number of members whose second value is stated, at least 1 and below the
+            first number.
         width: Number of columns of the first of two matrices, and width of the single
             matrix; at least the number of tokens.
         std: Initial standard deviation of all matrices, above 0.
-        rates: Two learning rates, that of the product of two matrices and that of the
+        rates: Two learning rates, one for the product of two matrices and one for the
             single matrix.
         steps: Number of updates.
     """
@@ -58,7 +58,7 @@ def plan(settings: Settings) -> experiments.Plan:
         ``ends`` (:func:`inweights.probes.direction`), ``nuclear``
         (:func:`inweights.probes.nuclear_norm`) and ``frobenius``
         (:func:`inweights.probes.nuclear_norm` with ``order="fro"``). The label values
-        listed here are those of the default settings.
+        listed here apply to the default settings.
 
     Raises:
         ConfigError: ``groups`` is below 2, the numbers of a cell do not fit each other,

@@ -48,8 +48,8 @@ def plan(settings: Settings) -> experiments.Plan:
         (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
         that the programs predict for every query, for both conditions of the Emb-MLP,
         with the same labels and for each seed. Pairs of ``told`` and ``denied`` whose
-        sum is not below ``members`` are left out. The label values listed here are
-        those of the default settings.
+        sum is not below ``members`` are left out. The label values listed here apply to
+        the default settings.
 
     Raises:
         ConfigError: ``groups`` is below 2, a value of ``told`` is below 1, a value of

@@ -19,12 +19,13 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of pairs, at least 2.
-        told: Numbers of pairs whose reversal is stated (from 0 to below ``n``), in
+        told: Numbers of pairs whose reversal is stated (at least 0 and below ``n``), in
             worlds with bare identities, ``a → a``.
         identities: Ends of the pairs that have identities: ``none``, ``first``,
             ``second`` or ``both``.
-        told_phrased: Numbers of pairs whose reversal is stated (from 0 to below ``n``),
-            in worlds in which both ends have phrased identities, ``(a, same) → a``.
+        told_phrased: Numbers of pairs whose reversal is stated (at least 0 and below
+            ``n``), in worlds in which both ends have phrased identities, ``(a, same) →
+            a``.
         undecayed: Weight decay of the program that predicts the training without decay
             in worlds with phrased identities. In the other worlds, this training is
             predicted by program (2).
@@ -57,13 +58,13 @@ def plan(settings: Settings) -> experiments.Plan:
         (:func:`inweights.probes.accuracy`); the computation ``predicted``
         (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
         that the programs predict for every query, for both conditions of the Emb-MLP,
-        with the same labels and for each seed. The label values listed here are those
-        of the default settings.
+        with the same labels and for each seed. The label values listed here apply to
+        the default settings.
 
     Raises:
         ConfigError: ``n`` is below 2, ``identities`` contains an unknown value, a
-            number of reversals is not from 0 to below ``n``, or a number is out of
-            range for a model or its training.
+            number of reversals is outside ``[0, n)``, or a number is out of range for a
+            model or its training.
     """
     n = settings.n
     training = settings.training

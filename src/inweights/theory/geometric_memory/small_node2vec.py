@@ -2,11 +2,11 @@
 
 :func:`advance` is the fast path of :func:`~.node2vec.descend`.
 
-``V ← (I + η C) V`` never leaves the row space of ``V_0``. So with ``V_0 = L_0 Qᵀ``,
-where ``Q`` has orthonormal columns, the iteration is ``L ← (I + η C) L`` with the same
-``C``, and ``V = L Qᵀ`` (Geometric Memory, appendix F, Lemma 1). This is exact up to
-rounding, and saves most of the work if vectors are wider than the graph has nodes, as
-the paper's are. NumPy only; shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
+``V ← (I + η C) V`` never leaves the row space of ``V_0``. Therefore, with ``V_0 = L_0
+Qᵀ``, where ``Q`` has orthonormal columns, the iteration is ``L ← (I + η C) L`` with the
+same ``C``, and ``V = L Qᵀ`` (Geometric Memory, appendix F, Lemma 1). This is exact up
+to rounding, and saves most of the work if the width of the vectors exceeds the number
+of nodes, as in the paper. NumPy only; shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
 """
 
 from __future__ import annotations

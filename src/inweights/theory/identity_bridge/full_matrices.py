@@ -212,7 +212,7 @@ def full_program(
 
     Raises:
         ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, or ``gap``
-            is not from 1e-7 to below 1.
+            is outside ``[1e-7, 1)``.
         ValueError: ``complexity`` is 1 and ``seed`` is negative.
         DataError: The program would not fit in memory.
         SolverError: The solver found no feasible matrix.

@@ -24,8 +24,8 @@ _TILT = 1e-4
 def with_identity(n: int) -> pl.DataFrame:
     """Evaluate Theorem 1 and the steps of its proof (A.1, A.2) at the optimum of program (2).
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
-    smallest nuclear norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits ``W`` under a margin of at least 1 for every trained fact.
 
     Args:
         n: Number of entities of each kind, at least 2; the cost hardly depends on it.
@@ -162,8 +162,8 @@ def _b1_at_a_corner(n: int, tilt: float) -> float:
 def known_norm(n: int, identity: bool) -> pl.DataFrame:
     """Return a lower bound on the nuclear norm in program (2), proved by multipliers.
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
-    smallest nuclear norm with which each trained fact has a margin of at least 1.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits ``W`` under a margin of at least 1 for every trained fact.
 
     Args:
         n: Number of entities of each kind, at least 2.
@@ -186,10 +186,10 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
 def point_42(n: int) -> pl.DataFrame:
     """Evaluate the point (42), the basis of step 3 of the proof of Identity Bridge's Theorem 2.
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of
-    smallest nuclear norm with which each trained fact has a margin of at least 1. The
-    point satisfies the constraints that the paper states for it without identity facts,
-    (37), but not all of them.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits ``W`` under a margin of at least 1 for every trained fact. The point
+    satisfies the constraints that the paper states for it without identity facts, (37),
+    but not all of them.
 
     Args:
         n: Number of entities of each kind, at least 2.

@@ -41,7 +41,7 @@ class Advice:
         broken: Indices of queries that follow now, and would no longer follow.
         status: Status of the solution that verified the advice, ``certified`` or ``not
             certified``.
-        gap: Certified relative gap of that solution; of parts the largest.
+        gap: Certified relative gap of that solution; the largest for several parts.
         solutions: Number of programs that were solved to find the advice.
         why: Why some identities that could help were not considered; empty if all were.
         most: Number of identities that could help, and how many more queries follow
@@ -158,7 +158,7 @@ def advise_identities(
     A set of identities is scored by the total number of queries that follow, so that
     queries that no longer follow count against it.
 
-    Errors of ``forecast`` are not caught.
+    Errors raised by ``forecast`` are not caught.
 
     Args:
         world: Facts and queries.

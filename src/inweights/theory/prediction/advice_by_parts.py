@@ -31,8 +31,8 @@ def advise_parts(
 ) -> tuple[Advice | None, tuple[Remedy, ...]]:
     """Find identities and other remedies for every part of a world, within a time limit.
 
-    The part that has the most failing queries comes first. Errors of ``forecast`` are
-    passed on.
+    The part that has the most failing queries comes first. Errors raised by
+    ``forecast`` are passed on.
 
     Args:
         parts: Solutions, one per part.

@@ -1,10 +1,10 @@
 """Divide a world into parts that a program can solve, in whole components if they fit.
 
-A program over all facts has a row for each prompt and a column for each answer; beyond
-some size it takes too long. Facts without a common entity interact only through their
-relations and the normalisation of the outputs, so that parts made of whole components
-predict best. :func:`parts_of` divides the facts; :func:`worlds_of` makes the worlds,
-which :mod:`~.predict` solves.
+A program over all facts has a row for each prompt and a column for each answer; above
+some size, solving it takes too long. Facts without a common entity interact only
+through their relations and the normalisation of the outputs, so that parts made of
+whole components predict best. :func:`parts_of` divides the facts; :func:`worlds_of`
+makes the worlds, which :mod:`~.predict` solves.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def worlds_of(
 
     A query belongs to the first part whose facts contain all of its tokens. Tokens that
     occur in no fact of the world do not count. A cut part gets no query about a chain
-    of which it lacks a fact.
+    if it lacks one of the chain's facts.
 
     Args:
         world: Facts and queries.

@@ -122,10 +122,10 @@ def solve_piece(
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         decay: Weight decay of the soft program, above 0; ``None`` solves program (2) if
             it has a solution and no identity has a prompt of several tokens.
-        gap: Relative gap that the solution has to certify, from 1e-7 to below 1.
+        gap: Relative gap that the solution has to certify, at least 1e-7 and below 1.
         iterations: Maximum number of iterations of a solver, at least 1.
-        seconds: Time limit in seconds, half of which is for program (2); ``None`` for
-            no limit.
+        seconds: Time limit in seconds, half of which is reserved for program (2);
+            ``None`` for no limit.
         progress: Called with the number of iterations and the gap.
 
     Returns:

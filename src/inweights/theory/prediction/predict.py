@@ -60,10 +60,10 @@ def predict(
     """Predict for every query of a world whether its answer follows from the facts.
 
     Every world whose answers have one token has a prediction. If no matrix satisfies
-    all facts, the soft program is solved, and the prediction lists the facts that this
-    drops. If time or memory does not suffice for all facts, they are divided into parts
-    that are solved separately. Thousands of facts are solved as one program if there is
-    time (:mod:`~.whole`).
+    all facts, the soft program is solved, and the prediction lists the facts that are
+    dropped. If time or memory does not suffice for all facts, they are divided into
+    parts that are solved separately. Thousands of facts are solved as one program if
+    time permits (:mod:`~.whole`).
 
     Args:
         world: Facts and queries with answers of one token.
@@ -73,14 +73,14 @@ def predict(
             Bridge, §4.3), if all facts can be stored and the prompts of identities are
             single tokens. Otherwise it means the soft program with a decay of 3e-4, or
             of 1e-2 if identities have longer prompts.
-        gap: Relative gap that every solution has to certify, from 1e-7 to below 1.
+        gap: Relative gap that every solution has to certify, at least 1e-7 and below 1.
         seconds: Time limit of all solutions together, in seconds, up to 10**7, which
             decides how large parts are; ``None`` for no limit.
         began: :func:`time.perf_counter` when the time limit began; now by default.
         iterations: Maximum number of iterations of every solution.
-        tie: Margins of at most this absolute value, from 0 to below 1, are ties. The
-            gap bounds the norm, not the margins; at a gap of 1e-3 some margins have a
-            far larger error. :meth:`.Prediction.with_intervals` computes an interval
+        tie: Margins of at most this absolute value, at least 0 and below 1, are ties.
+            The gap bounds the norm, not the margins; at a gap of 1e-3 some margins have
+            a far larger error. :meth:`.Prediction.with_intervals` computes an interval
             for each.
         advise: Whether to search, in the remaining time, for statements whose addition
             makes failing queries follow.
@@ -271,7 +271,7 @@ def predicted_queries(
         world: Config of the world.
         seed: Root seed with which it is built.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        gap: Relative gap that every solution has to certify, from 1e-7 to below 1.
+        gap: Relative gap that every solution has to certify, at least 1e-7 and below 1.
         decay: Weight decay of the training that is predicted; by default none.
 
     Returns:

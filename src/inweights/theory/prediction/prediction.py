@@ -57,30 +57,30 @@ class Prediction:
     """A prediction for every query of a world.
 
     Attributes:
-        parts: The optima on which it is based, that of the largest part first; the
-            queries of each are those of its own world, in order.
+        parts: The optima on which the prediction is based, the largest part first; each
+            contains the queries of its own world, in order.
         world: The world; ``query`` and ``fact`` in the tables are indices in it.
         queries: One row per query: ``query`` (its index), ``part`` (index in
             :attr:`parts`), ``prompt``, ``answer`` (the first right answer),
             ``right_answers`` (their number), ``chance`` (fraction of the outputs that
             are right), ``predicted`` (the output with the largest logit), ``margin``
-            (of the best right answer over the best wrong output, in units of the least
-            margin of the facts, or with decay of their median), ``verdict``, ``tied``
-            (number of outputs within the tolerance of the largest), ``expected``
-            (fraction of these outputs that are right: the expected accuracy), ``role``,
-            ``pattern`` (form of the prompt and answer: relations by name, other tokens
-            by their group), ``out_of_distribution``. The verdict is ``follows``,
-            ``tied`` or ``fails``. Queries of the role ``unstated`` have no right
-            answer; their ``margin`` is the lead over the next best output, ``expected``
-            is null, and the verdict is ``asserted`` if the lead is above the tolerance,
-            otherwise ``open``.
+            (of the best right answer over the best wrong output, in units of the
+            smallest margin of the facts or, with decay, of their median margin),
+            ``verdict``, ``tied`` (number of outputs within the tolerance of the
+            largest), ``expected`` (fraction of these outputs that are right: the
+            expected accuracy), ``role``, ``pattern`` (form of the prompt and answer:
+            relations by name, other tokens by their group), ``out_of_distribution``.
+            The verdict is ``follows``, ``tied`` or ``fails``. Queries of the role
+            ``unstated`` have no right answer; their ``margin`` is the lead over the
+            next best output, ``expected`` is null, and the verdict is ``asserted`` if
+            the lead is above the tolerance, otherwise ``open``.
         let_go: Facts that are not used: ``fact`` (its index), ``statement``,
             ``instead`` (what the model answers instead), ``why``: ``left out`` (the
             fact is in no part) or ``answered otherwise by the program`` (the program,
             whose logits are a sum over tokens, cannot store it with the other facts; a
             trained network may).
         why: Why the program is not the one for all facts without decay, and remarks on
-            its accuracy; empty if there is nothing to say.
+            its accuracy; empty if there are no remarks.
         advice: Identities to add, if some queries fail and identities can help.
         remedies: Further statements to add, against other kinds of failure, each
             verified.
@@ -196,7 +196,7 @@ class Prediction:
             ``follow``, ``tied``, ``fail``, ``asserted`` and ``open`` (numbers of
             queries by verdict), ``expected``, ``right_answers`` and ``chance`` (means),
             ``least_margin`` and ``median_margin``. A margin is the logit of the best
-            right answer minus that of the best wrong output.
+            right answer minus the logit of the best wrong output.
         """
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 

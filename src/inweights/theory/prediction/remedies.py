@@ -41,7 +41,7 @@ class Remedy:
         statements: Facts to add, as text.
         flipped: Number of queries that are corrected, among those that the new facts do
             not state.
-        of: Number of these failing queries, whether corrected or not.
+        of: Number of failing queries of this kind, whether corrected or not.
         broken: Number of queries that follow now, and would no longer follow.
         status: Status of the solution that verified it, ``certified`` or ``not
             certified``.
@@ -65,7 +65,7 @@ def remedies(
 ) -> tuple[Remedy, ...]:
     """Find facts that correct failing reversals, and the most frequent answer that no fact states.
 
-    Errors of ``forecast`` are passed on.
+    Errors raised by ``forecast`` are passed on.
 
     Args:
         world: Facts and queries.

@@ -121,8 +121,8 @@ def _read(
 def unstored(solution: Solved) -> int:
     """Return the number of facts that a solution answers wrongly.
 
-    It is 0 for a solution of program (2) (Identity Bridge §4.3), which answers all
-    facts correctly.
+    The number is 0 for a solution of program (2) (Identity Bridge §4.3), which answers
+    all facts correctly.
 
     Args:
         solution: Optimum of program (2), or of the soft program.

@@ -80,8 +80,8 @@ def solve_whole(
         world: Facts and queries.
         answers: Whether a prompt may have ``several`` right answers, or ``one``; has no
             effect on the soft program.
-        gap: Relative gap to certify, from 1e-7 to below 1; raised to at least 1% for
-            more than 3,000 facts.
+        gap: Relative gap to certify, at least 1e-7 and below 1; raised to at least 1%
+            for more than 3,000 facts.
         seconds: Time limit in seconds; ``None`` for no limit.
         decay: Weight decay of the soft program; ``None`` solves program (2).
         state: File in which the state of program (2) is stored, and from which it

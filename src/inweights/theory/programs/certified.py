@@ -96,7 +96,7 @@ def check_limits(
 
     Args:
         program: Constraints, which determine the shape of ``start``.
-        gap: Requested relative duality gap, from 1e-7 to below 1.
+        gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations, at least 1.
         seconds: Time limit in seconds, at least 0; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from;

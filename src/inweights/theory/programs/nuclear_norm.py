@@ -103,8 +103,8 @@ class Solution(Certified):
 
         Returns:
             Logits ``[Q, K]`` (``Q`` statements, ``K`` outputs); the column of each
-            answer, ``[Q]`` (of several right ones, that with the largest logit); and a
-            mask of its rivals, the wrong outputs, ``[Q, K]``.
+            answer, ``[Q]`` (if several answers are right, of the one with the largest
+            logit); and a mask of its rivals, the wrong outputs, ``[Q, K]``.
         """
         return self.program.compare(self.templates, statements)
 
@@ -127,13 +127,13 @@ def solve(
 
     Args:
         program: Constraints, or a world whose facts have one answer each.
-        gap: Requested relative duality gap, from 1e-7 to below 1.
-        iterations: Maximum number of iterations. After these, the best point so far is
-            returned, with the status ``not certified``.
+        gap: Requested relative duality gap, at least 1e-7 and below 1.
+        iterations: Maximum number of iterations. After these, the best point found so
+            far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
             such as a solution of fewer facts; zeros by default.
-        progress: Called with the iterations made and the certified gap so far, at each
+        progress: Called with the iterations made and the current certified gap, at each
             evaluation of the bounds.
 
     Returns:

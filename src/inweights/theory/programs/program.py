@@ -232,9 +232,9 @@ class Program:
 
         Returns:
             Logits ``[Q, K]`` (``Q`` statements); the column of each answer ``[Q]`` (if
-            several are right, of the one with the largest logit); and a mask ``[Q, K]``
-            of its rivals, which are all outputs that no statement gives as an answer to
-            the same prompt.
+            several are right, of the right answer with the largest logit); and a mask
+            ``[Q, K]`` of its rivals, which are all outputs that no statement gives as
+            an answer to the same prompt.
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -48,8 +48,8 @@ class Problem:
     """Objective of the soft program on factors ``W = L Rᵀ``, its gradient, and both bounds.
 
     Factors are one array ``[P + K, F]``: ``L`` ``[P, F]`` above ``R`` ``[K, F]``, where
-    ``P`` is the number of input tokens, ``K`` that of candidate answers, and ``F`` the
-    number of factors. ``M`` is the number of distinct prompts.
+    ``P`` is the number of input tokens, ``K`` the number of candidate answers, and
+    ``F`` the number of factors. ``M`` is the number of distinct prompts.
 
     Args:
         program: The facts, as prompts with their answers.
@@ -225,7 +225,7 @@ def better(one: Point, other: Point) -> Point:
         other: Another point of the same problem; preferred if the objectives are equal.
 
     Returns:
-        A point whose gap is at most that of either.
+        A point whose gap is at most the gap of either point.
     """
     lower = other if other.optimum <= one.optimum else one
     higher = other if other.bound >= one.bound else one

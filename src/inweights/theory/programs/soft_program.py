@@ -8,9 +8,10 @@ program (2) cannot store, and for training with weight decay.
 
 Gradient descent with weight decay ``λ`` minimises this objective on a product ``W = E
 W_proj``, since ``‖W‖_*`` is the smallest value of ``½ (‖E‖² + ‖W_proj‖²)`` (Srebro and
-Shraibman, 2005). As ``λ → 0``, the direction of the optimum tends to that of program
-(2) of Identity Bridge, if program (2) has a solution. The soft program always has a
-solution, since facts that exclude each other only increase the cross-entropy.
+Shraibman, 2005). As ``λ → 0``, the direction of the optimum tends to the direction of
+the optimum of program (2) of Identity Bridge, if program (2) has a solution. The soft
+program always has a solution, since facts that exclude each other only increase the
+cross-entropy.
 
 It is solved by L-BFGS on the factors, on which the objective has no other local minimum
 once the rank suffices. A certificate, which does not depend on how the point was found,
@@ -56,7 +57,8 @@ class SoftSolution(Certified):
 
     ``templates`` are ``W``, ``optimum`` is the objective at ``W``, and ``dual``
     contains the distributions that prove ``bound``, ``[M, K]`` (``M`` distinct prompts,
-    ``K`` outputs). The other attributes are those of :class:`~.certified.Certified`.
+    ``K`` outputs). The other attributes are inherited from
+    :class:`~.certified.Certified`.
 
     Attributes:
         decay: ``λ``, the weight of the nuclear norm.
@@ -122,15 +124,15 @@ def solve_soft(
     Args:
         program: Facts; ``Program.of(world, "any")`` accepts all facts.
         decay: ``λ``, above 0.
-        gap: Requested relative duality gap, from 1e-7 to below 1.
-        iterations: Maximum number of iterations. After these, the best point so far is
-            returned, with the status ``not certified``.
+        gap: Requested relative duality gap, at least 1e-7 and below 1.
+        iterations: Maximum number of iterations. After these, the best point found so
+            far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
             such as a solution for a different decay; by default one step of steepest
             descent from zero.
-        progress: Called with the iterations made and the certified gap so far, every 50
-            iterations.
+        progress: Called with the iterations made and the current certified gap, every
+            50 iterations.
 
     Returns:
         A :class:`SoftSolution` with ``templates``, bounds (``optimum`` and ``bound``,
@@ -138,9 +140,9 @@ def solve_soft(
         the optimum, the templates are 0 and their rank is 0.
 
     Raises:
-        ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is not from 1e-7 to
-            below 1, ``iterations`` is below 1, ``seconds`` is below 0, or ``start`` has
-            a wrong shape.
+        ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is outside ``[1e-7,
+            1)``, ``iterations`` is below 1, ``seconds`` is below 0, or ``start`` has a
+            wrong shape.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -176,7 +178,7 @@ def decay_path(
     Args:
         program: Facts.
         decays: Values of ``λ``, above 0; descending order is the fastest.
-        gap: Requested relative duality gap of each solution, from 1e-7 to below 1.
+        gap: Requested relative duality gap of each solution, at least 1e-7 and below 1.
         seconds: Time limit for each solution, in seconds. No limit by default.
         progress: Called with the iterations made and the gap, as in :func:`solve_soft`.
 

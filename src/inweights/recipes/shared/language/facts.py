@@ -47,7 +47,7 @@ class TrainingMix(iw.Config):
             distribution.
 
     Raises:
-        ConfigError: ``composed`` is not from 0 to below 1, or ``hops`` is unknown.
+        ConfigError: ``composed`` is outside ``[0, 1)``, or ``hops`` is unknown.
     """
 
     identity: bool = False

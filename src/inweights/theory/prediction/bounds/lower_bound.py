@@ -117,8 +117,8 @@ def lower_bound(
             it does not stop early.
         iterations: Number of iterations for each of three sizes of the extra term.
         late: Time of :func:`time.perf_counter`, in seconds, after which the best bound
-            so far is returned (``-inf`` if there is none). By default ``None``, for no
-            limit.
+            found so far is returned (``-inf`` if there is none). By default ``None``,
+            for no limit.
         inverse: Result of :func:`~.splitting.coupled_inverse` for the program, ``(I + κ
             Xᵀ X)⁻¹``, ``[P, P]``; by default it is computed.
 

@@ -35,11 +35,11 @@ def margin_bounds(
 ) -> pl.DataFrame:
     """Return intervals that contain the margin of a query at *every* optimum of program (2).
 
-    Program (2) is that of Identity Bridge, §4.3. The lower end needs a bound for every
-    rival (every wrong output), and the upper end only for the nearest rival. If the
-    margin differs between optima, its interval contains all of these margins, even if
-    the gap is small. For a query of the role ``unstated``, which has no right answer,
-    the margin is that of the leading output.
+    Program (2) is defined in Identity Bridge, §4.3. The lower end needs a bound for
+    every rival (every wrong output), and the upper end only for the nearest rival. If
+    the margin differs between optima, its interval contains all of these margins, even
+    if the gap is small. For a query of the role ``unstated``, which has no right
+    answer, the margin is the lead of the leading output.
 
     Args:
         solution: A solution; if its gap is too large for the accuracy, it is refined,

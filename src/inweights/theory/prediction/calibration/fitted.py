@@ -192,8 +192,8 @@ def outlook(probability: float | None) -> str:
 
     Returns:
         ``likely`` for probabilities of at least 2/3 (:data:`LIKELY`), ``unlikely`` for
-        those of at most 1/3 (:data:`UNLIKELY`), otherwise ``open``; an empty text for
-        ``None``.
+        probabilities of at most 1/3 (:data:`UNLIKELY`), otherwise ``open``; an empty
+        text for ``None``.
 
     Example:
         >>> outlook(0.9), outlook(0.5), outlook(0.1)
@@ -246,8 +246,8 @@ def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float
 
     Args:
         one: Properties of a world, by name.
-        other: Properties of another world, or means of a family; a missing one counts
-            as 0.
+        other: Properties of another world, or means of a family; a missing property
+            counts as 0.
         spread: Standard deviation of each property, above 0; its names are compared.
 
     Returns:

@@ -41,7 +41,7 @@ class Block:
         right: Mask of the right answers, ``[m, K]`` (``K`` outputs).
         at: Flat indices in ``[m, K]`` of the stored entries: those with a multiplier,
             those that differ from ``X V``, and right answers.
-        price: Their multipliers, divided by the penalty.
+        price: Multipliers of these entries, divided by the penalty.
         moved: Numbers that are added to their entries of ``X V`` before the next
             projection.
         level: Level of the last projection of each row, ``[m]``.
@@ -276,7 +276,7 @@ def blocks_of(program: Program) -> list[Block]:
 def prices_of(blocks: Sequence[Block]) -> sparse.csr_array:
     """Return the multipliers of ``S = X W``, divided by the penalty, sparse ``[M, K]``.
 
-    ``S`` are the projected logits. The penalty is that of the augmented Lagrangian;
+    ``S`` are the projected logits. The penalty belongs to the augmented Lagrangian;
     there are ``M`` prompts and ``K`` outputs.
 
     Args:

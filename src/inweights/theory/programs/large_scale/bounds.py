@@ -1,6 +1,6 @@
 """Bound the optimum of a large program from both sides, near a point of the iteration.
 
-:class:`Bounds` stores the best matrix and the best multipliers so far. Both are
+:class:`Bounds` stores the best matrix and the best multipliers found so far. Both are
 repaired before they are evaluated. The iteration is slow to find how much each relation
 favours its range (the answers of its facts). A few numbers determine this, and
 :class:`~.relations.Relations` corrects them. Shapes: ``M`` distinct prompts, ``P``

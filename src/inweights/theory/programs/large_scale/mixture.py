@@ -73,8 +73,8 @@ class Mixture:
         """Add multipliers, and drop old ones with the smallest weight if there are too many.
 
         Args:
-            parts: Multipliers of iterations, or parts of them. All new ones are kept,
-                even if they are more than the limit.
+            parts: Multipliers of iterations, or parts of them. All new parts are kept,
+                even if they exceed the limit.
         """
         for part in parts:
             along = [

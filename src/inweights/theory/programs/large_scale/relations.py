@@ -104,7 +104,7 @@ class Relations:
 
         Returns:
             ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0 without
-            gains. The last row is for prompts with one input.
+            gains. The last row refers to prompts with one input.
         """
         rows, outputs = self._right_at
         each = gains[rows] / np.bincount(rows)[rows]

@@ -60,10 +60,10 @@ def solve_soft_large(
         program: Facts; ``Program.of(world, "any")`` accepts all facts.
         decay: ``λ``, above 0.
         gap: Requested relative duality gap, from 1e-5 (single precision) to below 1.
-        iterations: Maximum number of iterations. After these, the best point so far is
-            returned, with the status ``not certified``.
+        iterations: Maximum number of iterations. After these, the best point found so
+            far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
-        progress: Called with the iterations made and the certified gap so far, at each
+        progress: Called with the iterations made and the current certified gap, at each
             evaluation of the bounds.
 
     Returns:
@@ -71,8 +71,8 @@ def solve_soft_large(
         was reached, as from :func:`~.soft_program.solve_soft`.
 
     Raises:
-        ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is not from 1e-7 to
-            below 1, ``iterations`` is below 1, or ``seconds`` is below 0.
+        ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is outside ``[1e-7,
+            1)``, ``iterations`` is below 1, or ``seconds`` is below 0.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -128,7 +128,7 @@ class _Iteration:
         decay: ``λ``, the weight of the nuclear norm.
 
     Attributes:
-        bounds: The best bounds so far.
+        bounds: The best bounds found so far.
         z: The shrunk templates, ``[P, K]``.
         values: Their positive singular values.
         chances: Softmax of the logits, ``[M, K]``, which together with the stated

@@ -72,16 +72,16 @@ def solve_large(
 
     Args:
         program: Constraints.
-        gap: Requested relative duality gap, from 1e-7 to below 1; below about 1e-5,
-            which single precision does not reach, the result is not certified.
-        iterations: Maximum number of iterations. After these, the best point so far is
-            returned, with the status ``not certified``.
+        gap: Requested relative duality gap, at least 1e-7 and below 1; below about
+            1e-5, which single precision does not reach, the result is not certified.
+        iterations: Maximum number of iterations. After these, the best point found so
+            far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect. No limit by default.
         state: File to which the state is written at each evaluation of the bounds. If
             it exists, the solution continues from it, as if it had not been
             interrupted. It is removed once the gap is certified. With ``None``, nothing
             is stored.
-        progress: Called with the iterations made and the certified gap so far, at each
+        progress: Called with the iterations made and the current certified gap, at each
             evaluation of the bounds.
 
     Returns:
@@ -90,7 +90,7 @@ def solve_large(
         earlier iterations or an earlier iteration; ``None`` if there is none.
 
     Raises:
-        ConfigError: ``gap`` is not from 1e-7 to below 1, ``iterations`` is below 1,
+        ConfigError: ``gap`` is outside ``[1e-7, 1)``, ``iterations`` is below 1,
             ``seconds`` is below 0, or ``state`` is not a state of this program and gap.
         SolverError: No matrix with positive margins was found.
         WriteError: The file ``state`` cannot be written.
