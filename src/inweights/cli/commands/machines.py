@@ -91,7 +91,7 @@ def work(
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
 
-    The exit code is 1 if tasks failed.
+    The exit code is 1 if a task of the plan has failed, on this or a different worker.
 
     Args:
         plan: Folder or address of the plan.
@@ -103,10 +103,13 @@ def work(
         json: Print JSON instead of text.
 
     Returns:
-        The exit code: 1 if tasks failed, otherwise 0.
+        The exit code: 1 if a task of the plan has failed, now or earlier and on any
+        worker, otherwise 0.
 
     Raises:
-        ConfigError: An option does not fit, or a plugin of the plan cannot be loaded.
+        ConfigError: An option does not fit, the plan was written with a different
+            version of the library, its address is not valid, or a plugin or an object
+            that it names cannot be loaded.
         FolderError: There is no plan, or it is damaged.
         WriteError: Results cannot be stored.
         OSError: With ``--retry``, the record of a failure cannot be removed.

@@ -41,8 +41,8 @@ def history(lines: Sequence[Line], *, json: bool) -> None:
     """Print lines of the ledger.
 
     Args:
-        lines: The lines, the oldest first. If there are none, a text is printed that
-            there is nothing to state.
+        lines: The lines, the oldest first. If there are none, a text states that there
+            is nothing to state; with ``json``, an empty list is printed.
         json: Whether JSON is printed instead of text.
     """
     if json:

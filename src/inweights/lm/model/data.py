@@ -50,9 +50,10 @@ class Encoded:
         old: Whether the text was written by the model itself before training. On such a
             text, the model is trained to keep its predictions.
         likely: For such a text, after
-            :func:`~inweights.lm.tuning.updates.objective.remembered`: the ``K`` most likely
-            next tokens at each position from ``start`` on, and their log-probabilities,
-            each ``[T - start, K]``. Otherwise ``None``.
+            :func:`~inweights.lm.tuning.updates.objective.remembered`: two tensors on
+            the CPU, each ``[T - start, K]``. Row ``j`` has the ids of the ``K`` tokens
+            that the model predicted as most likely in place of ``ids[start + j]``, and
+            their log-probabilities. Otherwise ``None``.
     """
 
     ids: tuple[int, ...]

@@ -49,8 +49,9 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
         columns to draw, the figure contains only a sentence that says so.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, the drawing does
-            not have one of the options, or it takes a different number of tables.
+        ConfigError: No drawing is registered under the figure's kind, an option that
+            the drawing requires is missing, the drawing does not have one of the
+            options, or it takes a different number of tables.
         DataError: A table or a column is missing, a column contains no numbers, or a
             table has no rows. Errors of a user's own drawing are passed on.
 
@@ -101,8 +102,9 @@ def draw_for_phone(
         made narrow.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, the drawing does
-            not have one of the options, or it takes a different number of tables.
+        ConfigError: No drawing is registered under the figure's kind, an option that
+            the drawing requires is missing, the drawing does not have one of the
+            options, or it takes a different number of tables.
         DataError: A table or a column is missing, a column contains no numbers, or a
             table has no rows. Errors of a user's own drawing are passed on.
     """
@@ -122,7 +124,7 @@ def draw_for_phone(
 
 
 def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
-    """Draw a table with a registered drawing: ``plot(table)``, or ``plot("lines", table)``.
+    """Draw a table with a registered drawing, as in ``plot("lines", table, x="C", y="hit")``.
 
     Args:
         kind: Name of a drawing, such as ``lines`` or ``heatmaps``; or the first table,
@@ -138,9 +140,9 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
         The matplotlib figure; with ``axes``, the figure to which they belong.
 
     Raises:
-        ConfigError: No drawing has this name, the drawing does not have one of the
-            options, it takes a different number of tables, or it cannot draw into given
-            axes.
+        ConfigError: No drawing has this name, an option that the drawing requires is
+            not given, the drawing does not have one of the options, it takes a
+            different number of tables, or it cannot draw into given axes.
         DataError: A column is missing or contains no numbers, a table has no rows or an
             argument is not a table, or ``auto`` does not know which column to draw.
 

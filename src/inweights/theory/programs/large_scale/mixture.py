@@ -50,12 +50,12 @@ class Mixture:
     """A sum of multipliers with the weights that prove the largest lower bound found so far.
 
     Args:
-        most: Largest number of parts that are stored.
+        most: Largest number of parts that are stored, by default 12.
 
     Attributes:
         bound: The proved lower bound.
         weights: Weight of each part of the best sum, by the name of the part.
-        parts: The stored parts.
+        parts: List of the stored parts (:class:`Part`), the oldest first.
     """
 
     def __init__(self, most: int = MOST) -> None:

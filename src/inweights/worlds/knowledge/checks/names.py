@@ -52,10 +52,13 @@ def is_nothing(name: str) -> bool:
 
 
 def is_literal(name: str) -> bool:
-    """Return whether a name is a date in digits or a number, with or without a unit such as € or %.
+    """Return whether a name is a date in digits, or a number without a unit.
+
+    A number may have a sign, a per cent sign, or one of the currency signs €, $, £ and
+    ¥.
 
     Example:
-        >>> [is_literal(name) for name in ("1952-03-11", "1,200.50", "12 %", "3M", "A1")]
+        >>> [is_literal(name) for name in ("1952-03-11", "1,200.50", "12 %", "3 kg", "A1")]
         [True, True, True, False, False]
     """
     return bool(_LITERAL.fullmatch(name))
