@@ -320,11 +320,25 @@ def test_what_is_computed_needs_no_replicates() -> None:
     one = TABLE.filter(pl.col("seed") == 0)
     found = result(computed("t", "accuracy", model="a") >= 0.5, one)
     assert (found.verdict, found.low, found.replicates) == ("reproduced", None, 1)
-    assert (found.hits, found.met) == (None, "")
+    assert (found.hits, found.met, found.level) == (None, "", 0.95)
     assert (
         result(computed("t", "accuracy", model="b") >= 0.5, one).verdict
         == "not reproduced"
     )
+
+
+def test_a_score_is_as_large_as_its_bounds() -> None:
+    assert (number("t", "accuracy").size, ACCURACY.size, cosine("t", "c").size) == (
+        0,
+        1,
+        1,
+    )
+
+
+def test_a_claim_shows_its_published_number_or_a_dash() -> None:
+    for published, shown in (("73%", "73%"), ("", "–")):
+        claim = state("c", "It works.", ACCURACY >= 0.5, published=published)
+        assert f"published {shown}<" in claim._repr_html_()
 
 
 def test_what_is_not_there_is_an_error_that_names_the_nearest() -> None:
