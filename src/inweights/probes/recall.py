@@ -174,7 +174,7 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
         Tuples ``(part, role, distribution, indices)`` of all slices that are not empty,
         facts first. ``part`` is ``facts`` or ``queries``; ``distribution`` is
         ``trained`` for facts, and ``in`` or ``out`` (of distribution) for queries;
-        ``indices`` are those of the statements in the part, ``[m]``.
+        ``indices`` are the indices of the statements in the part, ``[m]``.
     """
     parts: list[tuple[Part, str, str, Ids]] = [
         ("facts", role, "trained", world.facts.with_role(role))

@@ -55,9 +55,9 @@ def resemblance(
     This is equation (10) of Feature Resemblance. For a
     :class:`~inweights.models.OneLayer`, it is the cosine of ``W_V e_a`` and ``W_V
     e_b``, the embeddings of both entities times the value matrix. For a deeper model,
-    it is that of the penultimate layer's states at the last token of a prompt. The
-    paper does not state the prompt, so that the table has a column for it. Since all
-    states of a layer may have similar directions, the table also contains the mean
+    it is the cosine of the penultimate layer's states at the last token of a prompt.
+    The paper does not state the prompt; the table therefore has a column for it. Since
+    all states of a layer may have similar directions, the table also contains the mean
     cosine with entities of *other* tuples.
 
     Args:
@@ -238,7 +238,7 @@ def predicted_similarity(
     Args:
         world: Config of an analogy, or of two hops as an analogy.
         roles: Roles of the facts that are trained on in stage 1, such as
-            ``similarity``, each with the number of times that its facts count.
+            ``similarity``, each with the number of times that its facts are counted.
         seed: Root seed of the world.
         model: Config with the scale ``κ0`` of the logits and the width ``m``; by
             default the paper's.

@@ -42,9 +42,9 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         One row per replica, prompt and output token of the world, with the columns
         ``replica``, ``row`` (the prompt), ``row_group`` (group of its first token),
         ``column`` (the output token), ``column_group`` (its group), ``value`` (logit
-        minus the mean logit of all outputs for the prompt), ``top`` (whether it is the
-        largest one for the prompt) and ``answer`` (whether the output is the right
-        answer, the first one if there are several; false for ``tokens``).
+        minus the mean logit of all outputs for the prompt), ``top`` (whether this logit
+        is the largest for the prompt) and ``answer`` (whether the output is the right
+        answer, the first of several right answers; false for ``tokens``).
 
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, the table
@@ -120,7 +120,7 @@ def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     Args:
         table: A table from :func:`templates`.
         by: Columns that identify the tables that ``table`` contains, such as
-            ``replica`` or ``seed``; by default all rows are of one table.
+            ``replica`` or ``seed``; by default all rows belong to one table.
 
     Returns:
         One row per table, prompt and group of outputs, with the columns ``by``, and

@@ -73,17 +73,17 @@ def recipe(module: str) -> Recipe:
     """Return the recipe of a module, described by the TOML file of the same name beside it.
 
     The module defines ``Settings``, ``plan``, ``SCORES`` (the score of each claim, by
-    the id that the claim has in the file), and ``derive`` if further tables are
-    computed. A scale that the file does not define uses the default ``Settings``. If
-    the file does not set ``seeds``, there are 2, 8 and 16 seeds at the scales
-    ``smoke``, ``cpu`` and ``paper``.
+    the id of the claim in the file), and ``derive`` if further tables are computed. A
+    scale that the file does not define uses the default ``Settings``. If the file does
+    not set ``seeds``, there are 2, 8 and 16 seeds at the scales ``smoke``, ``cpu`` and
+    ``paper``.
 
     Args:
         module: Full name of the module, such as ``inweights.recipes.demo.two_hop``. Its
             package must be the folder of a paper listed by :func:`papers`.
 
     Returns:
-        The recipe. It is not registered.
+        The recipe. The recipe is not registered.
 
     Raises:
         ConfigError: The module does not define ``Settings``, ``plan`` or ``SCORES``,

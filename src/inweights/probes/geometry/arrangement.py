@@ -44,7 +44,7 @@ def agreement(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the Procrustes distance of each replica's embeddings from those of other replicas.
+    """Compute the Procrustes distance of each replica's embeddings from the other replicas.
 
     The distance is the sum of squares, from 0 to 1, that remains after the best
     rotation, reflection and scaling

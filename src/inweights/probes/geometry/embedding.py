@@ -55,8 +55,8 @@ class Embedding:
 
     Raises:
         DataError: The matrix has a different number of axes or is empty, the number of
-            names differs from that of rows, or a number is not finite or larger than
-            1e15.
+            names differs from the number of rows, or a number is not finite or larger
+            than 1e15.
 
     Example:
         >>> from inweights.probes import hop_correlation

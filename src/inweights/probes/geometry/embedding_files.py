@@ -52,8 +52,8 @@ def read_embedding(
 
     Raises:
         DataError: The file is missing, damaged, a pickle or too large for the memory;
-            rows have no names, or the number of names differs from that of rows; a
-            number is not finite or larger than 1e15; the array has one axis or more
+            rows have no names, or the number of names differs from the number of rows;
+            a number is not finite or larger than 1e15; the array has one axis or more
             than three, or is empty; ``names`` is given for a text file; none of the
             names in ``only`` occurs; or there are several matrices and no ``tensor``.
         ConfigError: The file has no tensor of the name ``tensor`` with two or more

@@ -94,11 +94,11 @@ def named_geometry(
         ``value``, ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and 97.5%
         quantiles under shuffled names) and ``p``, the share of values that are at least
         as geometric (smaller for the measures whose best value is −1 and for
-        ``zigzag``, larger for the others), among those of the draws and the embedding's
-        own. ``far`` has no row if all such pairs have the same distance. For graphs
-        with more than 2,000 nodes, ``far``, ``fiedler`` and ``zigzag`` have no rows
-        (:func:`inweights.probes.zigzag` computes the last one), pairs and edges are
-        drawn by the seed, and there is a column ``error``, the standard error of
+        ``zigzag``, larger for the others), among the values of the draws and the
+        embedding's own. ``far`` has no row if all such pairs have the same distance.
+        For graphs with more than 2,000 nodes, ``far``, ``fiedler`` and ``zigzag`` have
+        no rows (:func:`inweights.probes.zigzag` computes the last one), pairs and edges
+        are drawn by the seed, and there is a column ``error``, the standard error of
         ``value``.
 
     Raises:

@@ -268,7 +268,7 @@ def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
 def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
     """Return a group number for each cosine, ``[P]``, from 0 for the smallest; ties share a number.
 
-    Single precision must not rank pairs that are equally close, such as those of a
+    Single precision must not rank pairs that are equally close, such as points on a
     circle. Therefore neighbours in the sorted order that differ by at most 2.5e-7
     (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) count as equal.
     (Rounding would separate some nearly equal values.)

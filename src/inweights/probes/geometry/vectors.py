@@ -119,7 +119,7 @@ def node_vectors(
         layer: ``tokens`` for the token embeddings, or one of ``model.layer_names``,
             whose state is read at the last position of a prompt that ends with the
             node.
-        before: Tokens before the node in that prompt, such as those of
+        before: Tokens before the node in that prompt, such as the tokens from
             :func:`~inweights.worlds.families.graphs.edges.edge_prefix`.
 
     Returns:
@@ -173,8 +173,8 @@ def placed(
 
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, the model
-            has no table of token embeddings, or its names are not those of the nodes
-            (see :func:`graph_edges`).
+            has no table of token embeddings, or its names differ from the names of the
+            nodes (see :func:`graph_edges`).
         ConfigError: The layer is unknown, or the model has no replica axis.
     """
     graphs = graph_edges(model, worlds)

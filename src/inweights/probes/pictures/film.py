@@ -128,9 +128,9 @@ def render_frames(
         graph, from the smoothest one).
 
     Raises:
-        DataError: The world is not a graph, the film is empty, its nodes differ in
-            number from those of the world, or a step occurs twice, as in a film of
-            several replicas.
+        DataError: The world is not a graph, the film is empty, its number of nodes
+            differs from the world's, or a step occurs twice, as in a film of several
+            replicas.
 
     Example:
         >>> from inweights.models import Node2VecConfig

@@ -87,8 +87,8 @@ def plan(
         worlds: For each world, its labels and its config.
         training: Settings of the models and their training.
         undecayed: Weight decay of the prediction for the Emb-MLP without decay. With
-            ``None``, the default, the prediction is that of program (2) (Identity
-            Bridge §4.3: the least nuclear norm with margins of at least 1).
+            ``None``, the default, program (2) is used instead (Identity Bridge §4.3:
+            the smallest nuclear norm with margins of at least 1).
 
     Returns:
         Trials with the labels of the worlds and ``model`` (Emb-MLP; Emb-MLP, decay;

@@ -11,8 +11,8 @@ def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFr
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
-        distribution: ``out`` (the default) for queries outside of the training
-            distribution, or ``in`` for queries in it.
+        distribution: ``out`` (the default) for queries outside the training
+            distribution, or ``in`` for queries within it.
     """
     return accuracy.filter(
         pl.col("part") == "queries", pl.col("distribution") == distribution
@@ -225,7 +225,7 @@ def gain(
         table: The rows.
         column: Name of the column from which the value is subtracted.
         over: Values that identify the subtracted row of each group, by the name of the
-            column. Each group should contain one such row, because every further one
+            column. Each group should contain one such row, because every additional one
             repeats all rows of the group.
         by: Names of the columns that define the groups.
 

@@ -105,8 +105,8 @@ def stage_one(
 
     Args:
         world: Config of a world whose prompts all have the same length.
-        roles: Number of times that the facts of each role count in stage 1, at least 0;
-            other roles are not trained.
+        roles: Number of times that the facts of each role are counted in stage 1, at
+            least 0; other roles are not trained.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; by default the paper's, folded.
         rate: Learning rate ``η`` of gradient descent.
@@ -204,8 +204,8 @@ class StageOneResult:
 
         Args:
             world: Config of a world whose prompts all have the same length.
-            roles: Number of times that the facts of each role count in stage 1, at
-                least 0; other roles are not trained.
+            roles: Number of times that the facts of each role are counted in stage 1,
+                at least 0; other roles are not trained.
             seed: Root seed of world and initialisation.
             model: Architecture with a folded or linear MLP; ``None`` for the paper's,
                 which is folded.

@@ -100,8 +100,8 @@ class Bands:
 
         Args:
             seed: Root seed of the random vectors.
-            cut: A single limit instead of those of the bands; by default ``None``, the
-                bands.
+            cut: A single limit that replaces the limits of the bands; by default
+                ``None``, for the bands.
 
         Returns:
             Estimates, not rounded, for ``B`` bands from the largest eigenvalues down,
@@ -129,8 +129,8 @@ class Bands:
         Args:
             vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``); their projection
                 onto the degenerate (top) eigenvectors is left out.
-            cut: A single limit instead of those of the bands; by default ``None``, the
-                bands.
+            cut: A single limit that replaces the limits of the bands; by default
+                ``None``, for the bands.
 
         Returns:
             Fractions that sum to 1, for ``B`` bands from the largest eigenvalues down,

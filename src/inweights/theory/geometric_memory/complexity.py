@@ -29,7 +29,7 @@ class Complexity:
 
     @property
     def ratio(self) -> float:
-        """Cost of a lookup table of associations divided by that of a geometric embedding.
+        """Cost of a lookup table of associations divided by the cost of a geometric embedding.
 
         Above 1, geometric storage is smaller.
         """

@@ -3,8 +3,8 @@
 This explanation is our own. :func:`grown_vectors` returns the predicted embeddings,
 with which trained ones are compared.
 
-Let ``E`` be the embeddings of the given nodes and ``U`` those of the predicted nodes.
-Near zero logits, the loss of edges ``u → w`` changes them by ``dE/dt = S U`` and
+Let ``E`` be the embeddings of the given nodes and ``U`` the embeddings of the predicted
+nodes. Near zero logits, the loss of edges ``u → w`` changes them by ``dE/dt = S U`` and
 ``dU/dt = Sᵀ E``, where ``S = A − d 1ᵀ/V`` is the adjacency minus the mean that the
 softmax subtracts. A tied head has ``U = E``: directions grow as ``exp(λt)``, and
 directions in which neighbours differ (``λ < 0``) decay. For independent tables, ``E
@@ -32,10 +32,9 @@ def grown_vectors(
     Args:
         a: Adjacency ``[N, N]`` of ``N`` nodes, from row to column
             (:func:`~inweights.theory.geometric_memory.graph.adjacency`).
-        tied: Whether the embeddings of given nodes are also those of predicted nodes,
-            with only the identity between them at the start. A linear map with
-            eigenvalues of both signs between them, as in a TinyNN, has the effect of an
-            untied head.
+        tied: Whether given and predicted nodes share their embeddings, with only the
+            identity between them at the start. A linear map with eigenvalues of both
+            signs between them, as in a TinyNN, has the effect of an untied head.
         time: Time of training, in units of the growth time of the fastest direction.
         classes: Number ``V`` of the head's classes; the default 0 means ``N``.
 

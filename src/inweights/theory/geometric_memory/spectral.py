@@ -211,8 +211,8 @@ class Spectrum:
             NaN if there is no energy.
 
         Raises:
-            DataError: The number of embeddings is not that of nodes, or they have fewer
-                than two axes.
+            DataError: The number of embeddings differs from the number of nodes, or
+                they have fewer than two axes.
 
         Example:
             >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)

@@ -210,7 +210,7 @@ class Fit:
         itself: Largest ``|logit|`` of a node with itself, over nodes without a
             self-edge; no construction of a tied model can make it 0.
         recall: Whether, for every node, the logits of all its neighbours are larger
-            than those of all other nodes except the node itself.
+            than the logits of all other nodes except the node itself.
     """
 
     edges: float

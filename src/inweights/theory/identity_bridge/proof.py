@@ -39,12 +39,13 @@ def with_identity(n: int) -> pl.DataFrame:
         - ``excess n``: its difference from ``1/√(2 + √2)``, times ``n``.
         - ``closed form``: relative difference between the nuclear norm of the closed
           form and the lower bound that the central path certifies.
-        - ``lemma 1``: relative difference between the optimum and that under (4) and
-          (5), which omit the constraint against other objects.
-        - ``lemma 3``: relative difference between the optimum and that of problem (8).
+        - ``lemma 1``: relative difference between the optimum and the optimum under (4)
+          and (5), which omit the constraint against other objects.
+        - ``lemma 3``: relative difference between the optimum and the optimum of
+          problem (8).
         - ``(12) a1``: ``a1 - 1``.
         - ``(12) g2``: the margin of ``(a_1, r1)`` over its own object, minus 1.
-        - ``(13)``: logit of a query's own object minus that of its bridge.
+        - ``(13)``: logit of a query's own object minus the logit of its bridge.
         - ``(19)``: ``f + 1``.
         - ``prop 2``: ``a1 + n a2 - e`` at the optimum of (8), solved separately.
         - ``assumption 4 c1``, ``assumption 4 a2``: ``c1`` and ``|a2|``.
@@ -104,7 +105,7 @@ def without(n: int) -> pl.DataFrame:
         - ``closed form``: relative difference between the nuclear norm of the closed
           form and the lower bound that the central path certifies.
         - ``lemma 4``: relative difference by which the optimum of problem (36) is below
-          that of (2).
+          the optimum of (2).
         - ``step 1``: ``|b1| - a1`` at the optimum of (36).
         - ``(39)``: multiplier of the own object in (36), divided by ``n - 1``; it is 0
           in the paper.

@@ -53,8 +53,8 @@ def at_optimum(n: int) -> pl.DataFrame:
           is impossible.
         - ``case 2``: multiplier of ``g_1`` divided by ``n - 1``. If it is positive, the
           case is impossible.
-        - ``(33)``: its right side divided by its left side and by ``√n``; at least 1 if
-          the two differ as the proof of Proposition 4 states.
+        - ``(33)``: right side of (33) divided by the left side and by ``√n``; at least
+          1 if the two differ as the proof of Proposition 4 states.
 
     Raises:
         ConfigError: ``n`` is below 2.

@@ -33,7 +33,7 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
 
     Returns:
         The world of the part, with its facts and the queries about them; and a mask of
-        these facts among those of the whole world.
+        these facts among all facts of the world.
 
     Raises:
         ConfigError: ``facts`` is below 1.

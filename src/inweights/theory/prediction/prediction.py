@@ -243,8 +243,8 @@ class Prediction:
             the interval does not decide).
 
         Raises:
-            ConfigError: The prediction is that of the soft program, or ``accuracy`` is
-                not above 0.
+            ConfigError: The prediction uses the soft program, or ``accuracy`` is not
+                above 0.
             SolverError: A solution had to be refined, and no matrix was found within
                 the limits.
 

@@ -14,8 +14,8 @@ certified, even if the iteration has not converged:
   the optimum from above;
 - dual: multipliers ``Λ ≥ 0`` divided by ``‖Xᵀ U(Λ)‖_op`` are feasible for the dual
   program ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds it from below. Row
-  by row, ``U(Λ)`` has the multipliers of the right answers, and minus those of the
-  wrong ones.
+  by row, ``U(Λ)`` has the multipliers of the right answers, and minus the multipliers
+  of the wrong answers.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``Q`` queries.
 """
@@ -202,7 +202,7 @@ def _iterate(
 
 
 class _Iteration(Splitting):
-    """State of the splitting, with the best certified bounds so far and an adaptive penalty."""
+    """State of the splitting, with the best certified bounds and an adaptive penalty."""
 
     def __init__(self, program: Program, start: Floats | None) -> None:
         super().__init__(program)

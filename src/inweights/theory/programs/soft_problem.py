@@ -131,7 +131,7 @@ class Problem:
         return value + self.decay / 2 * float(x @ x), by_x.ravel()
 
     def first_factors(self) -> Floats:
-        """Return factors to start from: those of one step of steepest descent from zero.
+        """Return initial factors, from one step of steepest descent from zero.
 
         Returns:
             ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors). ``F`` is

@@ -1,6 +1,6 @@
 """Train and evaluate real-world analogies between two things, one of which has a trained category.
 
-The sentences are those of Tables 5 and 6 of Feature Resemblance, §8.2.
+The sentences are taken from Tables 5 and 6 of Feature Resemblance, §8.2.
 """
 
 from collections.abc import Sequence

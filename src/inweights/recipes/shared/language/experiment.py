@@ -102,8 +102,8 @@ def computations(
 
     Args:
         labels: Values of columns that are added to all rows, by the name of the column.
-        lessons: The lesson of each condition, by the name that the column ``condition``
-            of ``after`` shows. All lessons must have the same questions. With an empty
+        lessons: The lesson of each condition, by its name in the column ``condition``
+            of ``after``. All lessons must have the same questions. With an empty
             mapping, only ``before`` is computed.
         asked: A lesson with the same questions, for the computation ``before``. Its
             training texts are not used.

@@ -40,8 +40,7 @@ class TrainingMix(iw.Config):
         reverse: Whether each fact is also stated in reverse, from its object to its
             subject.
         paraphrase: Number of wordings of each statement, at least 1 (the default).
-        hops: Facts that are trained: those of ``both`` hops, or of the ``first`` or
-            ``second`` hop.
+        hops: Facts that are trained: ``both`` hops, or the ``first`` or ``second`` hop.
         composed: Share of the bridges (0 to below 1) whose two-hop facts are trained as
             well. Questions through these bridges are in distribution, all others out of
             distribution.
@@ -86,8 +85,9 @@ class Facts(iw.Config):
             facts about people and substances.
         mix: Selection of the statements that are trained; by default the facts of both
             hops.
-        tokens: Number of tokens of one pass, at least that of all statements, which are
-            repeated up to this number. The default, 0, suffices if nothing is trained.
+        tokens: Number of tokens of one pass, at least all tokens of the statements,
+            which are repeated up to this number. The default, 0, suffices if nothing is
+            trained.
     """
 
     world: Invented | None = None
@@ -107,8 +107,8 @@ class Facts(iw.Config):
 
         Returns:
             The questions of :func:`asked_of`; for each composition, the pair of its
-            prompt and that of its second hop; and the ids of the compositions whose
-            two-hop facts are trained.
+            prompt and the prompt of its second hop; and the ids of the compositions
+            whose two-hop facts are trained.
 
         Raises:
             ConfigError: ``world`` does not define a world, or ``seed`` is negative.

@@ -151,7 +151,7 @@ def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
 
 
 def _leads(solution: Solution, columns: Ids, rivals: Bools) -> Floats:
-    """Return how far the logits of the bounded outputs exceed those of each rival, ``[Q, K]``."""
+    """Return how far the logits of the bounded outputs exceed each rival's logit, ``[Q, K]``."""
     logits = solution.compare(solution.program.world.queries)[0]
     return np.where(
         rivals, np.take_along_axis(logits, columns[:, None], 1) - logits, np.inf
@@ -170,7 +170,7 @@ def _interval(
     """Return both ends of the interval for one query.
 
     Rivals are bounded in the order of their distance, as long as they can matter. The
-    margin is the largest lead of any right answer. The lower end is that of the first
+    margin is the largest lead of any right answer. The lower end belongs to the first
     right answer, which has the largest lead here. The upper end has to hold for all of
     them.
     """

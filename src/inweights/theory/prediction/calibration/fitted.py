@@ -171,8 +171,8 @@ def calibration(name: str = "fitted") -> Calibration:
     Args:
         name: ``fitted``, which predictions use, or the earlier ``pilot``. Both were
             fitted to worlds of the families of ``beyond/calibrated-predictions``:
-            ``fitted`` to those of its final run, ``pilot`` to four other worlds of each
-            family.
+            ``fitted`` to the worlds of its final run, ``pilot`` to four other worlds of
+            each family.
 
     Returns:
         The fit; repeated calls return the same object.

@@ -247,7 +247,7 @@ def _balance(points: Floats, right: Bools, starts: Ids, level: Floats) -> Floats
         points: Logits of right answers, and logits of wrong answers plus 1.
         right: Mask of the right answers among them.
         starts: Index of the first point of each row.
-        level: Current level of each row, at least that of its worst right answer.
+        level: Current level of each row, at least the level of its worst right answer.
     """
     everywhere = np.repeat(level, np.diff(starts, append=len(points)))
     chosen = (points > everywhere) ^ right

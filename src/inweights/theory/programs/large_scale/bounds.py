@@ -129,7 +129,7 @@ class Bounds:
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_upper(self, templates: Float[Floats, "P K"]) -> float:
-        """Repair a matrix, and store it if it proves the best upper bound so far.
+        """Repair a matrix, and store it if it improves the upper bound.
 
         Args:
             templates: Any matrix, ``[P, K]`` (``P`` input tokens, ``K`` outputs).

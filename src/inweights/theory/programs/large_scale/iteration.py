@@ -49,7 +49,7 @@ class Iteration:
         coupling: Weight of ``S = X W`` relative to ``Z = W``.
 
     Attributes:
-        coupling: The argument ``coupling``, or that of a restored state.
+        coupling: The argument ``coupling``, or the value from a restored state.
         z: The shrunk templates, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         values: Positive singular values of ``z``.
         z_price: Multiplier of ``Z = W``, divided by the penalty, ``[P, K]``.
@@ -134,7 +134,7 @@ class Iteration:
         return found
 
     def restore(self, state: State) -> None:
-        """Replace templates, logits and multipliers by those of a stored state.
+        """Restore the templates, logits and multipliers of a stored state.
 
         Args:
             state: Result of :meth:`state`, whose arrays are used and not copied.

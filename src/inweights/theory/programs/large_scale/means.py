@@ -84,7 +84,7 @@ class Means:
         }
 
     def restore(self, state: State) -> None:
-        """Replace the averages by those of a stored state.
+        """Restore the averages of a stored state.
 
         Args:
             state: Result of :meth:`state`.

@@ -135,7 +135,7 @@ class Mixture:
         }
 
     def restore(self, state: State, parts: Sequence[Part]) -> None:
-        """Replace bound, parts and weights by those of a stored state.
+        """Restore the bound, parts and weights of a stored state.
 
         Args:
             state: Result of :meth:`state`.

@@ -18,8 +18,8 @@ from inweights.worlds.arrays import Float, Floats, Ids
 def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
     """Return the own inputs of each prompt, together with its right answers.
 
-    A prompt's own inputs are those of its tokens that occur in the fewest prompts.
-    Usually this is the subject of a fact, and not its relation.
+    A prompt's own inputs are its tokens that occur in the fewest prompts. Usually, the
+    own input is the subject of a fact, and not its relation.
 
     Args:
         program: The program.

@@ -139,7 +139,7 @@ class Relations:
     def divide(
         self, prices: sparse.csr_array, rows: slice
     ) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """Split multipliers into those of wrong outputs within and outside the relation's range.
+        """Split multipliers by whether the wrong output is within or outside the relation's range.
 
         The range of a prompt's relation is the set of outputs that are right for a
         prompt with this relation. The rows of both parts sum to 0 and have the signs of

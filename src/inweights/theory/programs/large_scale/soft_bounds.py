@@ -86,7 +86,7 @@ class SoftBounds:
     def take_upper(
         self, templates: Float[Floats, "P K"], values: Float[Floats, " rank"]
     ) -> None:
-        """Evaluate the soft objective at a matrix, and store the matrix if it is the best so far.
+        """Evaluate the soft objective at a matrix, and store the matrix if it improves the bound.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).

@@ -190,7 +190,8 @@ class _Attempt:
             progress: Called with the iterations made and the gap.
 
         Returns:
-            The number of iterations made in total, including those of a restored state.
+            The number of iterations made in total, including the iterations of a
+            restored state.
         """
         run = self.run
         bounds = self.bounds

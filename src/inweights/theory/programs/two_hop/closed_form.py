@@ -160,7 +160,7 @@ class ClosedForm:
         Returns:
             ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry in row ``m`` and column
             ``k`` is the multiplier of the constraint that the logit of the right answer
-            to prompt ``m`` exceeds that of output ``k`` by 1. It is 0 at the right
+            to prompt ``m`` exceeds the logit of output ``k`` by 1. It is 0 at the right
             answer itself.
         """
         n = self.n

@@ -36,7 +36,7 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
 
     Returns:
         Names such as ``first hop, other bridge``: the prompt, and the output whose
-        logit that of its right answer has to exceed by 1. *Own* means that this output
+        logit the right answer's logit has to exceed by 1. *Own* means that this output
         has the index of the prompt, and *other* that it has a different index.
 
     Example:

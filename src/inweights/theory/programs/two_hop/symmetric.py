@@ -38,13 +38,14 @@ class Parameters:
     """The twelve parameters of the symmetric form, equation (3) of Identity Bridge; 0 by default.
 
     Attributes:
-        a1: Logit that a subject gives its own bridge, minus that of other bridges.
+        a1: Logit that a subject gives its own bridge, minus the logit of other bridges.
         a2: Logit that a subject gives other bridges.
-        b1: Logit that a bridge gives itself as output, minus that of other bridges.
+        b1: Logit that a bridge gives itself as output, minus the logit of other
+            bridges.
         b2: Logit that a bridge gives other bridges.
-        c1: Logit that a subject gives its own object, minus that of other objects.
+        c1: Logit that a subject gives its own object, minus the logit of other objects.
         c2: Logit that a subject gives other objects.
-        d1: Logit that a bridge gives its own object, minus that of other objects.
+        d1: Logit that a bridge gives its own object, minus the logit of other objects.
         d2: Logit that a bridge gives other objects.
         e: Logit that the relation ``r1`` gives every bridge.
         f: Logit that ``r2`` gives every bridge.

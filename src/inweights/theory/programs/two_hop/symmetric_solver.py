@@ -31,9 +31,10 @@ class SymmetricSolution:
         gap: Certified relative duality gap.
         multipliers: ``λ`` by the name of the constraint, summed over all constraints of
             a kind.
-        kkt: Largest violation of the optimality conditions: that of a margin, in
-            logits; the product of a multiplier with its slack, divided by the optimum;
-            and, for the closed form, the excess of the dual's operator norm over 1.
+        kkt: Largest violation of the optimality conditions: the violation of a margin,
+            in logits; the product of a multiplier and its slack, divided by the
+            optimum; or, for the closed form, the excess of the dual's operator norm
+            over 1.
         iterations: Number of Newton steps; 0 for the closed form.
         seconds: Wall-clock time, in seconds.
     """
@@ -60,11 +61,11 @@ def solve_symmetric(
 ) -> SymmetricSolution:
     """Solve program (2) for the two-hop world of complexity one, in milliseconds for any ``n``.
 
-    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` (input
-    tokens by output tokens) of smallest nuclear norm with which each trained fact has a
-    margin of at least 1. In the world of complexity one, each subject ``a_i`` leads by
-    ``r1`` to its own bridge ``b_i``, which leads by ``r2`` to its own object ``c_i``,
-    so that twelve parameters determine the whole matrix
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+    logits ``W`` (input tokens by output tokens) under a margin of at least 1 for every
+    trained fact. In the world of complexity one, each subject ``a_i`` leads by ``r1``
+    to its own bridge ``b_i``, which leads by ``r2`` to its own object ``c_i``, so that
+    twelve parameters determine the whole matrix
     (:class:`~inweights.theory.programs.two_hop.symmetric.Parameters`).
 
     The whole program has a unique optimum in closed form
@@ -88,10 +89,10 @@ def solve_symmetric(
         tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which
             selects a corner if the optimum is not unique. Without it (the default), the
             solution is a point in the middle of the optima.
-        gap: Requested relative duality gap on the central path, above 0. Below about
-            1e-8, rounding prevents it.
-        closed: Whether to return the closed form if there is one (``complete``, no
-            ``tilt``).
+        gap: Requested relative duality gap on the central path, above 0. Gaps below
+            about 1e-8 cannot be reached because of rounding.
+        closed: Whether to return the closed form where it exists (with ``complete`` and
+            no ``tilt``).
 
     Returns:
         The optimum, with its parameters, multipliers and certified gap.
