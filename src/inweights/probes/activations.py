@@ -62,8 +62,8 @@ def activations(
 
     Raises:
         ConfigError: A layer or a part is unknown, the model has no replica axis or
-            cannot read such long prompts, or the probe would need more memory than is
-            available.
+            cannot read prompts of this length, or the probe would need more memory than
+            is available.
         DataError: A name is not a token of the world, no prompt has the position, the
             parts are empty, or the worlds do not fit the model.
 
@@ -127,7 +127,7 @@ def write_activations(
 
     Raises:
         ConfigError: A layer or a part is unknown, or the model has no replica axis or
-            cannot read such long prompts.
+            cannot read prompts of this length.
         DataError: A name is not a token of the world, no prompt has the position, the
             parts are empty, or the worlds do not fit the model.
         RunError: The file cannot be written.

@@ -63,8 +63,8 @@ def alignment(
         DataError: The world has no first hops or no compositions, these differ in
             length or do not begin with a first hop, or the worlds do not fit the model.
         ConfigError: A layer or place is unknown, the model has no replica axis or
-            cannot read such long prompts, or the probe would need more memory than is
-            available.
+            cannot read prompts of this length, or the probe would need more memory than
+            is available.
 
     Example:
         >>> import inweights as iw

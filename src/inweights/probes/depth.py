@@ -43,8 +43,8 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     Raises:
         DataError: A world has no facts of role ``category``, these differ in length, no
             label occurs twice, or the worlds do not fit the model.
-        ConfigError: The model has no replica axis or cannot read such long prompts, or
-            the probe would need more memory than is available.
+        ConfigError: The model has no replica axis or cannot read prompts of this
+            length, or the probe would need more memory than is available.
     """
     each = as_worlds(worlds, model)
     facts = []

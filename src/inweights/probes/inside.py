@@ -66,8 +66,8 @@ def logit_lens(
 
     Raises:
         ConfigError: A layer or a part is unknown, ``most`` is below 1, a layer cannot
-            be decoded, the model has no replica axis or cannot read such long prompts,
-            or the probe would need more memory than is available.
+            be decoded, the model has no replica axis or cannot read prompts of this
+            length, or the probe would need more memory than is available.
         DataError: The parts are empty, the head does not cover an answer, or the worlds
             do not fit the model.
 

@@ -42,7 +42,8 @@ def margins(
 
     Raises:
         ConfigError: A part is unknown, the model has no replica axis or cannot read
-            such long prompts, or the probe would need more memory than is available.
+            prompts of this length, or the probe would need more memory than is
+            available.
         DataError: The parts are empty, the head does not cover an answer, or the worlds
             do not fit the model.
 

@@ -48,8 +48,8 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         right for a prompt). Empty if the world has no statements.
 
     Raises:
-        ConfigError: The model has no replica axis or cannot read such long prompts, or
-            the probe would need more memory than is available.
+        ConfigError: The model has no replica axis or cannot read prompts of this
+            length, or the probe would need more memory than is available.
         DataError: The worlds do not fit the model (there is neither one world nor one
             per replica, or a world has more tokens than the model), or the head does
             not cover an answer.

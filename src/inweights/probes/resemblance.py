@@ -84,8 +84,8 @@ def resemblance(
     Raises:
         ConfigError: The prompt or a layer is unknown, a layer (``embedding``,
             ``value``) depends only on the last token and ``prompt`` is not ``entity``,
-            the model has no replica axis or cannot read such long prompts, or the probe
-            would need more memory than is available.
+            the model has no replica axis or cannot read prompts of this length, or the
+            probe would need more memory than is available.
         DataError: The world has no pairs of entities, or the worlds do not fit the
             model.
 

@@ -49,7 +49,7 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, the table
             would need too much memory, or the model has no replica axis or cannot read
-            such long prompts.
+            prompts of this length.
         DataError: The worlds do not fit the model, the head does not cover an output,
             or the prompts or answers of the role differ in length.
 

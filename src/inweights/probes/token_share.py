@@ -49,8 +49,8 @@ def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataF
 
     Raises:
         ConfigError: The model has no table of token embeddings, no layer ``embedding``
-            or no replica axis, or cannot read such long prompts, or the probe would
-            need more memory than is available.
+            or no replica axis, or cannot read prompts of this length, or the probe
+            would need more memory than is available.
         DataError: No fact has the role, the facts of the role differ in length, or the
             worlds do not fit the model.
 

@@ -73,9 +73,9 @@ def logit_attribution(
         of statements read).
 
     Raises:
-        ConfigError: The model is not a GPT, has no residual stream or cannot read such
-            long prompts, the part is unknown, ``most`` is below 1, or the probe would
-            need more memory than is available.
+        ConfigError: The model is not a GPT, has no residual stream or cannot read
+            prompts of this length, the part is unknown, ``most`` is below 1, or the
+            probe would need more memory than is available.
         DataError: The part is empty, the head does not cover an answer, or the worlds
             do not fit the model.
 
@@ -174,8 +174,8 @@ def attribution_patching(
 
     Raises:
         ConfigError: A layer or the part is unknown, ``most`` is below 1, the model
-            cannot be differentiated there, has no replica axis or cannot read such long
-            prompts, or the probe would need more memory than is available.
+            cannot be differentiated there, has no replica axis or cannot read prompts
+            of this length, or the probe would need more memory than is available.
         DataError: The part is empty, a statement has no partner, the head does not
             cover an answer, or the worlds do not fit the model.
 

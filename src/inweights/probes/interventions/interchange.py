@@ -86,8 +86,8 @@ def carries(
 
     Raises:
         ConfigError: A place (layer, part or head) is unknown, ``most`` is below 1, the
-            model has no replica axis or cannot read such long prompts, or the probe
-            would need more memory than is available.
+            model has no replica axis or cannot read prompts of this length, or the
+            probe would need more memory than is available.
         DataError: No query has the role, or none has a source; the head does not cover
             an answer; or the worlds do not fit the model.
 

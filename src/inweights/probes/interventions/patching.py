@@ -153,8 +153,8 @@ def activation_patching(
 
     Raises:
         ConfigError: A layer or the part is unknown, ``most`` is below 1, the donor
-            lacks a layer, the model has no replica axis or cannot read such long
-            prompts, or the probe would need more memory than is available.
+            lacks a layer, the model has no replica axis or cannot read prompts of this
+            length, or the probe would need more memory than is available.
         DataError: The part is empty, a statement has no partner, the head does not
             cover an answer, the donor's states do not fit, or the worlds do not fit the
             model.

@@ -76,8 +76,8 @@ def realignment(
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown, a layer cannot be
-            decoded, the model has no replica axis or cannot read such long prompts, or
-            the probe would need more memory than is available.
+            decoded, the model has no replica axis or cannot read prompts of this
+            length, or the probe would need more memory than is available.
         DataError: The world has no first hops, a query is not of the form ``(e1, r1,
             r2)`` with a first hop ``(e1, r1)``, or the worlds do not fit the model.
 

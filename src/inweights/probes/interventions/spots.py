@@ -47,8 +47,8 @@ def spot_of(model: Model, place: str) -> Spot:
         columns; otherwise ``place`` itself, and all columns.
 
     Raises:
-        ConfigError: The block has no such head. Other unknown names are not noticed
-            here, but when hooks are set.
+        ConfigError: The block has no such head. Other unknown names raise an error only
+            when hooks are set.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])

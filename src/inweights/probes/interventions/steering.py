@@ -189,8 +189,8 @@ def steer(
     Raises:
         ConfigError: A layer, head or part is unknown, no change or several changes are
             given, ``draws`` is below 0, ``seed`` is not from 0 to 2**63 - 1, the model
-            has no replica axis or cannot read such long prompts, or the probe would
-            need more memory than is available.
+            has no replica axis or cannot read prompts of this length, or the probe
+            would need more memory than is available.
         DataError: No statement has the position, a name is not a token, a vector does
             not fit, the head does not cover an answer or the token ``toward``, or the
             worlds do not fit the model.

@@ -67,9 +67,9 @@ def path_accuracy(
             head does not cover a token of an answer, ``teacherless`` is not a token, or
             the worlds do not fit the model.
         ConfigError: ``most`` is below 1, the model has no replica axis, cannot read
-            such long prompts, or returns logits only for the last position although
-            answers have several tokens, or the probe would need more memory than is
-            available.
+            prompts of this length, or returns logits only for the last position
+            although answers have several tokens, or the probe would need more memory
+            than is available.
 
     Example:
         >>> import inweights as iw

@@ -133,8 +133,8 @@ def bridge_projection(
             the worlds do not fit the model.
         ConfigError: ``method`` or ``place`` is unknown, scikit-learn, which computes
             t-SNE, is not installed, ``seed`` is not from 0 to 2**63 - 1 (with
-            ``tsne``), the model has no replica axis or cannot read such long prompts,
-            or there is too little memory.
+            ``tsne``), the model has no replica axis or cannot read prompts of this
+            length, or there is too little memory.
     """
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]

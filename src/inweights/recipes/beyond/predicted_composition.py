@@ -51,8 +51,8 @@ class Settings(iw.Config):
             The models are trained without them, because a training that stops short of
             the optimum is closer to the soft program than to program (2).
         replicas: Number of replicas of the short trainings.
-        tried: Number of updates of the short trainings, divided by that of ``predict
-            --by training``; above 0.
+        tried: Number of updates of the short trainings, divided by the number in
+            ``predict --by training``; above 0.
         emb_mlp: Settings of Emb-MLP and its training.
         gpt: Settings of the GPT and its training.
     """

@@ -32,7 +32,7 @@ class Timing(msgspec.Struct, frozen=True):
         most: Whether ``minutes`` is an upper bound, because trainings stop as soon as
             they have learnt; by default false.
         pace: :func:`pace` of the machine on which the recipe was timed, in
-            milliseconds; by default that of the machine on which most recipes were
+            milliseconds; by default the pace of the machine on which most recipes were
             timed.
         shared: Minutes that are spent on trainings that an earlier recipe of the list
             runs as well (with the same key, and without further measures during

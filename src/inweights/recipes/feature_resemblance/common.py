@@ -173,8 +173,8 @@ def both_models(
         rho: Number of copies of the similarity premise, at least 1.
 
     Returns:
-        The trial of the one-layer transformer (``one-layer``), then that of the GPT
-        (``GPT``).
+        The trial of the one-layer transformer (``one-layer``), then the trial of the
+        GPT (``GPT``).
 
     Raises:
         ConfigError: ``rho`` is below 1, the task is unknown, the GPT's ``losses`` do

@@ -142,9 +142,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``swept``: the rows of ``top`` whose axis is not ``model``. Columns: as in
           ``top``.
         - ``dimensions``: a row per run: ``dimensions``, the number of dimensions of the
-          eigenspaces whose energy is more than :data:`USED` (2) times that of chance,
-          and ``extra``, this minus the number of dimensions of the top eigenspaces.
-          Columns: ``graph, axis, value, seed, dimensions, extra``.
+          eigenspaces whose energy is more than :data:`USED` (2) times the energy
+          expected by chance, and ``extra``, this minus the number of dimensions of the
+          top eigenspaces. Columns: ``graph, axis, value, seed, dimensions, extra``.
         - ``spectra``: a row per run of the axis ``model`` and eigenspace (``number``,
           from 1), and rows of random vectors, whose ``energy`` is the mean of the null
           distribution. Columns: those of ``energy``, and ``number, architecture,

@@ -32,8 +32,8 @@ class Settings(iw.Config):
         untied_complexities: Values of ``C`` for the GPTs with an untied head, ``gpt``
             and ``gpt-small``, which take three times as long.
         gpt: The GPTs with an untied head, and their training.
-        tied: The GPTs with a tied head, and their training. Their initialisation is
-            that of GPT-2 or a small one.
+        tied: The GPTs with a tied head, and their training. They are initialised as
+            GPT-2, or with small weights.
         emb_mlp: The Emb-MLP and its training.
     """
 

@@ -53,7 +53,7 @@ def lemma_1(
         by its largest absolute entry.
 
     Raises:
-        DataError: Prompts have different lengths, or answers have.
+        DataError: The prompts, or the answers, differ in length.
         ConfigError: ``mlp`` is unknown, ``seed`` is not from 0 to 2**63 - 1, or the
             world does not fit into memory.
 
@@ -274,8 +274,8 @@ def _start(
     shapes = list(world.facts.by_shape())
     if len(shapes) != 1:
         raise DataError(
-            "all facts must have prompts of one length and answers of one length, got "
-            f"{len(shapes)} pairs of lengths"
+            "all prompts must have the same length, and so must all answers; got "
+            f"{len(shapes)} different pairs of lengths"
         )
     model = config.build(
         vocabulary=len(world.vocabulary), seeds=[seed], candidates=outputs.tolist()

@@ -209,7 +209,7 @@ def check_adjacency(a: Floats) -> None:
         a: Any array.
 
     Raises:
-        DataError: ``a`` is not such a matrix.
+        DataError: ``a`` is not a square matrix of non-negative numbers.
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not (a >= 0).all():
         raise DataError(

@@ -139,7 +139,7 @@ def scene(world: World) -> pl.DataFrame:
         and, only if not all nodes are drawn, ``all_nodes`` (the number of all nodes).
 
     Raises:
-        DataError: The world has no edge, or none between two different nodes, or its
+        DataError: The world has no edges, or no edge joins two different nodes, or its
             tokens of the group ``node`` are not the first ones of the vocabulary.
 
     Example:

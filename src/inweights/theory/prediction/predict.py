@@ -97,9 +97,9 @@ def predict(
         solution whose gap is not certified within the limits is used as well.
 
     Raises:
-        ConfigError: ``answers`` is unknown, another option is out of range,
-            ``state`` is given but the facts are not solved as one program, or it is not
-            a state of this program.
+        ConfigError: ``answers`` is unknown, another option is out of range, ``state``
+            is given but the facts are not solved as one program, or the file is not a
+            state of this program.
         DataError: Answers have several tokens; there are no facts; the arrays of a part
             would not fit in memory; or facts contradict each other and ``answers`` is
             ``one``.

@@ -93,7 +93,7 @@ class Program:
             The constraints; prompts are in the order of their first facts.
 
         Raises:
-            ConfigError: ``answers`` is not one of these.
+            ConfigError: ``answers`` is unknown.
             DataError: An answer has several tokens; the arrays would not fit in memory;
                 two facts contradict each other; or no output is ever wrong, so that
                 there are no constraints.

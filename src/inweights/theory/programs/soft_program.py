@@ -141,8 +141,8 @@ def solve_soft(
 
     Raises:
         ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is outside ``[1e-7,
-            1)``, ``iterations`` is below 1, ``seconds`` is below 0, or ``start`` has a
-            wrong shape.
+            1)``, ``iterations`` is below 1, ``seconds`` is below 0, or ``start`` has
+            the wrong shape.
 
     Example:
         >>> from inweights.worlds import TwoHop

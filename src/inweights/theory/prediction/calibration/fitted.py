@@ -178,7 +178,7 @@ def calibration(name: str = "fitted") -> Calibration:
         The fit; repeated calls return the same object.
 
     Raises:
-        FileNotFoundError: There is no fit of this name.
+        FileNotFoundError: There is no fit with this name.
     """
     text = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
