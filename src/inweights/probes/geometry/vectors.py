@@ -40,12 +40,14 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        ``R`` matrices ``[N, N]`` (``N`` nodes). An entry is 1 if an edge leads from the
-        node of the row to the node of the column, otherwise 0; the matrix is symmetric
-        if both directions are facts. Replicas that share a world share the array.
+        ``R`` matrices ``[N, N]`` (``N`` nodes: the tokens of the group ``node``, or all
+        tokens if there is no such group). An entry is 1 if a fact leads from the node
+        of the row to the node of the column, otherwise 0; the matrix is symmetric if
+        both directions are facts. Facts that do not consist of two nodes are ignored.
+        Replicas that share a world share the array.
 
     Raises:
-        DataError: A world is not a graph, the worlds do not fit the model, the matrix
+        DataError: A world has no fact that consists of two nodes, the worlds do not fit the model, the matrix
             would not fit in memory, or ``model`` is an
             :class:`~inweights.probes.Embedding` that was matched with other nodes, or
             with these nodes in a different order.

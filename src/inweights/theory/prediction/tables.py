@@ -119,10 +119,11 @@ def _read(
 
 
 def unstored(solution: Solved) -> int:
-    """Return the number of facts that a solution answers wrongly.
+    """Return the number of facts that a solution does not store.
 
-    The number is 0 for a solution of program (2) (Identity Bridge §4.3), which answers
-    all facts correctly.
+    A fact is not stored if a right answer to its prompt does not have a larger logit
+    than all wrong outputs. The number is 0 for a solution of program (2) (Identity
+    Bridge §4.3), which stores all facts.
 
     Args:
         solution: Optimum of program (2), or of the soft program.

@@ -32,9 +32,9 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
     """Return a table with the number of queries by kind and by predicted outcome.
 
     One column counts the outcomes according to the program of the theory (``follow``,
-    ``tied``, ``fails``), and another one those for a trained GPT.
-
-    Mean probabilities are added if a calibrated family of worlds is similar enough.
+    ``tied``, ``fails``). If a calibrated family of worlds is similar enough, further
+    columns count the outcomes that are expected of a trained GPT (``likely``, ``open``,
+    ``unlikely``) and contain mean probabilities.
 
     Args:
         queries: Table of queries of a prediction
