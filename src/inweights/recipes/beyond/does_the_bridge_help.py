@@ -34,7 +34,7 @@ class Settings(InventedSettings):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``does_the_bridge_help.toml``. The fields ``model``,
-    ``device``, ``world``, ``tokens`` and ``tuning`` are those of
+    ``device``, ``world``, ``tokens`` and ``tuning`` are described in
     :class:`InventedSettings`: the language model, its device, the invented facts, the
     number of tokens of one pass, and the settings of the fine-tuning.
 

@@ -83,7 +83,7 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Plan one computation for each task, which trains all conditions and evaluates them.
 
-    Settings that do not fit the model are refused when a computation is run, not here.
+    Settings that do not fit the model are rejected when a computation runs, not here.
 
     Args:
         settings: The recipe's settings, such as ``model``, ``device`` and ``layer``;

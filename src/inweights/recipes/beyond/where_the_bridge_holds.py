@@ -223,8 +223,8 @@ def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> S
             identity``.
 
     Returns:
-        The score of the column ``accuracy`` at the last step. The names are not checked
-        here.
+        The score of the column ``accuracy`` at the last step. The names are not
+        validated here.
     """
     return final.at(
         axis=axis,

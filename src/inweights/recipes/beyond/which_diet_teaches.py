@@ -51,8 +51,8 @@ class Settings(InventedSettings):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
     Values for other scales are in ``which_diet_teaches.toml``. The fields ``model`` and
-    ``device`` are those of :class:`InventedSettings`: the language model, and its torch
-    device.
+    ``device`` are described in :class:`InventedSettings`: the language model, and its
+    torch device.
 
     Attributes:
         world: Numbers of invented people, towns and countries.

@@ -33,7 +33,7 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> experiments.Plan:
     """Plan the computation of the states of a random network of each width, layer by layer.
 
-    Numbers that are out of range are refused when the computation is run, not here.
+    Numbers that are out of range are rejected when the computation runs, not here.
 
     Args:
         settings: The recipe's settings, such as ``widths``, ``layers`` and ``labels``;

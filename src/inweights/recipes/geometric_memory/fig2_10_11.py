@@ -41,8 +41,8 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Plan pictures and counts of both tasks, from their statements; nothing is trained.
 
-    Numbers that are out of range are refused when ``star`` or ``context`` is made, not
-    here.
+    Numbers that are out of range are rejected when ``star`` or ``context`` is created,
+    not here.
 
     Args:
         settings: The recipe's settings, such as ``star``, ``context`` and ``examples``;

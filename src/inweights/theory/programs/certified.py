@@ -1,6 +1,6 @@
 """Certified results and checks of limits, which all solvers of programs share.
 
-:class:`Certified` is the result, :func:`check_limits` refuses invalid limits. Shapes:
+:class:`Certified` is the result, :func:`check_limits` rejects invalid limits. Shapes:
 ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
 

@@ -82,7 +82,7 @@ class Program:
             world: Facts and queries with answers of one token each.
             answers: Meaning of several answers to one prompt. ``one`` (default): they
                 contradict each other, which is an error. ``several``: all are right.
-                ``any``: all are right, and further facts that program (2) refuses are
+                ``any``: all are right, and further facts that program (2) rejects are
                 accepted as well: prompts that differ only in their order count as one
                 prompt, and no output needs to be wrong. Use ``any`` for the soft
                 program, which always has a solution.

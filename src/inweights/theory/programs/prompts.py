@@ -1,7 +1,7 @@
 """Prompts as bags of tokens: counts of tokens, groups of equal prompts, and checks of facts.
 
 :class:`~inweights.theory.programs.program.Program` uses these functions;
-:func:`check_facts` refuses facts that no matrix of logits can represent. Shapes: ``Q``
+:func:`check_facts` rejects facts that no matrix of logits can represent. Shapes: ``Q``
 statements, ``M`` distinct prompts, ``P`` input tokens, ``K`` outputs.
 """
 

@@ -34,9 +34,9 @@ class StateFile:
     Args:
         path: The file, in NumPy's format ``.npz``; it need not exist yet.
         program: Constraints of the solution. The state of a different program is
-            refused.
-        gap: Requested relative gap, on which rounding in the iteration depends. The
-            state for a different gap is refused.
+            rejected.
+        gap: Requested relative gap, on which rounding in the iteration depends. A state
+            for a different gap is rejected.
     """
 
     def __init__(self, path: Path, program: Program, gap: float) -> None:
@@ -44,9 +44,9 @@ class StateFile:
 
         Args:
             path: The file, in NumPy's format ``.npz``; it need not exist yet.
-            program: Constraints of the solution. :meth:`read` refuses the state of a
+            program: Constraints of the solution. :meth:`read` rejects the state of a
                 different program.
-            gap: Requested relative gap. :meth:`read` refuses a state for a different
+            gap: Requested relative gap. :meth:`read` rejects a state for a different
                 gap.
         """
         self.path = path
