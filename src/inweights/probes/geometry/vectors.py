@@ -47,8 +47,8 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         Replicas that share a world share the array.
 
     Raises:
-        DataError: A world has no fact that consists of two nodes, the worlds do not fit the model, the matrix
-            would not fit in memory, or ``model`` is an
+        DataError: A world has no fact that consists of two nodes, the worlds do not fit
+            the model, the matrix would not fit in memory, or ``model`` is an
             :class:`~inweights.probes.Embedding` that was matched with other nodes, or
             with these nodes in a different order.
         ConfigError: The model has no replica axis.
