@@ -120,8 +120,8 @@ class BegunTexts:
             name: Name of the part, such as ``prose``.
 
         Returns:
-            ``texts``, by the index of their prompt as text, and ``state`` of the
-            generator, in base 64.
+            ``texts``, keyed by the index of their prompt (as a string), and ``state`` of the
+            generator, Base64-encoded.
         """
         found: dict[str, Any] = self._parts.get(name, {})
         return found

@@ -45,14 +45,14 @@ def path_accuracy(
         role: Role of the statements, one of the ``role_names`` of ``world.facts`` or
             ``world.queries``.
         parts: ``queries`` (held out), ``facts`` (trained) or both.
-        hardest: Index in the answer of the hardest token, from 0; by default the first
+        hardest: Index of the hardest token within the answer, from 0; by default the first
             node after the root (Geometric Memory, Fig. 3), which determines all later
             ones.
-        most: Largest number of statements of a part that are read, at least 1. The
+        most: Maximum number of statements to read from each part, at least 1. The
             first ones are used; the built-in worlds have their paths in random order.
         teacherless: Name of a token that the model reads in place of the answer's
             tokens, as in training with ``Phase.teacherless``. By default empty, and the
-            model reads the right tokens.
+            model reads the correct tokens.
 
     Returns:
         One row per replica, part and place, with the columns ``replica``, ``part``,

@@ -80,7 +80,7 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan a fine-tuning for each condition, and the evaluation before training.
+    """Plan a fine-tuning run for each condition, and the evaluation before training.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``tokens`` and ``tuning``;

@@ -1,4 +1,4 @@
-"""Compute the peaks and the blocks of logit templates of worlds of complexity one."""
+"""Compute the peaks and blocks of the logit templates for worlds of complexity one."""
 
 from collections.abc import Sequence
 

@@ -246,7 +246,7 @@ def tint(color: str, depth: float) -> tuple[float, float, float]:
     """Return a lighter or darker shade of a colour, as red, green and blue from 0 to 1.
 
     Args:
-        color: Any colour of matplotlib, such as ``#0072b2``.
+        color: Any matplotlib colour, such as ``#0072b2``.
         depth: Darkness from 0 to 1: 0 for the lightest shade, .6 for the colour itself,
             1 for the darkest shade.
     """

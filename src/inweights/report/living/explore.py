@@ -31,7 +31,7 @@ def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
     Args:
         which: ``geometry`` (embeddings of a graph, the default) or ``bridge`` (two-hop
             facts).
-        seed: Seed of the initial parameters, an integer; by default 0.
+        seed: Integer seed of the initial parameters; 0 by default.
 
     Raises:
         ConfigError: ``which`` is neither of these.

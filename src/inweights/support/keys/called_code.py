@@ -195,7 +195,7 @@ def _definition(thing: types.FunctionType | type) -> ast.AST:
 
 
 def _bound(node: ast.AST) -> set[str]:
-    """Return the local names of a function or class, to which its code assigns values."""
+    """Return the local names to which the code of a function or class assigns values."""
     if not isinstance(node, _Function | ast.ClassDef):
         return set()
     inner = [*ast.walk(node)]
@@ -256,7 +256,7 @@ def _imported_module(
 
 
 def _assignments(module: types.ModuleType, name: str) -> list[ast.AST]:
-    """Return the statements of a module that assign a name."""
+    """Return the statements in a module that assign to a name."""
     return [node for node in _tree(module).body if name in _targets(node)]
 
 

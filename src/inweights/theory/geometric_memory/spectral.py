@@ -116,7 +116,7 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
 
 
 def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
-    """Return a negative Laplacian of a sparse adjacency, as a sparse array.
+    """Return a negative Laplacian of a sparse adjacency matrix, as a sparse array.
 
     Args:
         a: Adjacency, a SciPy sparse array ``[N, N]`` (``N`` nodes).

@@ -242,7 +242,7 @@ class Schedule:
             self._set_aside(task, end)
 
     def finish(self) -> None:
-        """Raise an error that lists the failed tasks, unless no task failed.
+        """Raise an error that lists the failed tasks, if any.
 
         Raises:
             InweightsError: Some tasks failed. If all of their errors have the same

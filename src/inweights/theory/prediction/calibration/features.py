@@ -206,7 +206,7 @@ def _evenness(answers: Counter[int]) -> float:
 
 
 def _after(world: World) -> dict[int, list[tuple[int, int]]]:
-    """Return the relation and object of each fact, by subject, without identities."""
+    """Return the relation and object of each fact, keyed by subject; identities are left out."""
     after: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for fact in world.facts:
         thing = fact.answer[0]

@@ -2,7 +2,7 @@
 
 The own input of a prompt is its rarest input, usually the subject of a fact. Its
 relation is the most frequent of its other inputs, and the range of a relation is the
-set of outputs that are right for one of its prompts. A few numbers, which all facts of
+set of outputs that are right for at least one of its prompts. A few numbers, which all facts of
 a relation share, determine whether it favours its range enough. :class:`Relations`
 corrects them together: in the matrix (:meth:`Relations.missing`) and in the multipliers
 (:meth:`Relations.divide`).
@@ -122,7 +122,7 @@ class Relations:
         Args:
             logits: Logits of the prompts, ``[m, K]`` (``K`` outputs); changed in place.
             block: The block of these prompts. The range of a relation is the set of
-                outputs that are right for one of its prompts.
+                outputs that are right for at least one of its prompts.
             wanted: Required margin over outputs outside the range.
 
         Returns:
