@@ -152,7 +152,7 @@ def test_a_study_in_a_file_names_its_factory(mine: ModuleType, capsys: Any) -> N
     assert "study/own" in capsys.readouterr().out
     Path("other.toml").write_text(STUDY.replace("mine_models:make", "mine_models:mak"))
     assert main(["sweep", "other.toml", "--plugin", "mine_models"]) == 2
-    assert "there is no mine_models:mak" in capsys.readouterr().err
+    assert "cannot find mine_models:mak" in capsys.readouterr().err
 
 
 NAMED = (

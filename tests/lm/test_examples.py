@@ -100,3 +100,12 @@ def test_two_files_of_a_part_that_differ_are_refused(tmp_path) -> None:
         read_examples(tmp_path)
     (tmp_path / "train.parquet").unlink()
     assert read_examples(tmp_path)[1].completion == " e"
+
+
+def test_rows_without_columns_are_refused(tmp_path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("{}\n", encoding="utf-8")
+    with pytest.raises(
+        DataError, match=r"there are no columns\. .* should have prompt"
+    ):
+        read_examples(path)

@@ -283,7 +283,7 @@ def test_what_cannot_train_is_refused_with_what_is_expected(
         ),
         (
             lambda: decode(Phase, {"penalty": {"at": "os:system"}}),
-            "there is no os:system",
+            "cannot find os:system",
         ),
         (
             lambda: Phase(loss=partial(own.focal, torch.zeros(1))),

@@ -101,9 +101,11 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
 def _no_format(columns: Sequence[str], where: str) -> Exception:
     """Return the error for columns of no known format, which suggests the nearest column."""
     known = list(dict.fromkeys(chain.from_iterable(one.columns for one in FORMATS)))
-    strange = next((column for column in columns if column not in known), columns[0])
     formats = "; ".join(f"{' and '.join(one.columns)} ({one.name})" for one in FORMATS)
     hint = f"{where} should have {formats}."
+    if not columns:
+        return DataError(f"there are no columns. {hint}")
+    strange = next((column for column in columns if column not in known), columns[0])
     return unknown_name("column", strange, known, error=DataError, hint=hint)
 
 
