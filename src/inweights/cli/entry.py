@@ -103,7 +103,7 @@ def _do(words: Sequence[str]) -> object:
 
 
 def _wrong_letters(text: str) -> str:
-    """Return what is wrong with the characters of the arguments; empty if nothing is."""
+    """Return a description of invalid characters in the arguments; empty if there are none."""
     if "\0" in text:
         return "an argument contains the character NUL, which no name may contain"
     # Python represents bytes that are not valid UTF-8 as halves of surrogate pairs,
@@ -223,7 +223,7 @@ def _failed(error: Exception) -> int:
 
 
 def _code_of_system(error: OSError) -> int:
-    """Return 1 if the disk is full or broken, otherwise 2, since the given path is wrong."""
+    """Return 1 if the disk is full or faulty; otherwise 2, for an invalid path."""
     return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
 
 

@@ -33,7 +33,7 @@ def explain(error: CycloptsError) -> str:
 
 
 def _too_many(command: str, error: UnusedCliTokensError) -> str:
-    """Return which words are superfluous, what the command takes, and a similar option."""
+    """Return a message with the superfluous words, the expected arguments, and a similar option."""
     left = error.unused_tokens or []
     listed = ", ".join(f"'{word}'" for word in left)
     parameters = signature(error.target).parameters.values() if error.target else ()

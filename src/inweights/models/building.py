@@ -199,7 +199,7 @@ def fill(model: Model, state: Mapping[str, Num[Tensor, " ..."]]) -> None:
 
 
 def _form(model: Model) -> tuple[Any, ...]:
-    """Return what joined models must share: class, tokens, and shapes and types of tensors."""
+    """Return the properties that joined models share: class, tokens, tensor shapes and dtypes."""
     state = model.state_dict()
     tensors = {name: (value.shape[1:], value.dtype) for name, value in state.items()}
     return type(model), model.vocabulary, model.candidates.tolist(), tensors

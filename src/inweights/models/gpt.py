@@ -139,7 +139,7 @@ class GPT(Model):
         return x + embedding if self.config.inject and loop_begins else x
 
     def _recalled(self, x: Tensor) -> Tensor:
-        """Return the state after a block, with the output of the memory, if there is one."""
+        """Return the state after a block, plus the output of the memory if the model has one."""
         return x if self.memory is None else x + self.memory(x)
 
     def _part(self, block: int, name: str, state: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ class Reading:
     """
 
     def __init__(self) -> None:
-        """Start a record without a batch and tokens, which are set while hooks run."""
+        """Create an empty record; the batch and tokens are set while hooks run."""
         self.batch: Packed | None = None
         self.tokens: Tensor | None = None
 

@@ -1,4 +1,4 @@
-"""Kinds of models by name, as files refer to them; :func:`register_model` adds one.
+"""Kinds of models, by the names used in files; :func:`register_model` adds one.
 
 A file refers to the kind of a model by the tag of its config (``kind = "gpt"``), and
 :func:`model_kind` returns the config class, which reads the other settings.

@@ -184,7 +184,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
 
 
 def _current_config(model: Model) -> msgspec.Struct:
-    """Return the config of a model, with the number of loops to which a GPT was set since."""
+    """Return the config of a model, with a GPT's current number of loops."""
     config = check_savable(model)
     loops = getattr(model, "loops", None)
     if loops is None or getattr(config, "loops", loops) == loops:

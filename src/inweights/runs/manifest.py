@@ -90,7 +90,9 @@ def files_of(path: Path) -> list[str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a folder is a complete run with unchanged files; all files are read.
+    """Return whether no file of a complete run is missing, changed, added, a link or unreadable.
+
+    All files are read.
 
     Args:
         path: The folder; it need not exist.

@@ -44,7 +44,7 @@ class DamagedError(RunError):
     """
 
     def __init__(self, path: Path, why: str) -> None:
-        """Make the message from the path of the file and ``why``, a description of the damage."""
+        """Build the message from the file's path and ``why``, a description of the damage."""
         super().__init__(
             f"the checkpoint {path} is damaged ({why}); remove it to start again"
         )

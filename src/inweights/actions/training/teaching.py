@@ -48,13 +48,14 @@ class Prepared(NamedTuple):
     def asked(self, way: str, most: int) -> list[language.Question]:
         """Return the questions for a way; for ``retrieval``, relevant facts precede each question.
 
-        BM25 retrieves these facts for the words of the question. The questions for all
-        other ways are the same.
+        BM25 retrieves these facts for the words of the question, whose field ``steps``
+        is emptied. The questions for all other ways are the same.
 
         Args:
             way: Name of the way of teaching, such as ``retrieval``, which is not
                 checked.
-            most: Largest number of facts that precede a question, with ``retrieval``.
+            most: Largest number of facts that precede a question, with ``retrieval``;
+                at least 2, which is not checked.
 
         Raises:
             ConfigError: The way is ``retrieval`` and ``bm25s`` is not installed.

@@ -218,7 +218,8 @@ def failing_chains(
 
     A question fails if a wrong answer has the largest logit, or shares it with a right
     one. The prediction is for a network trained on these facts alone. If there are more
-    than 1,000 facts, it is made for a part of them.
+    than 1,000 facts, it is made for a part of them; of more than 20,000 chains, 20,000
+    are examined, spread evenly.
 
     Args:
         knowledge: The facts.

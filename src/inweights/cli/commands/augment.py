@@ -148,7 +148,7 @@ def _planned(
 
 
 def _refuse_too_short(model: lm.LanguageModel, made: Augmented, limit: str) -> None:
-    """Raise an error if a limit is too short for the facts alone, before updates are timed."""
+    """Raise an error, before timing updates, if a limit is too low for the facts alone."""
     facts = made.train.filter(role="fact").unique("fact", maintain_order=True)
     examples = [
         lm.Example(*row) for row in facts.select("prompt", "completion").iter_rows()

@@ -173,7 +173,7 @@ def _short(name: str) -> str:
 
 
 def _published(claim: ClaimResult) -> str:
-    """Return the protocol's sign, the published number, and whether the sizes agree."""
+    """Return the protocol's symbol, the published number, and whether the sizes agree."""
     size = closeness(claim)
     sign = SIGNS[claim.protocol] if claim.protocol else ""
     return " ".join(
@@ -182,7 +182,7 @@ def _published(claim: ClaimResult) -> str:
 
 
 def _of_all(kept: Board) -> Iterator[str]:
-    """Yield the remarks about all verdicts together, each as a line of a Markdown list."""
+    """Yield the remarks on the verdicts as a whole, each as a Markdown list item."""
     for protocol, sign in SIGNS.items():
         of = tally(claim for claim in kept.claims if claim.protocol == protocol)[
             "papers"

@@ -155,7 +155,7 @@ def _check_same(before: pl.DataFrame, after: pl.DataFrame) -> None:
 
 
 def _latest(folder: Path) -> list[Path]:
-    """Return the latest file of each task, by the time at the end of its name."""
+    """Return the latest file of each task, by the timestamp at the end of the file name."""
     latest: dict[str, Path] = {}
     for file in sorted(
         folder.rglob(_SAMPLES), key=lambda file: file.stem.rpartition("_")[2]
@@ -165,7 +165,7 @@ def _latest(folder: Path) -> list[Path]:
 
 
 def _task(file: Path) -> str:
-    """Return the task of ``samples_TASK_TIME.jsonl``."""
+    """Return the task from a file name of the form ``samples_TASK_TIME.jsonl``."""
     return file.stem.removeprefix("samples_").rpartition("_")[0] or file.stem
 
 

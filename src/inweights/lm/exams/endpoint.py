@@ -286,7 +286,7 @@ def requests_of(
 
 
 def _known(kept: Path) -> dict[str, str]:
-    """Return the stored answers, by their keys."""
+    """Return the stored answers by key."""
     if not kept.exists():
         return {}
     try:

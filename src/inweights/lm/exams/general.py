@@ -1,4 +1,4 @@
-"""Measure whether a model keeps its earlier knowledge: plain questions, texts, ends of answers.
+"""Measure whether a model keeps its earlier knowledge: plain questions, texts, answer endings.
 
 :func:`general_knowledge` evaluates one model, and :func:`kept` compares two evaluations
 and describes the damage. :func:`~inweights.lm.evaluation` includes both.

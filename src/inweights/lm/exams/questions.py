@@ -261,7 +261,7 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 def _among(
     names: list[str], right: str, most: int, seed: int, number: int
 ) -> tuple[str, ...]:
-    """Return the right name and other names that are drawn at random, in alphabetical order."""
+    """Return the right name and randomly drawn other names, in alphabetical order."""
     wrong = [name for name in names if name != right]
     rng = Streams(seed).numpy(EVALUATION, "first hop", number)
     drawn = [wrong[i] for i in rng.permutation(len(wrong))[: most - 1].tolist()]

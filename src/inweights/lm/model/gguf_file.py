@@ -196,7 +196,7 @@ def _weights(model: Any, family: _Family) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _slowed(rotation: Any, config: Any) -> np.ndarray:
-    """Return the divisor of the frequency of each pair of numbers in Llama 3, ``[D/2]``."""
+    """Return the divisors of Llama 3's rotary frequencies, ``[D/2]``."""
     used = rotation.inv_freq.float().cpu().numpy()
     pairs = np.arange(len(used)) / len(used)
     plain = config.rope_parameters["rope_theta"] ** -pairs
@@ -206,7 +206,7 @@ def _slowed(rotation: Any, config: Any) -> np.ndarray:
 def _as_stored(
     name: str, weight: torch.Tensor, family: _Family, config: Any
 ) -> torch.Tensor:
-    """Return a weight of ``transformers`` in the order of GGUF."""
+    """Return a weight from ``transformers``, reordered for GGUF."""
     if family.rotated and ".self_attn.q_proj." in name:
         return _neighbours(weight, config.num_attention_heads)
     if family.rotated and ".self_attn.k_proj." in name:
@@ -234,5 +234,5 @@ def _type_of(name: str, weight: np.ndarray, wanted: str) -> str:
 
 
 def _file_type(kind: str) -> str:
-    """Return the name of GGUF for a file whose weights mostly have a certain type."""
+    """Return GGUF's name for a file in which most weights have a given type."""
     return "ALL_F32" if kind == "F32" else f"MOSTLY_{kind}"

@@ -84,7 +84,7 @@ class LanguageModel:
         return [first, *ids] if begins else ids
 
     def save(self, folder: str | Path) -> Path:
-        """Write weights (safetensors) and tokenizer to a new folder, completely or not at all.
+        """Write weights (safetensors) and tokenizer to a new folder atomically.
 
         Args:
             folder: Path of the folder, which must not exist.
@@ -217,7 +217,7 @@ def load_model(
 
 
 def readable(folder: Path) -> None:
-    """Give the files of weights in a folder the folder's permissions to read and write.
+    """Give the weight files in a folder the folder's read and write permissions.
 
     Args:
         folder: Folder with safetensors files, at any depth. An OSError is passed on.

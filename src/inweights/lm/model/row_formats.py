@@ -99,7 +99,7 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
 
 
 def _no_format(columns: Sequence[str], where: str) -> Exception:
-    """Return the error for columns of no known format, which suggests the nearest column."""
+    """Return the error for columns in no known format; it suggests the nearest column name."""
     known = list(dict.fromkeys(chain.from_iterable(one.columns for one in FORMATS)))
     formats = "; ".join(f"{' and '.join(one.columns)} ({one.name})" for one in FORMATS)
     hint = f"{where} should have {formats}."

@@ -226,7 +226,7 @@ def _continue(
 
 
 def _read(out: Any) -> dict[str, Any]:
-    """Return the cache of keys and values, by the option that takes it in this version."""
+    """Return the key-value cache as a keyword argument of the installed ``transformers``."""
     name = "cache" if "cache" in out else "past_key_values"
     return {name: out[name]}
 

@@ -20,6 +20,9 @@ _CHAT = (
 def byte_tokenizer() -> Any:
     """Return a tokenizer of ``transformers`` whose tokens are the 256 bytes and an end token.
 
+    The end token ``<end>`` (id 256) ends and pads texts, but is not appended to them.
+    The other ids are not the values of the bytes.
+
     Example:
         >>> len(byte_tokenizer())
         257

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def state_of(target: Path) -> Path:
-    """Return the path of the file with an interrupted training: ``<target>.state``.
+    """Return the path of the state file of an interrupted training: ``<target>.state``.
 
     Args:
         target: Folder that the fine-tuning writes.
@@ -31,7 +31,7 @@ def state_of(target: Path) -> Path:
 
 
 def texts_of(target: Path) -> Path:
-    """Return the path of the file with texts written before a training: ``<target>.texts``.
+    """Return the path of the file of texts that are generated before training: ``<target>.texts``.
 
     Args:
         target: Folder that the fine-tuning writes.

@@ -1,4 +1,4 @@
-"""Choose which weights of a model are trained: all of them, or low-rank adapters.
+"""Select the trainable weights of a model: all weights, or low-rank adapters.
 
 :func:`adapted` wraps a model for :func:`inweights.lm.finetune`; :func:`with_adapters`
 applies stored adapters to evaluate an epoch.

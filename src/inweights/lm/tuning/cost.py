@@ -64,7 +64,7 @@ def _longest(batch: Sequence[Encoded]) -> int:
 
 
 def _positions(batch: Sequence[Encoded], config: FineTune) -> int:
-    """Return the number of positions of a batch that are computed."""
+    """Return the number of positions that are computed for a batch."""
     if config.layout == "packed":
         return pack(batch).ids.numel()
     return len(batch) * _longest(batch)

@@ -215,7 +215,7 @@ def _about(target: Path, every: float) -> About:
 
 
 def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
-    """Return the stored epochs after those that were already evaluated."""
+    """Return the stored epochs that have not been evaluated yet."""
     found = []
     for folder in place.iterdir():
         number, _, total = folder.name.partition("-of-")

@@ -249,7 +249,7 @@ def _state(target: Path) -> Path:
 
 
 def _first() -> bool:
-    """Return whether this is the process that writes and reports, among those of accelerate."""
+    """Return whether this is the main process of accelerate, which writes and reports."""
     return int(os.environ.get("RANK", "0")) == 0
 
 

@@ -32,7 +32,7 @@ class LossTable:
     """
 
     def __init__(self, tables: Iterable[pl.DataFrame] = ()) -> None:
-        """Begin with the updates of ``tables``, such as those of a checkpoint.
+        """Start from the updates in ``tables``, for example from a checkpoint.
 
         The tables have the columns of :meth:`add`, one row per update.
         """
@@ -51,7 +51,7 @@ class LossTable:
         self._rows.append(row)
 
     def close(self) -> None:
-        """Move the rows that were added since the last table to a new table, if there are any."""
+        """Move any rows added since the last table to a new table."""
         if self._rows:
             self.tables.append(pl.DataFrame(self._rows))
             self._rows = []
@@ -105,7 +105,7 @@ class PaddingCount:
                 self.positions += len(part) * longest
 
     def add_done(self, updates: Iterable[Sequence[Encoded]], number: int) -> None:
-        """Count the first updates of a stage that an earlier call has made.
+        """Count the updates of a stage that an earlier call has already made.
 
         Args:
             updates: The batch of each update.

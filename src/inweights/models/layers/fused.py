@@ -1,4 +1,4 @@
-"""Operations with hand-written gradients, which use fewer kernels than those of autograd.
+"""Operations with hand-written gradients, which use fewer kernels than autograd does.
 
 A step of a small model takes as long as launching its kernels, so that the number of
 kernels matters. :class:`~inweights.models.layers.LayerNorm` and the GPT's attention

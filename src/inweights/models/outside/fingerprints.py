@@ -1,4 +1,4 @@
-"""Identify a module by its numbers, the settings of each part, and the source of its classes.
+"""Identify a module by its tensors, the settings of its submodules, and its classes' source.
 
 Two modules with equal weights may differ in their number of heads or activation
 function, so that both numbers and settings matter. :func:`content_hash` identifies a
@@ -63,7 +63,7 @@ def content_hash(module: nn.Module) -> str:
 
 
 def settings_of(module: nn.Module) -> dict[str, str]:
-    """Return all settings of a module's parts as text, by their paths, such as ``attn.n_head``.
+    """Return the settings of a module's submodules as text, by path, such as ``attn.n_head``.
 
     Settings are the public attributes of the module and of each submodule, except for
     ``training``, attributes of transformers that state where a model was read,

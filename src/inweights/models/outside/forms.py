@@ -51,7 +51,7 @@ class Form:
 
 
 def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
-    """Return the logits within what a module returned.
+    """Return the logits from a module's output.
 
     Args:
         output: Output of the module. Without ``read``: a tensor, an object with

@@ -141,7 +141,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def label(self) -> str:
-        """Name of the model in tables: that of the factory, or ``model_type`` of transformers."""
+        """Name of the model in tables: the factory's name, or transformers' ``model_type``."""
         name = self.factory.at.rpartition(":")[2].rpartition(".")[2]
         return str(self.options.get("model_type", name.strip("<>")))
 

@@ -127,7 +127,7 @@ class Trained(Wrapped):
         return None if table is None else table[:, self._first_ids]
 
     def _columns(self, logits: Tensor) -> Tensor:
-        """Return the logits of the world's tokens; a name of several ids has that of the first."""
+        """Return the logits of the world's tokens; a name of several ids uses its first id."""
         if self._all_logits:
             return logits
         return logits.index_select(-1, self._first_ids.to(logits.device))
@@ -241,7 +241,7 @@ class Trained(Wrapped):
     def _by_length(
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
     ) -> dict[str, Float[Tensor, "R B T D"]]:
-        """Read prompts with names of several ids; the state of a name is that at its last id."""
+        """Read prompts whose names have several ids; a name's state is the state at its last id."""
         if tokens.dim() == 3:
             # Prompts of each replica are read by all of them; of these, its own counts.
             each = [self._by_length(own, names) for own in tokens]

@@ -185,7 +185,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def decodable(self) -> tuple[str, ...]:
-        """Names of the layers whose states :meth:`decode` maps to logits; the last: ``logits``."""
+        """Names of layers whose states :meth:`decode` maps to logits; the last is ``logits``."""
         return (*self._form.lens, LOGITS)
 
     def decode(

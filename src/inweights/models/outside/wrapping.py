@@ -194,7 +194,7 @@ def _trained(
 def _with_defaults(
     factory: Callable[..., Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the given options and plain defaults of the others, which a sweep can vary as well."""
+    """Return the given options plus simple defaults for the rest, which a sweep can also vary."""
     _, *others = inspect.signature(factory).parameters.values()
     if not any(one.kind == inspect.Parameter.VAR_KEYWORD for one in others):
         check_names("option of the factory", options, [one.name for one in others])

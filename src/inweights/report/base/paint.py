@@ -227,7 +227,7 @@ def _spoken(name: str) -> str:
 
 
 def _spread(places: list[float], least: float) -> list[float]:
-    """Move ascending positions until neighbours are at least about ``least`` from each other."""
+    """Move ascending positions until neighbours are at least about ``least`` apart."""
     spread = list(places)
     # Each of two neighbours moves by half of the missing distance. Twenty rounds for
     # each position are enough even for many names.

@@ -36,7 +36,7 @@ class UndeclaredError(DataError):
 @drawing("auto")
 @dataclass(frozen=True, eq=False)
 class Auto:
-    """Draw the table of a sweep, with the varied settings as the x-axis, lines and panels.
+    """Draw the table of a sweep, mapping the varied settings to the x-axis, lines and panels.
 
     The columns before ``seed`` are the varied settings. The axis is ``step`` if there
     is such a column, otherwise the first numeric setting. If no setting is numeric, the
@@ -208,7 +208,7 @@ _SHARES = (
 
 
 def _is_share(column: pl.Series) -> bool:
-    """Return whether a column contains Booleans, or shares, as far as its name tells."""
+    """Return whether a column contains Booleans, or shares, judging by its name."""
     named = not {*column.name.lower().replace("-", "_").split("_")}.isdisjoint(_SHARES)
     if not (named or column.dtype == pl.Boolean):
         return False

@@ -87,7 +87,7 @@ def _message(text: str) -> Picture:
 def draw_for_phone(
     figure: Figure, tables: Mapping[str, pl.DataFrame]
 ) -> Picture | None:
-    """Draw a figure for a narrow window, with panels below each other and text of the same size.
+    """Draw a figure for a narrow window, with stacked panels and text of the same size.
 
     The drawings of the library choose a layout for narrow windows. The figure of
     another drawing, with a fixed width, is made narrower if its panels are in one

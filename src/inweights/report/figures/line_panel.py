@@ -181,7 +181,7 @@ class Panel:
 
 
 def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Return the smallest distance of positions (0 for more than 12 of them), and their range."""
+    """Return the smallest distance between positions (0 if more than 12), and their range."""
     if len(places) < 2:
         return 1.0, 1.0
     step = float(np.diff(np.sort(places)).min())

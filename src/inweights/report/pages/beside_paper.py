@@ -62,7 +62,7 @@ def differences_section(
 
 
 def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
-    """Return statements to which no setting corresponds as sentences, with our own choice.
+    """Return statements without a corresponding setting as sentences, with our own choice.
 
     Args:
         statements: The statements, by subject.
@@ -78,7 +78,7 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
 
 
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:
-    """Return as text how many settings are ours, smaller, as in the code or as in the paper.
+    """Return as text how many settings are our own, smaller, from the code, or from the paper.
 
     Args:
         rows: Rows of a table of differences; only ``whose`` is counted.

@@ -237,7 +237,7 @@ def interval_bar(claim: ClaimResult) -> str:
 
 
 def _domain(numbers: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of a bar's axis: 0 or -1, and 1, if all values fit, otherwise their range."""
+    """Return the limits of a bar's axis: [0, 1] or [-1, 1] if all values fit, else their range."""
     low = min(numbers)
     high = max(numbers)
     if low >= -0.1 and high <= 1.1:

@@ -235,7 +235,7 @@ def _cell(outcome: Outcome, kind: str, title: str, body: str) -> str:
 
 
 def _made(folder: Path) -> str:
-    """Return the time at which the run was written, in UTC, without fractions of a second."""
+    """Return the time at which the run was written, in UTC, to the second."""
     changed = (folder / "config.json").stat().st_mtime
     return datetime.fromtimestamp(int(changed), UTC).isoformat()
 

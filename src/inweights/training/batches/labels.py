@@ -61,7 +61,7 @@ class Pool:
     most: tuple[int, ...]
 
     def labels(self, picks: Int[Tensor, "R b"] | None, positions: int) -> Labels:
-        """Return the labels of selected sequences, which several facts may share.
+        """Return the labels of selected sequences; several facts may share a sequence.
 
         Args:
             picks: Indices of ``b`` sequences for each replica, ``[R, b]``; ``None`` for

@@ -75,7 +75,7 @@ def named_for(world: Any, model: Any) -> Curriculum:
 
 
 def _roles_of(world: Any) -> Sequence[str]:
-    """Return the roles of the facts of a world, or of the world that a config builds."""
+    """Return the roles of the facts in a world, or in the world that a config builds."""
     built = world.build(0) if hasattr(world, "build") else world
     return tuple(built.facts.role_names)
 

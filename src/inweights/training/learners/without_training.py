@@ -69,7 +69,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
 
 class Fixed(Config, tag_field="kind", tag="fixed"):
-    """Learner that leaves a model as its config builds it.
+    """Learner that returns the model unchanged, as its config builds it.
 
     A wrapped module keeps its weights, and other models are untrained.
     :func:`inweights.sweep` uses this learner by default for a trained model from

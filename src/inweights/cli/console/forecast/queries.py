@@ -154,7 +154,7 @@ def _program(row: dict[str, Any]) -> str:
 
 
 def _share(row: dict[str, Any], model: str) -> str:
-    """Return the share of a model's replicas, and what they answer if that is informative."""
+    """Return the share of a model's replicas, and their answer if it is informative."""
     said = row[f"{model} predicted"]
     other = row["role"] == "unstated" and said != row["predicted"]
     text = f"{row[model]:.2f} ({row[f'{model} lower']:.2f}-{row[f'{model} upper']:.2f})"
@@ -162,7 +162,7 @@ def _share(row: dict[str, Any], model: str) -> str:
 
 
 def _interval(row: dict[str, Any]) -> str:
-    """Return the interval that contains a margin at every optimum, if one was proved."""
+    """Return the interval proved to contain a margin at every optimum; empty if there is none."""
     if row["lower"] is None:
         return ""
     return f" ({row['lower']:+.3f} to {row['upper']:+.3f})"

@@ -68,7 +68,7 @@ class PackedRows:
     example: Tensor
 
     def apart(self, states: Tensor) -> Tensor:
-        """Return states of the ``S`` tokens of the sequence by example, for ``B`` examples.
+        """Return states of a packed sequence of ``S`` tokens, split into ``B`` examples.
 
         Args:
             states: States of ``H`` heads of width ``D``, ``[1, H, S, D]``.
@@ -81,7 +81,7 @@ class PackedRows:
         return by_example.unflatten(0, self.table.shape).transpose(1, 2)
 
     def together(self, states: Tensor) -> Tensor:
-        """Return states of ``B`` examples of ``T`` tokens as those of the sequence's ``S`` tokens.
+        """Return states of ``B`` examples of ``T`` tokens, packed into a sequence of ``S`` tokens.
 
         Args:
             states: States of ``H`` heads of width ``D``, ``[B, T, H, D]``.
@@ -92,7 +92,7 @@ class PackedRows:
         return states.flatten(0, 1).index_select(0, self.first)[None]
 
     def window(self, size: int | None) -> Tensor | None:
-        """Return a mask of attention to the latest tokens of an example.
+        """Return a causal sliding-window attention mask for the examples.
 
         Args:
             size: Number of tokens in the window; ``None`` if there is no limit.
@@ -246,7 +246,7 @@ def _begin(row: Encoded) -> Encoded:
 
 
 def _apart(one: Tensor, other: Tensor) -> float:
-    """Return the largest difference of two tensors, relative to the largest number of the first."""
+    """Return the largest difference between two tensors, relative to the maximum of the first."""
     return float((one - other).abs().max() / one.abs().max())
 
 

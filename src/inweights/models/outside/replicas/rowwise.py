@@ -150,7 +150,7 @@ class Noise:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Replace torch's dropout and attention by the methods of this object within a block.
+        """Replace torch's dropout and attention with this object's methods within a block.
 
         The functions ``dropout`` and ``scaled_dot_product_attention`` of
         ``torch.nn.functional`` are restored after the ``with`` block.

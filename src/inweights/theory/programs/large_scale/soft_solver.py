@@ -105,7 +105,7 @@ def solve_soft_large(
 
 
 def expected_soft_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Estimate the time in seconds to solve the soft program to a gap of 1% on one core.
+    """Return an estimate of the seconds to solve the soft program to a gap of 1% on one core.
 
     Args:
         facts: Number of facts.

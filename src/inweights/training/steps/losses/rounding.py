@@ -35,7 +35,7 @@ class RoundedProducts(TorchFunctionMode):
 
 
 class _Product(torch.autograd.Function):
-    """Rounded ``a b + c``: ``a`` is ``[R, n, D]``, ``b`` ``[R, D, F]``, ``c`` ``[R, 1, F]``."""
+    """Rounded ``a b + c``, for ``a [R, n, D]``, ``b [R, D, F]`` and ``c [R, 1, F]``."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, c: Tensor | None) -> Tensor:

@@ -227,7 +227,7 @@ def _bare(make: Any) -> Any:
 
 
 def _is_elementwise(code: Code, one: Optimizer) -> bool:
-    """Test whether a class updates each number from the gradients of this number only.
+    """Test whether an optimizer class updates each parameter entry only from its own gradients.
 
     A matrix, its transpose and its first row must get bitwise equal updates. A function
     may depend on names and shapes, so that it never counts as elementwise.

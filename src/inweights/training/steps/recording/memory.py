@@ -116,7 +116,7 @@ def _replaceable(call: Call, out: Tensor) -> list[int]:
 
 
 def _lies_as(one: Tensor, out: Tensor) -> bool:
-    """Return whether two tensors have the same layout, and each fills its whole storage."""
+    """Return whether two tensors have the same layout and each fills its entire storage."""
     if (one.shape, one.stride(), one.dtype) != (out.shape, out.stride(), out.dtype):
         return False
     size = one.untyped_storage().nbytes()

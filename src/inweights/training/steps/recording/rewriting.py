@@ -201,7 +201,7 @@ def _transposed(call: Call, found: Sequence[Tensor]) -> Call | None:
 
 
 def _rounds_alike(left: Tensor, right: Tensor) -> bool:
-    """Return whether the transposed product of random factors has the same bits."""
+    """Return whether the transposed product of random factors is bitwise equal."""
     one, other = _random_factors(left, right)
     return torch.equal(torch.bmm(one, other), torch.bmm(other.mT, one.mT).mT)
 
