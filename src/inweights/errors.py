@@ -11,14 +11,15 @@ from collections.abc import Collection, Iterable
 
 
 class CautionWarning(UserWarning):
-    """Warning that the numbers of a study may not mean what they seem to mean."""
+    """Warning that the results of a study may be misleading."""
 
 
 class InweightsError(Exception):
-    """Base class of all errors that the package raises on purpose.
+    """Base class of the exceptions that are defined by this package.
 
     Attributes:
-        exit_code: Exit code of the command line: 2 for wrong input, 1 for a failed run.
+        exit_code: Exit code of the command line if it ends with this error: 2 for
+            invalid input, 1 for a failed run.
     """
 
     exit_code = 2
@@ -53,7 +54,7 @@ class FolderError(RunError):
 
 
 def nearest(given: str, known: Iterable[str]) -> str | None:
-    """Return the valid name that is most similar to a given one, or ``None`` if none is similar.
+    """Return the valid name most similar to the given one, or ``None`` if none is similar.
 
     Two names are similar if their ratio by :class:`difflib.SequenceMatcher` is at least
     0.5.
@@ -84,7 +85,7 @@ def check_kind(
         given: The value of the argument; the message shows at most 60 characters of it.
         *kinds: Allowed types, at least one.
         error: Class of the error; by default ``ConfigError``.
-        hint: What to do, which is appended to the message.
+        hint: Advice that is appended to the message; empty by default.
 
     Raises:
         InweightsError: The value has a different type. The class of the error is
@@ -121,7 +122,7 @@ def check_names(
         given: The given names.
         known: The valid names.
         error: Class of the error; by default ``ConfigError``.
-        hint: What to do, which is appended to the message.
+        hint: Advice that is appended to the message; empty by default.
 
     Raises:
         InweightsError: A name is unknown. The class of the error is ``error``.
@@ -139,17 +140,17 @@ def unknown_name(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> InweightsError:
-    """Return, and do not raise, the error for a name that is not among the valid ones.
+    """Create the error for a name that is not among the valid ones, without raising it.
 
-    The message names the most similar valid name, and lists all valid names, or the
-    eight most similar ones if there are more than twenty.
+    The message suggests the most similar valid name, if one is similar. It also lists
+    all valid names, or the eight most similar ones if there are more than twenty.
 
     Args:
         kind: What the name is, such as ``strategy``.
         given: The unknown name.
         known: The valid names.
         error: Class of the error; by default ``ConfigError``.
-        hint: What to do, which is appended to the message.
+        hint: Advice that is appended to the message; empty by default.
 
     Example:
         >>> print(unknown_name("role", "first_hopp", ["first_hop", "second_hop"]))

@@ -1,6 +1,6 @@
 """Named random streams that are derived from counters and have no state.
 
-:class:`Streams` makes random generators for NumPy and torch. Every random number of a
+:class:`Streams` creates random generators for NumPy and torch. Every random number of a
 run is a pure function of ``(root seed, stream name, counters)``. Nothing has to be
 saved to resume a run, and a replica draws the same numbers whether it is trained alone
 or with others. The library has no global seed.
@@ -28,20 +28,20 @@ EVALUATION: Final = "evaluation"
 
 
 def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
-    """Return the given root seeds, or the seeds from 0 to ``n - 1`` for a number ``n``.
+    """Return a sequence of root seeds: the given ones, or 0 to ``n - 1`` for an integer ``n``.
 
     Args:
         seeds: Number of seeds, or the seeds themselves as a list, tuple, range or
-            array. Their values are not checked here; :class:`Streams` refuses a seed
-            that is out of range.
+            array. The values of a sequence are not checked here; :class:`Streams`
+            raises an error for a seed that is out of range.
 
     Returns:
-        A range for a number of seeds, otherwise the given seeds; arrays and ranges
-        become lists.
+        For an integer, a range. Otherwise the given seeds: a list, range or array as a
+        list, and a tuple as a tuple.
 
     Raises:
-        ConfigError: The number is below 1, the sequence is empty, or the value is
-            neither a whole number nor a sequence.
+        ConfigError: The integer is below 1, the sequence is empty, or ``seeds`` is
+            neither an integer nor a sequence.
 
     Example:
         >>> list(as_seeds(3)), as_seeds([7, 9])
@@ -92,7 +92,7 @@ class Streams:
             raise ConfigError(f"seed must be below 2^63, got {root}")
 
     def seed(self, *path: str | int) -> int:
-        """Return the 63-bit seed of a stream, the same for the same root seed and path.
+        """Return the seed of a stream, an integer determined by the root seed and the path.
 
         Args:
             *path: Name of the stream, followed by counters such as a step or an epoch.
@@ -106,7 +106,7 @@ class Streams:
         return int.from_bytes(digest, "little") >> 1
 
     def numpy(self, *path: str | int) -> np.random.Generator:
-        """Return a new NumPy generator at the start of a stream.
+        """Return a new NumPy generator, seeded for a stream; equal paths give equal numbers.
 
         Args:
             *path: Name of the stream, followed by counters such as a step or an epoch.
@@ -114,7 +114,7 @@ class Streams:
         return np.random.default_rng(self.seed(*path))
 
     def torch(self, *path: str | int) -> torch.Generator:
-        """Return a new torch generator on the CPU at the start of a stream.
+        """Return a new CPU generator of torch, seeded for a stream; equal paths give equal numbers.
 
         Args:
             *path: Name of the stream, followed by counters such as a step or an epoch.

@@ -47,10 +47,9 @@ __all__ = [
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every config: immutable, keyword-only, and strict about unknown keys.
 
-    Creating a config raises a ``ConfigError`` for a value that does not fit the type of
-    its field or is out of range. A class whose configs are chosen by name, such as a
-    world, also has a tag, which files specify as ``kind``: ``class Ring(Config,
-    tag_field="kind", tag="ring")``.
+    Creating a config raises a ``ConfigError`` if a value has the wrong type or is out
+    of range. A class whose configs are chosen by name, such as a world, also has a tag,
+    which files specify as ``kind``.
 
     Attributes:
         later: Options that were added when runs already existed, each with the value
@@ -68,12 +67,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of options that currently have no effect and are left out of a run's key."""
+        """Names of fields that have no effect and are left out of a run's key; empty by default."""
         return ()
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """Hashes of the files that the config reads, by name; they are part of a run's key.
+        """Hashes of the files that the config reads, by file name; they are part of a run's key.
 
         Empty by default. Subclasses use
         :func:`inweights.support.keys.content.fingerprint`, which raises a ``DataError``
@@ -98,7 +97,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         check_types(self)
 
     def named(self) -> Self:
-        """Return the config whose fields are part of a run's key; by default this config."""
+        """Return the config whose fields enter the key of a run: by default, this config."""
         return self
 
     def _take(self) -> None:
@@ -118,15 +117,15 @@ def __getattr__(name: str) -> Any:
 
 
 def decode(kind: type[C], values: Mapping[str, Any]) -> C:
-    """Build a config from plain values, with an error for every invalid value.
+    """Create a config from a dictionary of plain values, and validate them.
 
     Args:
         kind: Class of the config.
-        values: Fields by name; nested configs as mappings.
+        values: Values of the fields, by name. A nested config is a mapping.
 
     Raises:
-        ConfigError: A key is unknown (the message names the nearest), or a value is
-            missing or has the wrong type or range.
+        ConfigError: A key is unknown (the message suggests a similar one), a field without a
+            default is missing, or a value has the wrong type or is out of range.
 
     Example:
         >>> class Ring(Config):
@@ -145,18 +144,18 @@ def decode(kind: type[C], values: Mapping[str, Any]) -> C:
 
 
 def apply_overrides(config: C, overrides: Iterable[str]) -> C:
-    """Return a copy of a config, changed by strings ``key.path=value`` whose values are TOML.
+    """Return a copy of a config with changes given as strings ``key.path=value``.
 
     Args:
         config: The original config, which remains unchanged.
         overrides: Changes such as ``model.width=128`` or ``complexities=[1, 2]``,
-            applied in this order. A value that is neither TOML nor JSON is a string. A
-            list may also be written as ``complexities=1,2``, and an item of a list is
-            selected by its index, counted from 0, as in ``complexities.0=3``.
+            applied in the given order. A value that is neither TOML nor JSON is a
+            string. A list may also be written as ``complexities=1,2``. An index,
+            counted from 0, selects an item of a list, as in ``complexities.0=3``.
 
     Raises:
         ConfigError: An override has no ``=`` or no key, a key is unknown (the message
-            names the nearest), a list has no such item, or a value is invalid.
+            suggests another), a list has no item with the index, or a value is invalid.
 
     Example:
         >>> class Ring(Config):
@@ -193,12 +192,13 @@ def _with_path(table: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 def as_overrides(
     config: msgspec.Struct, changes: Iterable[str] | Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return the changes of a config as strings for the command line, without checking them.
+    """Convert changes of a config to ``key=value`` strings for the command line, unchecked.
 
     Args:
         config: The config to change.
-        changes: Values by dotted path, or strings ``key=value``, which are returned
-            unchanged. A dictionary sets some fields of a nested config.
+        changes: New values by dotted path, or strings ``key=value``, which are returned
+            unchanged. If the new value of a nested config is a dictionary, only the
+            fields named in the dictionary are changed.
 
     Returns:
         One string ``key=value`` per change, or per field of such a dictionary.
@@ -239,8 +239,8 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
             the second item of a list. The values may be configs themselves.
 
     Raises:
-        ConfigError: A path does not exist (the message names the nearest), or a value
-            is invalid for its field.
+        ConfigError: A path does not exist (the message suggests a similar one), or a value is
+            invalid for its field.
 
     Example:
         >>> class Ring(Config):

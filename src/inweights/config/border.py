@@ -17,11 +17,11 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 
 
 def as_python(value: Any) -> Any:
-    """Return a value in which NumPy numbers, booleans and strings are Python values.
+    """Convert NumPy numbers, booleans and strings in a value to Python values.
 
-    Lists, tuples and dictionaries are searched, and new ones are returned if they
-    contained NumPy values. Arrays, NumPy dates and all other values are returned
-    unchanged, and so is a value that contains itself.
+    Nested lists, tuples and dictionaries are converted, too; those that contain NumPy
+    values are copied. Arrays, NumPy dates and all other values are returned unchanged,
+    as is a container that contains itself.
 
     Example:
         >>> import numpy as np
@@ -35,10 +35,10 @@ def as_python(value: Any) -> Any:
 
 
 def as_number(value: Any) -> Any:
-    """Return the Python number in a 0-dimensional array or tensor.
+    """Convert a 0-dimensional array or tensor to a Python number.
 
     All other values are converted by :func:`as_python`. NumPy dates and durations are
-    unchanged.
+    returned unchanged.
 
     Example:
         >>> import numpy as np
@@ -75,7 +75,7 @@ def _python(value: Any) -> Any:
 
 
 def as_list(values: Any) -> Any:
-    """Return a sequence of values as a list of Python values; return other values unchanged.
+    """Convert a sequence of values to a list of Python values; return other values unchanged.
 
     NumPy arrays, tensors, ranges, and series of polars and pandas become lists. A tuple
     remains a tuple and a dictionary remains a dictionary, but their values become
@@ -105,10 +105,10 @@ def as_list(values: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return the values of another library's config with keys as strings and tuples as lists.
+    """Convert the config of another library to values for JSON: string keys, lists for tuples.
 
-    Dictionaries, lists and tuples are converted at every depth; other values are
-    unchanged.
+    Nested dictionaries, lists and tuples are converted, too. Other values, such as
+    infinite numbers, are unchanged.
 
     Example:
         >>> as_json({"labels": {0: "no"}, "limit": (0.0, float("inf"))})
@@ -120,10 +120,10 @@ def as_json(value: Any) -> Any:
 
 
 def as_lists(value: Any) -> Any:
-    """Return a value for a field of lists, numbers or strings; nested arrays become lists.
+    """Convert a value for a config field of lists, numbers or strings.
 
-    Arrays, series and ranges become lists at every depth; tuples remain tuples, and
-    paths become strings.
+    Arrays, series and ranges become lists, also within lists and tuples. Tuples remain
+    tuples, and paths become strings.
 
     Raises:
         ConfigError: A polars series contains dates or times in nanoseconds, which

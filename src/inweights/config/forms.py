@@ -32,9 +32,10 @@ class Form:
     Attributes:
         name: Key of the JSON object that represents the value.
         write: Function that decomposes the value into simpler ones; it raises a
-            ``ConfigError`` for a value that cannot be restored exactly.
-        read: Function that restores the value from them; for damaged data it raises one
-            of Python's errors, such as ``ValueError`` or ``TypeError``.
+            ``ConfigError`` if the value cannot be restored exactly.
+        read: Function that restores the value from the simpler values. If these are
+            damaged, it raises a built-in exception, such as ``ValueError`` or
+            ``TypeError``.
     """
 
     name: str
@@ -43,11 +44,11 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Return the form in which a value is encoded; ``None`` if its type has no form.
+    """Return the form in which a value is encoded, or ``None`` if its type has no form.
 
-    A subclass of a type has no form, except for subclasses of ``Path``. Values that
-    JSON expresses, such as lists, have no form. Infinite and NaN floats have no form
-    either; :func:`write_number` encodes them.
+    The form belongs to the exact type of the value; only for ``Path`` do subclasses
+    share it. Values that JSON expresses, such as lists, have no form. Infinite and NaN
+    floats have no form either; :func:`write_number` encodes them.
     """
     if (found := FORMS.get(type(value))) is not None:
         return found
@@ -58,16 +59,16 @@ def form_of(value: Any) -> Form | None:
 
 
 def reader_of(name: str) -> Callable[[Any], Any] | None:
-    """Return the function that restores values encoded with a key, such as ``$tuple``.
+    """Return the function that restores values encoded under a key, such as ``$tuple``.
 
     Args:
         name: The key.
 
     Returns:
-        A function that takes the encoded data, and raises one of Python's errors, such
-        as ``ValueError`` or ``TypeError``, if the data are damaged. ``None`` for an
-        unknown key, and for ``$dict``, which :func:`inweights.config.values.decode`
-        reads.
+        A function that takes the encoded data and returns the value. If the data are
+        damaged, it raises a built-in exception, such as ``ValueError`` or
+        ``TypeError``. The result is ``None`` for an unknown key, and for ``$dict``,
+        which :func:`inweights.config.values.decode` reads.
     """
     return next((form.read for form in known_forms() if form.name == name), None)
 
@@ -78,7 +79,7 @@ def known_forms() -> list[Form]:
 
 
 def write_number(value: float) -> dict[str, str]:
-    """Return the encoding of an infinite or NaN number, such as ``{"$float": "inf"}``."""
+    """Return the encoding of an infinite or NaN float, such as ``{"$float": "inf"}``."""
     return {_FLOAT.name: str(value)}
 
 

@@ -10,15 +10,15 @@ from inweights.errors import ConfigError, check_names
 
 
 class Kinds(dict[str, type[Any]]):
-    """A registry of config classes by their tag.
+    """A registry of config classes: a dictionary from tag to class.
 
     Args:
         what: Kind of objects that the configs describe: ``world``, ``model`` or
             ``learner``.
         known: The library's own classes. A class without a tag is registered under its
             name in lower case.
-        members: Names of the members that a registered class must have besides a tag,
-            each with its description in messages.
+        members: Names of the attributes and methods that a class must have to be
+            registered by :meth:`add`, each with a description for error messages.
     """
 
     def __init__(
@@ -30,8 +30,8 @@ class Kinds(dict[str, type[Any]]):
             what: Kind of objects that the configs describe, such as ``world``.
             known: The classes. A class without a tag is registered under its name in
                 lower case.
-            members: Names of the members that a registered class must have, each with
-                its description in messages.
+            members: Names of the attributes and methods that a class must have to be
+                registered by :meth:`add`, each with a description for error messages.
         """
         # A class without a tag is the default kind in files; its name serves as its
         # tag.
@@ -45,20 +45,21 @@ class Kinds(dict[str, type[Any]]):
         self._members = members
 
     def find(self, name: str) -> type[Any]:
-        """Return the config class with a tag.
+        """Return the config class that has the given tag.
 
         Args:
             name: The tag, such as ``gpt``.
 
         Raises:
-            ConfigError: No class has this tag; the message names the nearest tag.
+            ConfigError: No class has this tag. The message suggests the most similar
+                tag.
         """
         hint = f"To add your own {self._what}, call register_{self._what} with its config class."
         check_names(self._what, [name], self, hint=hint)
         return self[name]
 
     def add(self, kind: type[Any]) -> type[Any]:
-        """Register a config class under its tag; usable as a decorator.
+        """Register a config class under its tag; can be used as a decorator.
 
         Args:
             kind: The config class, with a tag and the members that this registry
@@ -69,8 +70,9 @@ class Kinds(dict[str, type[Any]]):
 
         Raises:
             ConfigError: The class has no tag or lacks a required member, or another
-                class has this tag. (A class of the same module and name replaces the
-                earlier one, as when a notebook cell is run again.)
+                class has this tag. A class with the same module and name as the
+                registered one is not an error: it replaces it, as when a notebook cell
+                is run again.
         """
         name = getattr(getattr(kind, "__struct_config__", None), "tag", None)
         if not isinstance(name, str) or not all(

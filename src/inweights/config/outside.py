@@ -10,14 +10,14 @@ from inweights.support.keys.content import contents_of
 class Outside(Config):
     """A file, a folder or a model to which an option refers.
 
-    Its content is part of a run's key: if the content changes, the key changes. A
-    function can open it like a path, ``open(option)``; its ``name`` is the original
-    string, which ``os.fspath`` returns even for a model of the Hugging Face hub, which
-    is not a local folder.
+    Its content is part of a run's key: if the content changes, the key changes. An
+    instance can be used as a path, as in ``open(option)``. ``os.fspath`` returns
+    ``name``, even if this is the name of a model on the Hugging Face hub and not a
+    path.
 
     Attributes:
-        name: A path, or the name of a model on the hub; a name that begins with ``@``
-            belongs to an installed package.
+        name: A path, or the name of a model on the hub. A name that begins with ``@``,
+            such as ``@people``, stands for data of an installed package.
 
     Example:
         >>> import tempfile
@@ -35,10 +35,10 @@ class Outside(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the file, folder or model, by its name; empty if there is nothing to hash.
+        """Dictionary from ``name`` to the hash of the content; empty if there is nothing to hash.
 
-        That is the case for a name that begins with ``@``, and for a name that is
-        neither an existing path nor a model of the hub in the local cache.
+        There is nothing to hash if the name begins with ``@``, or if it is neither an
+        existing path nor a model of the hub in the local cache.
 
         Raises:
             DataError: The file or folder cannot be read.

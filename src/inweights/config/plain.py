@@ -1,10 +1,11 @@
 """Convert configs to plain data, for keys and files, and to change a value at a path.
 
 :func:`to_plain` returns all fields, and :func:`identity` the fields that determine a
-run's key. Information that follows from a field's type is left out: dates are written
-as strings, tuples as lists. A field that accepts anything (``Any``, ``dict[str, Any]``)
-keeps its values unchanged, since otherwise ``(1, 2)`` and ``[1, 2]`` could not be
-distinguished; :func:`inweights.config.values.encode` encodes these values.
+run's key. Where the type of a field determines how to restore a value, the value is
+simplified: dates become strings, tuples lists. A field that accepts anything (``Any``,
+``dict[str, Any]``) keeps its values unchanged, since otherwise ``(1, 2)`` and ``[1,
+2]`` could not be distinguished; :func:`inweights.config.values.encode` encodes these
+values.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
     """Return a config as dictionaries, lists, strings, booleans, numbers and ``None``.
 
     Tuples become lists, sets sorted lists, and dates strings. The tag of a config that
-    is chosen by name is included, usually as ``kind``. Values of a field that accepts
-    anything, such as the options of a factory, are unchanged;
+    is chosen by name is included, usually as ``kind``. Values of a field of type
+    ``Any``, such as the options of a factory, are unchanged;
     :func:`inweights.config.values.encode` converts them to JSON data.
 
     Example:
@@ -47,15 +48,16 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
 
 
 def identity(value: Any, *, newer: bool = False) -> Any:
-    """Return the JSON data of a config for the key of a run.
+    """Return the JSON data of a config from which the key of a run is computed.
 
-    Options that were added later and keep the earlier behaviour (``Config.later``), and
-    options without effect (``Config.idle``), are left out.
+    Two kinds of options are left out: those added later, with the value that keeps the
+    earlier behaviour (``Config.later``), and those without effect (``Config.idle``).
 
     Args:
         value: A config, or configs within lists and dictionaries.
-        newer: If true, only options that were added after version 0.1.0
-            (``Config.newer``) are left out.
+        newer: If true, leave out only options that were added after version 0.1.0
+            (``Config.newer``) and keep the earlier behaviour. Options without effect
+            are then included.
 
     Returns:
         JSON data, as returned by :func:`inweights.config.values.encode`.
@@ -76,24 +78,26 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 
 
 def named(value: Any, *, newer: bool = False) -> Any:
-    """Return the values of a config for the key of a run, before they are encoded as JSON.
+    """Return the values that determine the key of a run, before they are encoded as JSON.
 
-    :func:`identity` returns the encoded data. Options that were added later and keep
-    the earlier behaviour (``Config.later``), and options without effect
-    (``Config.idle``), are left out.
+    :func:`identity` returns the encoded data. Two kinds of options are left out: those
+    added later, with the value that keeps the earlier behaviour (``Config.later``), and
+    those without effect (``Config.idle``).
 
     Args:
         value: A config, or configs within lists and dictionaries.
-        newer: If true, only options that were added after version 0.1.0
-            (``Config.newer``) are left out.
+        newer: If true, leave out only options that were added after version 0.1.0
+            (``Config.newer``) and keep the earlier behaviour. Options without effect
+            are then included.
     """
     return _plain(value, open_=False, leave_out=_newer if newer else _later)
 
 
 def plain_values(value: Any) -> Any:
-    """Return a value with every config in it converted to a dictionary.
+    """Convert every config in a value to a dictionary.
 
-    Lists, tuples and dictionaries are searched; all other values are unchanged.
+    Configs are searched for in nested lists, tuples and dictionaries. All other values
+    are returned unchanged.
 
     Example:
         >>> from inweights.config import Config
@@ -217,10 +221,11 @@ def _form(hint: Any) -> str:
 
 
 def is_open(hint: Any) -> bool:
-    """Return whether a type annotation allows values of different types with the same JSON.
+    """Return whether an annotation allows values of different types with equal JSON.
 
-    A field with such a type keeps its values unchanged in :func:`to_plain`, so that
-    they can be distinguished.
+    For example, ``date | str`` allows a date and a string that would be written alike.
+    :func:`to_plain` leaves the values of such a field unchanged, so that they remain
+    distinguishable.
 
     Example:
         >>> from datetime import date

@@ -28,12 +28,12 @@ def refusal(
     kind: type[msgspec.Struct],
     values: Mapping[str, Any],
 ) -> Exception:
-    """Return an error that names the path of an invalid value and the nearest valid name.
+    """Create the error for an invalid value, which names its path and suggests a valid name.
 
     Args:
-        error: The error of msgspec.
+        error: The error that msgspec raised.
         kind: Class of the config that was decoded.
-        values: The plain values.
+        values: The plain values that could not be decoded.
 
     Returns:
         A ``ConfigError``, which the caller raises.
@@ -138,7 +138,7 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 
 
 def check_types(config: msgspec.Struct) -> None:
-    """Check that the values of a config fit the types of its fields, as if read from a file.
+    """Check that the values of a config have the types of its fields, as if read from a file.
 
     Where the type requires it, NumPy numbers are replaced by Python numbers, arrays and
     lists by tuples, and paths by strings, so that the config can be hashed and written.
@@ -146,7 +146,8 @@ def check_types(config: msgspec.Struct) -> None:
     check, such as a protocol, accepts every value.
 
     Raises:
-        ConfigError: A value does not fit its type; the message names the field.
+        ConfigError: A value has the wrong type or is out of range. The message names
+            the field.
     """
     for name, (kind, quick) in _types(type(config)).items():
         value = getattr(config, name)

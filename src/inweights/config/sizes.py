@@ -17,18 +17,18 @@ def check_size(
     above: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Raise an error for a number that is out of range; NaN is always out of range.
+    """Raise an error if a number is out of range; NaN is always out of range.
 
     Args:
-        name: Name of the setting, for the message.
+        name: Name of the setting, for the error message.
         value: The number.
         least: Smallest valid number, 1 by default.
         most: Largest valid number; by default :data:`MOST` (65,536), which also applies
             if ``above`` or ``below`` is given.
-        above: Number that ``value`` must exceed. It replaces ``least``, unless
-            ``below`` is also given; ``None`` for no such limit.
-        below: Number that ``value`` must stay below, in addition to being at least
-            ``least``; ``None`` for no such limit.
+        above: Exclusive lower limit. It replaces ``least``, unless ``below`` is also
+            given. ``None`` for no such limit.
+        below: Exclusive upper limit, in addition to ``least`` and ``most``. ``None``
+            for no such limit.
 
     Raises:
         ConfigError: The number is out of range.
@@ -54,14 +54,15 @@ def check_size(
 def refuse_idle(
     owner: str, given: Mapping[str, object], has_effect: bool, where: str
 ) -> None:
-    """Raise an error if a given setting has no effect because of another setting.
+    """Raise an error if a setting is given that has no effect because of another setting.
 
     Args:
-        owner: Name of the config, for the message.
+        owner: Name of the config, for the error message.
         given: Values of the settings, by name; a falsy value, such as 0 or an empty
             tuple, counts as not given.
         has_effect: Whether the settings have an effect; if so, no error is raised.
-        where: The setting that makes them ineffective, as text for the message.
+        where: Text for the error message: the setting because of which they have no
+            effect, such as ``kind = 'constant'``.
 
     Raises:
         ConfigError: A given setting has no effect.

@@ -40,7 +40,7 @@ _TOKEN = re.compile(
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    r"""Return the tables of a TOML text.
+    r"""Parse a TOML text and return its tables as nested dictionaries.
 
     Values that TOML cannot express are written as tables, as in
     :mod:`inweights.config.values`: ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
@@ -115,7 +115,7 @@ def _measure(text: str) -> None:
 
 
 def parse_value(text: str) -> Any:
-    """Return the value that a text from the command line represents.
+    """Parse the text of a value on the command line.
 
     The text is parsed as TOML, then as JSON, then as a list from which a shell removed
     the quotes (``[gpt,mlp]``). If it is none of these, or is too long or too deeply
@@ -143,7 +143,7 @@ def parse_value(text: str) -> Any:
 
 
 def value_text(value: Any) -> str:
-    """Return a value as text that :func:`parse_value` reads back as the same value.
+    """Return a text for a value that :func:`parse_value` converts back to the same value.
 
     Raises:
         ConfigError: The value has no exact encoding
@@ -160,7 +160,7 @@ def value_text(value: Any) -> str:
 
 
 def load_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
+    """Read and parse a TOML file.
 
     Returns:
         The tables of the file as nested dictionaries.

@@ -63,7 +63,7 @@ _BASES = {
 
 
 def refuse(value: Any) -> NoReturn:
-    """Raise the error for a value that cannot be stored and restored exactly.
+    """Raise an error for a value that cannot be stored and restored exactly.
 
     Raises:
         ConfigError: Always; the message states what to write instead.
@@ -81,12 +81,11 @@ def check_fine(values: Any, made: Any) -> None:
     """Raise an error for a polars series of dates or times whose nanoseconds would be lost.
 
     Args:
-        values: The series. A value of any other type is accepted.
+        values: The series. For a value of any other type, no error is raised.
         made: The list of Python values to which it was converted.
 
     Raises:
-        ConfigError: The series contains dates or times that differ from the Python
-            values.
+        ConfigError: A date or time in the series differs from its value in ``made``.
     """
     polars = sys.modules.get("polars")
     if (

@@ -42,16 +42,17 @@ _DICT = "$dict"
 
 
 def encode(value: Any, hook: Hook | None = None) -> Any:
-    """Return a value as JSON data that is unique to it.
+    """Encode a value as JSON data that no value of another type or content shares.
 
     Args:
         value: ``None``, a boolean, number, string, path, date or NumPy array, another
             value with a form (:data:`inweights.config.forms.FORMS`), or a list, tuple,
             set or dictionary of these. NumPy numbers are first converted to Python
             numbers.
-        hook: Function that is called with each value other than ``None``, a boolean,
-            number, string, list or dictionary (but also with NumPy numbers). It returns
-            JSON data, or ``None`` to have the value encoded as usual.
+        hook: Function that is called with each value whose type is not ``None``, a
+            Python boolean, number or string, a list or a dictionary. It returns JSON
+            data, or ``None`` to have the value encoded as usual. With ``None``, the
+            default, no function is called.
 
     Returns:
         Lists, dictionaries, strings, booleans, finite numbers and ``None``. A value
@@ -82,9 +83,9 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
     Args:
         data: Data as read from JSON or TOML.
-        hook: Function that is first called with each dictionary that has a key
-            beginning with ``$``. It returns the value, or ``None`` if it does not know
-            the key.
+        hook: Function that is called with each dictionary that has a key beginning with
+            ``$``. It returns the value, or ``None`` to have the dictionary decoded as
+            usual. With ``None``, the default, no function is called.
 
     Raises:
         ConfigError: A key that begins with ``$`` is unknown or is not the only key of
@@ -112,15 +113,14 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
 
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
-    """Return a value as canonical JSON, equal only for values of the same types and content.
+    """Encode a value as canonical JSON, which is equal only for values of equal types and content.
 
     Dictionaries with the same items have equal bytes even if the order of their keys
     differs; ``1``, ``1.0`` and ``True`` have different bytes.
 
     Args:
         value: A value that :func:`encode` accepts.
-        hook: Function that returns the JSON data of other values, or ``None`` for the
-            usual encoding, as in :func:`encode`.
+        hook: Function that encodes further types of values, as in :func:`encode`.
 
     Raises:
         ConfigError: A value has no exact encoding; see :func:`encode`.
@@ -137,12 +137,13 @@ def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
 
     Args:
         text: The JSON text.
-        hook: Function that takes a dictionary with a key that begins with ``$``, as in
-            :func:`decode`.
+        hook: Function that decodes dictionaries with a key that begins with ``$``, as
+            in :func:`decode`.
 
     Raises:
-        ConfigError: A key that begins with ``$`` is unknown, or its value is damaged.
-        msgspec.DecodeError: The text is not JSON (a ``ValueError``).
+        ConfigError: A key that begins with ``$`` is unknown or is not the only key of
+            its object, or its value is damaged. msgspec.DecodeError: The text is not
+            JSON (a ``ValueError``).
     """
     return decode(msgspec.json.decode(text), hook)
 
@@ -242,9 +243,9 @@ def _in_order(members: Any, inner: Hook) -> list[Any]:
 
 
 def digest(values: Any, length: int = 12) -> str:
-    """Return the first hexadecimal digits of the SHA-256 hash of plain values.
+    """Return the first hexadecimal digits of the SHA-256 hash of JSON data.
 
-    The order of keys has no effect.
+    The order of the keys of a dictionary has no effect.
 
     Args:
         values: JSON data, as :func:`encode` and :func:`inweights.config.identity`
