@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -197,3 +198,13 @@ def test_a_summary_counts_each_verdict() -> None:
         assert row["follow"] == found.count("follows")
         assert row["tied"] == found.count("tied")
         assert row["fail"] == found.count("fails")
+
+
+def test_rounding_does_not_decide_the_order_of_symmetric_queries() -> None:
+    made = predict(TwoHop(n=6, identity=False).build(), advise=False)
+    noise = np.random.default_rng(0).normal(0, 1e-9, 6)
+    rounded_otherwise = replace(
+        made, queries=made.queries.with_columns(pl.col("margin") + pl.Series(noise))
+    )
+    assert made.surprising()["query"].to_list() == list(range(6))
+    assert rounded_otherwise.surprising()["query"].to_list() == list(range(6))

@@ -16,7 +16,7 @@ from inweights.audit.audit import Audit
 from inweights.audit.correction.near import near_spellings
 from inweights.audit.homonyms import describe
 from inweights.support.progress import plural
-from inweights.theory.prediction.tables import OUTVOTED
+from inweights.theory.prediction.tables import OUTVOTED, comparable_margin
 from inweights.theory.prediction.trust import propose_training, trust
 
 Level = Literal["good", "act", "note"]
@@ -110,7 +110,7 @@ def _asserted(audit: Audit) -> Iterator[Finding]:
     if audit.forecast is None:
         return
     rows = audit.forecast.queries.filter(pl.col("verdict") == "asserted")
-    rows = rows.sort("margin", descending=True, maintain_order=True)
+    rows = rows.sort(comparable_margin(), descending=True, maintain_order=True)
     told = "; ".join(
         f"{p} → {o}" for p, o in rows.select("prompt", "predicted").head(3).rows()
     )

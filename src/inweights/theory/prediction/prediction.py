@@ -26,7 +26,7 @@ from inweights.theory.prediction.calibration.fitted import (
     outlook,
 )
 from inweights.theory.prediction.remedies import Remedy
-from inweights.theory.prediction.tables import Solved
+from inweights.theory.prediction.tables import Solved, comparable_margin
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.worlds.world import World
 
@@ -205,11 +205,11 @@ class Prediction:
 
         Returns:
             The table :attr:`queries`, with one row per query, in this order; within a
-            verdict, the largest absolute margins first.
+            verdict, the largest absolute margins (to four decimals) first.
         """
         place = {verdict: number for number, verdict in enumerate(SURPRISING)}
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
-        return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
+        return self.queries.sort(order, -comparable_margin().abs(), maintain_order=True)
 
     def with_intervals(
         self,

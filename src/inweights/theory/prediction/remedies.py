@@ -20,7 +20,7 @@ from inweights.theory.prediction.advice import (
     in_time,
     stated_identities,
 )
-from inweights.theory.prediction.tables import unstored
+from inweights.theory.prediction.tables import comparable_margin, unstored
 from inweights.theory.programs.prompts import in_words
 from inweights.worlds.world import Vocabulary, World
 
@@ -166,7 +166,7 @@ def _counter_examples(
     groups = named.group_by("relation", "predicted", maintain_order=True).agg(
         "query", n=pl.len(), margin=pl.col("margin").mean()
     )
-    most = groups.sort("n", "margin", descending=True, maintain_order=True)
+    most = groups.sort("n", comparable_margin(), descending=True, maintain_order=True)
     token, said, rows, _, _ = most.row(0)
     follows = following(queries)
     wider, unknown = _with_unknown(world)

@@ -21,6 +21,9 @@ Solved = Solution | SoftSolution
 #: Why a fact is dropped to which the program gives another answer.
 OUTVOTED = "answered otherwise by the program"
 
+#: Decimals of a margin by which queries are sorted.
+_DECIMALS = 4
+
 #: Text columns of the table of queries.
 _TEXTS = ("prompt", "answer", "predicted", "role", "pattern")
 _LET_GO = {
@@ -88,6 +91,22 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
         },
         schema_overrides=dict.fromkeys(_TEXTS, pl.String),
     )
+
+
+def comparable_margin() -> pl.Expr:
+    """Return the column ``margin``, rounded to four decimals, to sort queries by it.
+
+    Margins that are equal in theory, such as those of symmetric facts, are computed with
+    rounding errors that depend on the processor. Sorted by this expression, they keep
+    the order of the table.
+
+    Example:
+        >>> import polars as pl
+        >>> queries = pl.DataFrame({"margin": [0.5 + 1e-9, 0.5, 1.0]})
+        >>> queries.select(comparable_margin())["margin"].to_list()
+        [0.5, 0.5, 1.0]
+    """
+    return pl.col("margin").round(_DECIMALS)
 
 
 def _verdicts(margin: Floats, tie: float) -> Floats:

@@ -11,6 +11,7 @@ import polars as pl
 
 from inweights.cli.console.base import line, table
 from inweights.theory.prediction.calibration.fitted import MODELS
+from inweights.theory.prediction.tables import comparable_margin
 
 #: Largest number of queries of each outcome, facts and remedies that are shown by default.
 SHOWN = 3
@@ -114,7 +115,8 @@ def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     for outlook, (mark, colour) in _MARKS.items():
         sure = outlook == "asserted"
         rows = queries.filter(pl.col("outlook") == outlook)
-        rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
+        margin = comparable_margin().abs()
+        rows = rows.sort(margin, descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(SHOWN)).iter_rows(named=True):
             known = [row[f"{model} probability"] for model in fitted]
             if outlook == "uncalibrated":
