@@ -155,7 +155,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
 
     Raises:
         ConfigError: An override has no ``=`` or no key, a key is unknown (the message
-            suggests another), a list has no item with the index, or a value is invalid.
+            suggests a similar one), a list lacks the index, or a value is invalid.
 
     Example:
         >>> class Ring(Config):

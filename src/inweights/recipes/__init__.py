@@ -1,4 +1,4 @@
-"""Find recipes by name: the papers' figures and tables, and our own.
+"""Find recipes by name: the figures and tables of papers, and recipes of our own.
 
 :func:`get_recipe` returns a recipe, :func:`recipe_names` lists the names of all
 recipes, and :func:`register` adds the recipe of a plugin. Each built-in recipe consists
@@ -60,7 +60,7 @@ _registered: dict[str, Recipe] = {}
 
 
 def recipe_names() -> tuple[str, ...]:
-    """Return the names of all recipes: the built-in ones, and those registered by plugins.
+    """Return the names of all recipes, both built in and registered.
 
     Returns:
         Full names, ``<paper>/<figure>``: first the built-in recipes in the order of the
@@ -70,11 +70,11 @@ def recipe_names() -> tuple[str, ...]:
 
 
 def is_built_in(name: str) -> bool:
-    """Return whether a recipe comes with the library.
+    """Return whether a recipe is part of the library.
 
     Args:
-        name: Full name of a recipe, such as ``demo/two-hop``; the result is ``False``
-            for any other text, including a shortened name.
+        name: Full name of a recipe, such as ``demo/two-hop``. For any other text,
+            including a part of a name, the result is ``False``.
     """
     return name in _BUILT_IN
 
@@ -83,16 +83,16 @@ def full_name(name: str) -> str:
     """Return the full name of a recipe, given its full name or a unique part of it.
 
     Args:
-        name: The full name; the part after the slash (``fig2``), if only one recipe has
-            it; or the part before the slash (``demo``), if only one recipe has it and
-            no recipe has it after the slash. Case matters.
+        name: The full name, or a part that identifies one recipe: the part after the
+            slash (``fig2``) or, if no recipe has it after the slash, the part before
+            the slash (``demo``). Case matters.
 
     Returns:
         The name in the form ``<paper>/<figure>``.
 
     Raises:
-        ConfigError: No recipe has the name, or several have it. The message lists the
-            recipes that fit, or the most similar names.
+        ConfigError: No recipe has the name, or it is the last part of several names.
+            The message lists these, or suggests similar names.
 
     Example:
         >>> full_name("fig2"), full_name("identity-bridge/fig2"), full_name("demo")
@@ -130,11 +130,12 @@ def full_name(name: str) -> str:
 
 
 def recipes_like(part: str) -> tuple[str, ...]:
-    """Return the names of recipes whose last part is ``part``, or else of those that contain it.
+    """Return the names of the recipes that match a part of a name.
 
     Args:
-        part: The full name, the part after the slash, or any other part of the names.
-            An empty text matches all names.
+        part: A full name or the part after the slash, which matches only recipes of
+            this name; otherwise any part, which matches all names that contain it. An
+            empty string matches all names.
 
     Returns:
         The full names, in the order of :func:`recipe_names`; at least one.
@@ -157,16 +158,16 @@ def get_recipe(name: str) -> Recipe:
     """Return a recipe, given its full name or a unique part of it.
 
     Args:
-        name: The full name, such as ``demo/two-hop``, or a unique part that
-            :func:`full_name` accepts.
+        name: The full name, such as ``demo/two-hop``, or a unique part of it, as
+            explained at :func:`full_name`.
 
     Returns:
         The recipe. A built-in recipe and its TOML file are loaded at the first call;
         later calls return the same object.
 
     Raises:
-        ConfigError: No recipe has the name, or several have it. The message lists the
-            recipes that fit, or the most similar names.
+        ConfigError: No recipe has the name, or it is the last part of several names.
+            The message lists these, or suggests similar names.
     """
     name = full_name(name)
     return _registered[name] if name in _registered else _built_in(name)
@@ -180,10 +181,10 @@ def _built_in(name: str) -> Recipe:
 
 
 def register(recipe: Recipe) -> Recipe:
-    """Register a recipe, so that ``inweights run`` finds it, and return it.
+    """Register a recipe under its name, so that ``inweights run`` finds it.
 
-    The recipe is registered only in this process. A plugin registers its recipes when
-    it is imported.
+    The recipe is registered only in the current process. A plugin registers its recipes
+    when it is imported.
 
     Args:
         recipe: The recipe. Its name must differ from those of all other recipes.

@@ -1,4 +1,4 @@
-"""Make the recipe of a module from its code and the TOML file beside it, and describe the papers.
+"""Create the recipe of a module from its code and its TOML file, and describe the papers.
 
 :func:`recipe` is called for every built-in recipe. :func:`papers` and :func:`protocol`
 return the entries of ``papers.toml`` (titles, shared notes and citations) and the
@@ -31,15 +31,15 @@ class PaperEntry(Config):
 
     Attributes:
         title: Full name of the paper, or ``inweights`` for recipes of our own.
-        claims_of: Name by which claims refer to the paper. The default, an empty text,
-            means the short name.
-        notes: Notes on our own choices that several recipes of the paper share, by
-            name; each note is a list of sentences.
-        configs: Groups of settings that a scale of a recipe can include with ``use =
-            "PAPER/NAME"``, by name; each group contains values by the name of the
-            setting.
-        citation: Fields of its BibTeX entry by name, and the entry's ``key``. Empty by
-            default, for no BibTeX entry.
+        claims_of: Name by which claims refer to the paper. The default, an empty
+            string, means its short name.
+        notes: Notes on our own choices that apply to several recipes of the paper, by
+            name of the note. Each note is a list of sentences. Empty by default.
+        configs: Groups of settings, by name of the group. A scale of a recipe includes
+            a group with ``use = "PAPER/NAME"``. Each group is a dictionary from setting
+            to value. Empty by default.
+        citation: The fields of the paper's BibTeX entry, by name, and its citation key
+            under ``key``. Empty by default: the paper has no BibTeX entry.
     """
 
     title: str
@@ -55,11 +55,12 @@ class _Papers(Config):
 
 @lru_cache(maxsize=1)
 def papers() -> Mapping[str, PaperEntry]:
-    """Return the entry of every paper, by its short name, which also names its recipes' folder.
+    """Return the entries of all papers, by short name.
 
     Returns:
-        The entries of ``papers.toml``, in the order of the file. In the name of the
-        folder, hyphens are replaced by underscores.
+        The entries of ``papers.toml``, in the order of the file. The short name is also
+        the name of the folder of the paper's recipes, with underscores in place of
+        hyphens.
 
     Example:
         >>> papers()["geometric-memory"].title
@@ -70,27 +71,27 @@ def papers() -> Mapping[str, PaperEntry]:
 
 
 def recipe(module: str) -> Recipe:
-    """Return the recipe of a module, described by the TOML file of the same name beside it.
+    """Create the recipe of a module and of the TOML file with the same name.
 
-    The module defines ``Settings``, ``plan``, ``SCORES`` (the score of each claim, by
-    the id of the claim in the file), and ``derive`` if further tables are computed. A
-    scale that the file does not define uses the default ``Settings``. If the file does
-    not set ``seeds``, there are 2, 8 and 16 seeds at the scales ``smoke``, ``cpu`` and
-    ``paper``.
+    The file is in the folder of the module. The module defines ``Settings``, ``plan``
+    and ``SCORES`` (the score of each claim, by the id of the claim in the file). It may
+    define ``derive``, which computes further tables. A scale that the file does not
+    define uses the default ``Settings``. If the file does not set ``seeds``, there are
+    2, 8 and 16 seeds at the scales ``smoke``, ``cpu`` and ``paper``.
 
     Args:
         module: Full name of the module, such as ``inweights.recipes.demo.two_hop``. Its
             package must be the folder of a paper listed by :func:`papers`.
 
     Returns:
-        The recipe. The recipe is not registered.
+        A new recipe, which is not registered.
 
     Raises:
         ConfigError: The module does not define ``Settings``, ``plan`` or ``SCORES``,
-            the TOML file is missing or invalid, file and code do not define the same
-            claims, or a claim about a paper does not state its source.
+            the TOML file is missing or invalid, the file and ``SCORES`` have different
+            claims, or a claim of a paper does not state its source.
         KeyError: The folder does not belong to a paper of :func:`papers`.
-        ModuleNotFoundError: There is no such module.
+        ModuleNotFoundError: The module does not exist.
     """
     own = vars(importlib.import_module(module))
     for needed in ("SCORES", "Settings", "plan"):
@@ -126,15 +127,14 @@ def recipe(module: str) -> Recipe:
 
 @lru_cache
 def protocol(paper: str) -> PaperProtocol | None:
-    """Return the settings that a paper and its code state, or ``None`` if they are not recorded.
+    """Return the settings stated in a paper and in its code, or ``None`` if not recorded.
 
     Args:
-        paper: Short name of the paper, such as ``geometric-memory``. An unknown name is
-            not an error.
+        paper: Short name of the paper, such as ``geometric-memory``.
 
     Returns:
-        The contents of ``protocol.toml`` in the folder of the paper's recipes: what the
-        paper and its code state. ``None`` if there is no such file.
+        The contents of ``protocol.toml`` in the folder of the paper's recipes. ``None``
+        if there is no such file, as for an unknown name.
 
     Raises:
         ConfigError: The file is invalid.

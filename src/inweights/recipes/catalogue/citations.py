@@ -13,13 +13,13 @@ def citations(name: str = "") -> list[str]:
     """Return the BibTeX entries of papers, followed by the entry of this project.
 
     Args:
-        name: Short name of a paper, such as ``geometric-memory``, or name of a recipe,
-            which selects the entry of its paper. By default the entries of all papers
-            are returned. A name that belongs to no paper selects no paper and is not an
-            error.
+        name: Short name of a paper, such as ``geometric-memory``, or full name of a
+            recipe, for the entry of its paper. By default the entries of all papers are
+            returned. For an unknown name, only the entry of this project is returned.
 
     Returns:
-        The entries, each a text of several lines. The last entry is for this library.
+        The entries, each a string with line breaks. The entry of this project comes
+        last.
     """
     known = {
         name: dict(entry.citation) for name, entry in papers().items() if entry.citation

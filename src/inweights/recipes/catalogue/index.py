@@ -16,16 +16,16 @@ FILE = "index.jsonl"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """Summary of a recipe, for lists.
+    """Summary of a recipe, as used in lists of recipes.
 
     Attributes:
         name: Full name, ``<paper>/<figure>``.
         title: Title, which states what the recipe shows.
         paper: Full name of the paper; ``inweights`` for recipes of our own.
-        place: Place in the paper, such as ``Figure 2``; for our own recipes, a text
-            chosen by us.
-        extras: Optional extras of the package that a run needs (``hf`` or ``lm-demo``),
-            by scale; an empty tuple if a scale needs none.
+        place: Place in the paper, such as ``Figure 2``. For recipes of our own, a free
+            text.
+        extras: Extras of the package that a run requires (``hf`` or ``lm-demo``), by
+            scale. The tuple is empty for a scale that requires none.
         claims: Claims of the recipe, without their scores.
     """
 
@@ -39,25 +39,26 @@ class Entry(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def index() -> dict[str, Entry]:
-    """Return the stored summary of every built-in recipe, by its full name."""
+    """Return the stored summaries of the built-in recipes, by full name."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     decoder = msgspec.json.Decoder(Entry)
     return {entry.name: entry for entry in decoder.decode_lines(text)}
 
 
 def entry_of(name: str) -> Entry:
-    """Return the summary of a recipe, which may be built in or come from a plugin.
+    """Return the summary of a recipe, built in or registered by a plugin.
 
     Args:
-        name: Full name of a recipe. For a recipe that is not built in, also a unique
-            part of the name (:func:`~inweights.recipes.full_name`).
+        name: Full name of a recipe, or a unique part of it
+            (:func:`~inweights.recipes.full_name`). With the full name of a built-in
+            recipe, the recipe is not loaded.
 
     Returns:
-        The summary: from the stored index for a built-in recipe, otherwise computed
-        from the loaded recipe.
+        The summary, from the stored index for the full name of a built-in recipe, and
+        otherwise computed from the loaded recipe.
 
     Raises:
-        ConfigError: No recipe has the name, or several have it.
+        ConfigError: No recipe has the name, or it is the last part of several names.
     """
     from inweights.recipes import is_built_in
 
@@ -75,7 +76,7 @@ def read_entry(name: str) -> Entry:
         The summary, computed from the recipe and not read from the stored index.
 
     Raises:
-        ConfigError: No recipe has the name, or several have it.
+        ConfigError: No recipe has the name, or it is the last part of several names.
     """
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import extras

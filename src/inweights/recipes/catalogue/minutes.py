@@ -1,4 +1,4 @@
-"""Look up how many processor minutes recipes take at their scale ``cpu``, for all seeds.
+"""Look up the processor time of recipes at scale ``cpu``, in minutes for all seeds.
 
 ``tests/house/catalogue.py`` of the repository writes the file ``minutes.json``, and a
 test compares its versions with those of the recipes. ``inweights run RECIPE --dry-run``
@@ -27,17 +27,17 @@ class Timing(msgspec.Struct, frozen=True):
     """Processor time of a recipe at its scale ``cpu``, for all of its seeds.
 
     Attributes:
-        version: Version of the recipe that was timed.
-        minutes: Minutes on one core.
-        most: Whether ``minutes`` is an upper bound, because trainings stop as soon as
-            they have learnt; by default false.
+        version: Version of the recipe when it was timed.
+        minutes: Processor time in minutes, on one core.
+        most: Whether ``minutes`` is an upper bound, because training runs stop as soon
+            as the facts are learned; by default false.
         pace: :func:`pace` of the machine on which the recipe was timed, in
             milliseconds; by default the pace of the machine on which most recipes were
             timed.
-        shared: Minutes that are spent on trainings that an earlier recipe of the list
-            runs as well (with the same key, and without further measures during
-            training). If the earlier run stored its weights (``--keep-models``), these
-            trainings are not repeated, but only measured. By default 0.
+        shared: Part of ``minutes`` that is spent on training runs which an earlier
+            recipe in the list of recipes contains, too. If that recipe was run with
+            ``--keep-models``, these models are loaded and not trained again. By default
+            0.
     """
 
     version: int
@@ -47,15 +47,13 @@ class Timing(msgspec.Struct, frozen=True):
     shared: float = 0.0
 
     def here(self, pace: float) -> float:
-        """Return the minutes that the recipe takes on a machine of the given pace.
+        """Return the estimated minutes of the recipe on a machine of the given pace.
 
         Args:
-            pace: :func:`pace` of that machine, in milliseconds.
+            pace: Pace of that machine in milliseconds, as measured by :func:`pace`.
 
         Returns:
-            The measured :attr:`minutes`, for all seeds at scale ``cpu``, times the pace
-            of that machine divided by the pace of the machine on which the recipe was
-            timed.
+            ``minutes * pace / self.pace``, for all seeds at scale ``cpu``.
 
         Example:
             >>> Timing(version=1, minutes=10.0, pace=2.0).here(3.0)
@@ -64,17 +62,16 @@ class Timing(msgspec.Struct, frozen=True):
         return self.minutes * pace / self.pace
 
     def shared_here(self, pace: float) -> float:
-        """Return the minutes of shared trainings on a machine of the given pace.
+        """Return the estimated minutes of shared training runs on a machine of the given pace.
 
-        Shared trainings are those that an earlier recipe of the list runs as well.
+        Shared are the training runs that an earlier recipe in the list of recipes
+        contains, too.
 
         Args:
-            pace: :func:`pace` of that machine, in milliseconds.
+            pace: Pace of that machine in milliseconds, as measured by :func:`pace`.
 
         Returns:
-            The measured minutes of these trainings, :attr:`shared`, times the pace of
-            that machine divided by the pace of the machine on which the recipe was
-            timed.
+            ``shared * pace / self.pace``, for all seeds at scale ``cpu``.
 
         Example:
             >>> Timing(version=1, minutes=10.0, pace=2.0, shared=4.0).shared_here(1.0)
@@ -85,16 +82,16 @@ class Timing(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def timings() -> dict[str, Timing]:
-    """Return the timings of the built-in recipes, by full name; not every recipe has one."""
+    """Return the stored timings by full name of the recipe; some recipes have none."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, Timing])
 
 
 def minutes_of(name: str) -> float | None:
-    """Return the processor minutes of a recipe at scale ``cpu``, or ``None`` if it was not timed.
+    """Return the processor time of a recipe at scale ``cpu``, or ``None`` if it was not timed.
 
     Args:
-        name: Full name of the recipe, which is not checked.
+        name: Full name of the recipe. An unknown name counts as not timed.
 
     Returns:
         Minutes on one core for all seeds, on the machine on which the recipe was timed.
@@ -108,14 +105,15 @@ def minutes_of(name: str) -> float | None:
 
 
 def cost_of(name: str) -> str:
-    """Return the cost of a recipe at scale ``cpu`` in words, or an empty text if it was not timed.
+    """Describe the processor time of a recipe at scale ``cpu``, such as ``about 3 minutes``.
 
     Args:
-        name: Full name of the recipe, which is not checked.
+        name: Full name of the recipe. An unknown name counts as not timed.
 
     Returns:
-        A text such as ``about 3 minutes on one core``. It begins with ``at most`` if
-        trainings stop as soon as they have learnt.
+        A text such as ``about 3 minutes on one core``, for all seeds. It begins with
+        ``at most`` if training runs stop as soon as the facts are learned. Empty if the
+        recipe was not timed.
 
     Example:
         >>> cost_of("mine/rings")
@@ -128,14 +126,14 @@ def cost_of(name: str) -> str:
 
 
 def pace() -> float:
-    """Measure how slow this machine is: the processor time of a fixed computation on one thread.
+    """Measure the processor time of a fixed computation, to compare the speed of machines.
 
-    The computation is a small block in plain tensor operations, so that the result
-    depends on the machine and not on this library. The shortest of eight repetitions
-    counts, since other work on the machine only adds time.
+    The computation consists of plain torch operations on one thread, so that the result
+    depends on the machine and not on this library. It is repeated eight times, and the
+    shortest time is returned.
 
     Returns:
-        Milliseconds, rounded to three decimals. The number is larger on a slower
+        The time in milliseconds, rounded to three decimals. It is larger on a slower
         machine.
     """
     import torch

@@ -1,4 +1,4 @@
-"""Look up how closely each recipe follows its paper, in a file, so that no plan has to be loaded.
+"""Look up how closely each recipe follows its paper, without loading the recipe's plan.
 
 ``make records`` writes the file ``protocols.json``, and a test compares it with what
 :mod:`inweights.experiments.studies.protocols` computes.
@@ -24,9 +24,10 @@ class BesidePaper(msgspec.Struct, frozen=True):
     """Summary of how closely a recipe follows its paper, at the scale ``cpu``.
 
     Attributes:
-        settings: Number of the recipe's distinct settings by origin: as in the
-            ``paper``, as in its ``code``, ``smaller`` than in the paper, ``ours`` (our
-            own choice), or ``unclassified``. An origin without settings is missing.
+        settings: Number of the recipe's distinct settings by origin: ``paper`` (as in
+            the paper), ``code`` (as in the paper's code), ``smaller`` (than in the
+            paper), ``ours`` (our own choice) or ``unclassified``. An origin without
+            settings is missing.
         claims: How closely each claim of the paper follows the paper's protocol, by the
             claim's full id: ``exact`` (its settings and sizes), ``scaled`` (its
             settings at a smaller size) or ``substitute`` (a different model, data set
@@ -38,20 +39,20 @@ class BesidePaper(msgspec.Struct, frozen=True):
 
 
 def beside_paper(recipe: Recipe) -> BesidePaper | None:
-    """Compute how closely a recipe follows its paper; return ``None`` if no protocol is recorded.
+    """Compute how closely a recipe follows its paper, at the scale ``cpu``.
 
     Args:
-        recipe: The recipe, whose settings at the scale ``cpu`` are compared with the
-            paper's.
+        recipe: The recipe.
 
     Returns:
-        Number of settings by their origin, and how closely each claim follows the
-        protocol. ``None`` if the paper has no protocol file.
+        The summary of settings and claims. ``None`` if the paper has no protocol file,
+        which records the settings that the paper states.
 
     Raises:
         ConfigError: The recipe has no scale ``cpu``.
-        DataError: A file that the settings name cannot be read. Errors of the recipe's
-            ``plan`` are passed on.
+        DataError: A file named in the settings cannot be read.
+
+    Exceptions raised by the recipe's ``plan`` propagate.
     """
     if recipe.protocol is None:
         return None
@@ -69,7 +70,7 @@ def stored() -> dict[str, BesidePaper]:
 
 
 def computed_protocol(claim: str) -> Protocol | None:
-    """Return how closely a claim follows the paper's protocol, as stored, or ``None``.
+    """Return how closely a claim follows the paper's protocol, from the stored summaries.
 
     Args:
         claim: Full id of the claim, ``<paper>/<figure>/<id>``.
@@ -77,7 +78,8 @@ def computed_protocol(claim: str) -> Protocol | None:
     Returns:
         ``exact`` (the paper's settings and sizes), ``scaled`` (its settings at a
         smaller size) or ``substitute`` (a different model, data set or measure).
-        ``None`` if the claim is unknown or one of our own.
+        ``None`` if the claim is unknown, or is a claim of our own, which no paper
+        states.
 
     Example:
         >>> computed_protocol("geometric-memory/c3/wide-is-geometric-free")

@@ -30,15 +30,15 @@ class Setting:
     """One setting of a recipe.
 
     Attributes:
-        path: Path of the setting, as it is written after ``--set``. Items of a list are
-            numbered from 0.
-        meaning: Meaning in words; empty if neither a docstring nor the recipe's file
-            explains the setting.
-        values: Value at each scale that has the setting, by scale, as plain Python
-            values (numbers, texts, lists, mappings).
-        ours: Whether the value is our own choice at every scale. Otherwise the value at
-            the scale ``paper`` is the paper's, and a different value at a smaller scale
-            is ours.
+        path: Dotted path of the setting, as written after ``--set``. Items of a list
+            are numbered from 0.
+        meaning: Explanation of the setting. Empty if neither a docstring nor the
+            recipe's file explains it.
+        values: Value of the setting by scale, as a plain Python value (number, string,
+            list or dictionary). A scale without the setting is missing.
+        ours: Whether the value is our own choice at every scale. If false, the default,
+            the value at the scale ``paper`` is the paper's, and a different value at a
+            smaller scale is our own choice.
     """
 
     path: str
@@ -52,12 +52,12 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
 
     Args:
         recipe: The recipe.
-        part: Path of a setting, to return only this setting and those below it. By
-            default all settings are returned.
+        part: Path of a setting; only this setting and the settings nested in it are
+            returned. By default all settings are returned.
 
     Returns:
-        The settings, in the order of the config. The list is empty if there is no
-        setting ``part``.
+        The settings, in the order of the fields of ``Settings``. The list is empty if
+        there is no setting ``part``.
     """
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for scale, config in recipe.scales.items():
@@ -73,7 +73,7 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
 
 
 def extras(config: msgspec.Struct) -> tuple[str, ...]:
-    """Return the optional extras of the package that a run with the given settings needs.
+    """Return the extras of the package (``pip install inweights[...]``) that a run requires.
 
     Args:
         config: Settings of a recipe. Nested configs are searched as well.
@@ -96,7 +96,8 @@ def meanings(kind: type) -> dict[str, str]:
         kind: Class of the config. The docstrings of its base classes are read as well.
 
     Returns:
-        Texts without markup, by field. Fields that no docstring explains are left out.
+        Dictionary from field to explanation, without markup. Fields that no docstring
+        explains are missing.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -112,7 +113,7 @@ def meanings(kind: type) -> dict[str, str]:
 
 
 def is_ours(path: str, ours: Iterable[str]) -> bool:
-    """Return whether a setting, or one that contains it, is among the given ones.
+    """Return whether a setting is our own choice, because its path or a prefix of it is listed.
 
     Indices of list items in the path are ignored.
 
