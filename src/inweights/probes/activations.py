@@ -41,16 +41,16 @@ def activations(
     position: int | str | Sequence[str] | None = None,
     parts: Sequence[Part] = ("facts", "queries"),
 ) -> pl.DataFrame:
-    """Return hidden states with the names of their prompts and positions.
+    """Return hidden states as a table, together with their prompts and positions.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         layers: Names of layers, among ``model.layer_names``; by default all.
-        position: Index of a position (negative from the end), or the name of a token;
-            with several names, all positions whose token has one of them. Prompts
-            without such a position are left out. If worlds differ, the position is
-            found in the first one. By default all positions.
+        position: Index of a position (negative from the end), or one or several names
+            of tokens, which select every position whose token has one of these names.
+            Prompts without such a position are left out. If worlds differ, positions
+            are looked up in the first one. By default all positions.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
@@ -64,8 +64,9 @@ def activations(
         ConfigError: A layer or a part is unknown, the model has no replica axis or
             cannot read prompts of this length, or the probe would need more memory than
             is available.
-        DataError: A name is not a token of the world, no prompt has the position, the
-            parts are empty, or the worlds do not fit the model.
+        DataError: A name in ``position`` is not a token of the world, no prompt has the
+            position, the chosen parts contain no statements, or the worlds do not fit
+            the model.
 
     Example:
         >>> import inweights as iw
@@ -102,24 +103,24 @@ def write_activations(
     position: int | str | Sequence[str] | None = None,
     parts: Sequence[Part] = ("facts", "queries"),
 ) -> Path:
-    """Write hidden states to a safetensors file, with the names of prompts and positions.
+    """Write hidden states to a safetensors file, together with their prompts and positions.
 
-    The file contains a tensor ``[R, N, D]`` (``N`` positions of all prompts, width
-    ``D``) for each layer, under the layer's name. Its metadata contains, under
-    ``rows``, a JSON list of ``N`` objects with the keys ``part`` (``facts`` or
+    The file contains a tensor ``[R, N, D]`` for each layer, under the layer's name
+    (``N`` positions, counted over all prompts; width ``D``). Its metadata contains,
+    under ``rows``, a JSON list of ``N`` objects with the keys ``part`` (``facts`` or
     ``queries``), ``role``, ``prompt`` (names of its tokens), ``position`` (counted from
-    0) and ``token`` (name of the token there). If replicas have different worlds, it
-    contains such a list for each replica.
+    0) and ``token`` (name of the token there). If replicas have different worlds,
+    ``rows`` is instead a list of ``R`` such lists.
 
     Args:
         model: Model with ``R`` replicas.
         world: One world, or one for each replica.
         path: The file, usually ``NAME.safetensors``. An existing file is replaced, and
-            missing folders are made.
+            missing folders are created.
         layers: Names of layers, among ``model.layer_names``; by default all.
-        position: Index of a position (negative from the end), or the name of a token or
-            several names; prompts without such a position are left out. By default all
-            positions.
+        position: Index of a position (negative from the end), or one or several names
+            of tokens, which select every position whose token has one of these names.
+            Prompts without such a position are left out. By default all positions.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
@@ -128,8 +129,9 @@ def write_activations(
     Raises:
         ConfigError: A layer or a part is unknown, or the model has no replica axis or
             cannot read prompts of this length.
-        DataError: A name is not a token of the world, no prompt has the position, the
-            parts are empty, or the worlds do not fit the model.
+        DataError: A name in ``position`` is not a token of the world, no prompt has the
+            position, the chosen parts contain no statements, or the worlds do not fit
+            the model.
         RunError: The file cannot be written.
 
     Example:

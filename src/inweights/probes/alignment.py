@@ -35,7 +35,7 @@ def alignment(
     layers: Sequence[str] | None = None,
     places: Sequence[str] = _PLACES,
 ) -> pl.DataFrame:
-    """Compute the cosine of the states of a subject's prompt and its bridge's prompt, by layer.
+    """Compute, for each layer, the cosine between the states of a subject and of its bridge.
 
     In a two-hop chain, a subject ``e1`` leads by a first relation ``r1`` to a bridge
     ``e2``, which leads by a second relation ``r2`` to an object. For the place
@@ -47,21 +47,22 @@ def alignment(
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Two-hop worlds: one, or one for each replica.
+        worlds: One two-hop world, or one for each replica.
         layers: Names of layers, among ``model.layer_names``; by default all.
         places: ``first_hop``, ``query`` or both.
 
     Returns:
         One row per replica, place and layer, with the columns ``replica``, ``place``,
         ``layer``, ``depth`` (index of the layer), ``cosine`` (mean over pairs),
-        ``other`` (mean cosine of subjects with the states of other bridges; NaN if
+        ``other`` (mean cosine of subjects with bridges other than their own; NaN if
         there are none), ``contrast`` (``cosine − other``) and ``nearest`` (share of
-        pairs, from 0 to 1, in which the cosine with the right bridge is larger than the
-        cosine with any other bridge).
+        pairs, from 0 to 1, in which the subject's cosine with its own bridge is larger
+        than with any other bridge).
 
     Raises:
-        DataError: The world has no first hops or no compositions, these differ in
-            length or do not begin with a first hop, or the worlds do not fit the model.
+        DataError: The world has no first hops or no compositions, the prompts of either
+            differ in length, a composition does not begin with a first hop, or the
+            worlds do not fit the model.
         ConfigError: A layer or place is unknown, the model has no replica axis or
             cannot read prompts of this length, or the probe would need more memory than
             is available.
@@ -124,7 +125,7 @@ def _compare(
 def bridge_pairs(
     world: World, place: str
 ) -> tuple[Int[Ids, "m T"], Int[Ids, "m _"], Int[Ids, " m"]]:
-    """Return the prompts of subjects, the prompts of their bridges, and the bridges.
+    """Return the prompts of subjects, the prompts of their bridges, and the bridges as token ids.
 
     Args:
         world: A two-hop world with ``m`` first hops or compositions.
@@ -134,11 +135,13 @@ def bridge_pairs(
 
     Returns:
         Three NumPy arrays of token ids, of shapes ``[m, T]`` (``T`` tokens of a
-        prompt), ``[m, T − 1]`` and ``[m]``. The same row of each belongs to one pair.
+        prompt), ``[m, T − 1]`` and ``[m]``. Row ``i`` of each array belongs to pair
+        ``i``.
 
     Raises:
-        DataError: The world has no first hops or no compositions, these differ in
-            length, or (for ``query``) a composition does not begin with a first hop.
+        DataError: The world has no first hops or no compositions; or their prompts
+            differ in length or, for ``query``, a composition does not begin with a
+            first hop.
         ConfigError: ``place`` is unknown.
     """
     check_names("place", [place], _PLACES)
@@ -162,10 +165,11 @@ def bridge_pairs(
 
 
 def passed_bridge(reached: Mapping[tuple[int, ...], int], start: Sequence[int]) -> int:
-    """Return the bridge to which the beginning of a two-hop query leads.
+    """Return the token id of the bridge to which the first hop of a two-hop query leads.
 
     Args:
-        reached: Answer of each first hop, by the token ids of its prompt.
+        reached: Token id of the answer of each first hop, by the token ids of its
+            prompt.
         start: Token ids of the query without its last relation.
 
     Raises:

@@ -23,15 +23,15 @@ from inweights.worlds.world import Ids, Worlds
 
 @holds(cosines=18, states=15, kept=15)
 def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Compute the mean cosine of states of inputs with the same label and with different labels.
+    """Compute the mean cosine between states of inputs with equal and with different labels.
 
-    The states at the last position of a prompt are compared, in every layer.
+    In every layer, the states at the last position of the prompts are compared.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds whose facts of role ``category`` have prompts of one length, and
-            answers (the labels) that several of them share: one, or one for each
-            replica.
+        worlds: One world, or one for each replica. Its facts of role ``category`` have
+            prompts of one length (the inputs), and several of them share an answer (the
+            label).
 
     Returns:
         One row per replica and layer, with the columns ``replica``, ``layer``,
@@ -41,8 +41,8 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
         different labels; if it is as high as ``same``, all states lie in one cone).
 
     Raises:
-        DataError: A world has no facts of role ``category``, these differ in length, no
-            label occurs twice, or the worlds do not fit the model.
+        DataError: A world has no facts of role ``category``, their prompts differ in
+            length, no label occurs twice, or the worlds do not fit the model.
         ConfigError: The model has no replica axis or cannot read prompts of this
             length, or the probe would need more memory than is available.
     """
@@ -100,12 +100,12 @@ def _compare(
 def predicted_similarity_by_depth(
     layers: int, inputs: int, per_label: int, rate: float, steps: int
 ) -> pl.DataFrame:
-    """Predict the cosine of inputs with one label in a deep linear network, by layer.
+    """Predict the cosine between inputs with the same label in each layer of a deep linear network.
 
     The prediction is Theorem 6 of Feature Resemblance.
 
     Args:
-        layers: Number of layers.
+        layers: Number of layers of the network.
         inputs: Number of inputs.
         per_label: Number of inputs that share each label.
         rate: Learning rate of gradient descent.
@@ -117,7 +117,7 @@ def predicted_similarity_by_depth(
         :func:`~inweights.theory.feature_resemblance.depth.depth_cosines`).
 
     Raises:
-        ConfigError: A number is not above 0, or not finite.
+        ConfigError: An argument is not above 0 or not finite.
     """
     cosines = depth_cosines(
         layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps

@@ -34,10 +34,10 @@ def along_descent(
     record: Sequence[int] = (),
     **options: Any,
 ) -> pl.DataFrame:
-    """Return the table that a function computes from the trajectory of gradient descent.
+    """Compute Node2Vec's gradient descent on a graph, and return a table computed from it.
 
     Args:
-        world: Config of a graph.
+        world: Config of a graph, which is built with ``seed``.
         look: Function ``look(trajectory, adjacency, **options)`` that returns the
             table. It receives a trajectory of gradient descent and the adjacency matrix
             of the graph. An example is
@@ -46,18 +46,19 @@ def along_descent(
         model: Config of Node2Vec: its width, whether its weights are tied, and the
             scale of its initial weights.
         seed: Root seed of the world and of the initial weights.
-        record: Steps that the trajectory contains in addition to the last one.
+        record: Steps at which the trajectory contains the vectors, from 0 (the start)
+            to the number of steps; the last step is always included.
         options: Further keyword arguments of ``look``.
 
     Returns:
-        The table that ``look`` returns.
+        The table that ``look`` returns. Errors of ``look`` are passed on.
 
     Raises:
         ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit into
             memory.
         DataError: The world is not a graph, or a step in ``record`` is not from 0 to
-            the number of steps. Errors of ``look`` are passed on.
-        SolverError: The vectors diverged.
+            the number of steps.
+        SolverError: The vectors became infinite or NaN.
     """
     built = world.build(seed)
     return look(
@@ -68,12 +69,13 @@ def along_descent(
 def off_descent(
     model: Model, worlds: Worlds, *, rate: float, steps: int
 ) -> pl.DataFrame:
-    """Measure how far a trained Node2Vec is from the closed form of its descent (Lemma 1).
+    """Measure the distance of a trained Node2Vec from the closed form of its gradient descent.
 
-    The closed form does not use autograd. :func:`inweights.train` minimises the mean
-    over facts. On a graph whose ``N`` nodes all have the same degree, this is the
-    paper's sum over nodes divided by ``N``, so that plain gradient descent at the rate
-    ``N η`` is the closed form at ``η``.
+    The closed form (Lemma 1 of Geometric Memory, App. F) does not use autograd.
+    :func:`inweights.train` minimises the mean over facts. On a graph whose ``N`` nodes
+    all have the same degree, this is the paper's sum over nodes divided by ``N``, so
+    that plain gradient descent at the learning rate ``N η`` makes the same updates as
+    the closed form at ``η``.
 
     The lemma is from Geometric Memory, App. F.
 
@@ -81,9 +83,9 @@ def off_descent(
         model: Model with ``R`` replicas of a tied
             :class:`~inweights.models.node2vec.Node2Vec`, each built with its world's
             seed.
-        worlds: A regular graph for each replica, from whose seed the initial embeddings
-            of the replica are drawn again; with a single one, only the first replica is
-            compared.
+        worlds: One regular graph for each replica, from whose seed the replica's
+            initial embeddings are drawn again. With a single graph, only the first
+            replica is compared.
         rate: Learning rate ``η`` of the closed form; the model has to be trained at ``N
             η``, which is not checked.
         steps: Number of updates of the closed form, at least 0; the model has to be
@@ -93,13 +95,14 @@ def off_descent(
         One row per replica that is compared, with the columns ``replica``, ``distance``
         (norm of the difference between the trained embeddings and the embeddings of the
         closed form after ``steps`` updates, divided by the norm of the latter) and
-        ``travelled`` (the same for the initial embeddings).
+        ``travelled`` (norm of the difference between the initial embeddings and the
+        embeddings of the closed form, divided by the same norm).
 
     Raises:
         ConfigError: The model is not a Node2Vec with tied weights.
         DataError: A world is not a graph, the nodes of a graph differ in their degree,
             the worlds do not fit the model, or ``steps`` is below 0.
-        SolverError: The vectors diverged.
+        SolverError: The vectors became infinite or NaN.
     """
     if not isinstance(model, Node2Vec) or model.head is not None:
         raise ConfigError("the closed form requires a tied Node2Vec")

@@ -38,7 +38,7 @@ def logit_lens(
     layers: Sequence[str] | None = None,
     most: int = 2000,
 ) -> pl.DataFrame:
-    """Decode the answer from the state of each layer, and measure accuracy (the logit lens).
+    """Decode the answer from the state of each layer, and measure its accuracy (the logit lens).
 
     The state at the last position is passed to the final norm and the output matrix, as
     if later layers did not exist (nostalgebraist 2020). For the deepest layer, the
@@ -50,7 +50,7 @@ def logit_lens(
         parts: ``facts``, ``queries`` or both.
         layers: Names of layers, among ``model.decodable``; by default all of these.
         most: Largest number of statements of each slice (part, role and distribution)
-            that are read, at least 1; the first ones are used.
+            to read, at least 1; the first ones are used.
 
     Returns:
         One row per replica, slice and layer, with the columns ``replica``, ``part``,
@@ -58,18 +58,18 @@ def logit_lens(
         distribution for queries; see :func:`~inweights.probes.accuracy`), ``layer``,
         ``depth`` (index of the layer in ``model.layer_names``), ``accuracy`` (share of
         statements for which the first answer token has the largest logit of all
-        candidates), ``probability`` (of the right answer, mean), ``rank`` (mean number
-        of candidates with a larger logit) and ``statements`` (number of statements
-        read). If several answers are right, any of them counts as right:
-        ``probability`` is their sum, and ``rank`` is the number of wrong candidates
-        above the best of them.
+        candidates), ``probability`` (mean probability of the right answer), ``rank``
+        (mean number of candidates with a larger logit) and ``statements`` (number of
+        statements read). If several answers to a prompt are right, any of them counts
+        as right: ``probability`` is the sum of their probabilities, and ``rank`` counts
+        the wrong candidates whose logits are larger than the largest of theirs.
 
     Raises:
         ConfigError: A layer or a part is unknown, ``most`` is below 1, a layer cannot
             be decoded, the model has no replica axis or cannot read prompts of this
             length, or the probe would need more memory than is available.
-        DataError: The parts are empty, the head does not cover an answer, or the worlds
-            do not fit the model.
+        DataError: The chosen parts contain no statements, an answer is not among the
+            head's candidates, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw
@@ -156,14 +156,14 @@ def attention(
     parts: Sequence[Part] = ("facts", "queries"),
     most: int = 2000,
 ) -> pl.DataFrame:
-    """Compute the attention weights of every head, averaged over prompts of a role and length.
+    """Compute the mean attention weights of every head over the prompts of each role and length.
 
     Args:
         model: Model with ``R`` replicas, of an architecture with attention.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        most: Largest number of statements of each role and length that are read, at
-            least 1; the first ones are used.
+        most: Largest number of statements of each role and length to read, at least 1;
+            the first ones are used.
 
     Returns:
         One row per replica, part, role, length of prompt, layer, head and pair of
@@ -176,7 +176,8 @@ def attention(
         ConfigError: The architecture has no attention that the library can read, a part
             is unknown, ``most`` is below 1, the model has no replica axis, or the probe
             would need more memory than is available.
-        DataError: The parts are empty, or the worlds do not fit the model.
+        DataError: The chosen parts contain no statements, or the worlds do not fit the
+            model.
 
     Example:
         >>> import inweights as iw
@@ -232,9 +233,9 @@ def cka(
 ) -> Float[Tensor, " R"]:
     """Compute the linear CKA (centred kernel alignment), a similarity of two sets of states.
 
-    It does not change if either set is rotated or scaled, so that models that were
-    trained separately can be compared (Kornblith et al. 2019, §3). With fewer prompts
-    than dimensions, it is high for any two sets.
+    Rotating or scaling either set does not change the similarity, so that models that
+    were trained separately can be compared (Kornblith et al. 2019, §3). If there are
+    fewer prompts than dimensions, the similarity is high for any two sets.
 
     Args:
         one: States ``[R, n, D]`` of ``n`` prompts.

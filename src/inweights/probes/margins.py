@@ -22,9 +22,9 @@ def margins(
 ) -> pl.DataFrame:
     """Compute the margin of every statement: ``f_y − max_{y' ≠ y} f_{y'}`` (Identity Bridge §4.3).
 
-    ``f`` are the logits of the first answer token and ``y`` is the right one. If
-    several answers to a prompt are right, the margin is the lead of the best right
-    answer over the best wrong one.
+    ``f`` are the logits for the first answer token, and ``y`` is the right answer. If
+    several answers to a prompt are right, the margin is the largest logit of a right
+    answer minus the largest logit of a wrong one.
 
     Args:
         model: Model with ``R`` replicas.
@@ -34,18 +34,18 @@ def margins(
     Returns:
         One row per replica and statement, with the columns ``replica``, ``part``,
         ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of distribution),
-        ``prompt`` and ``answer`` (names; the first of several right answers),
-        ``predicted`` (name of the candidate with the largest logit), ``margin``
-        (against all wrong candidates) and ``margin_among`` (only against those that
-        answer some statement of the role), both in logits, and ``right_answers``
-        (number of right answers to the prompt).
+        ``prompt`` and ``answer`` (names of their tokens; if several answers are right,
+        the first one), ``predicted`` (name of the candidate with the largest logit),
+        ``margin`` (over all wrong candidates) and ``margin_among`` (only over wrong
+        candidates that are answers to other statements of the role), both in logits,
+        and ``right_answers`` (number of right answers to the prompt).
 
     Raises:
         ConfigError: A part is unknown, the model has no replica axis or cannot read
             prompts of this length, or the probe would need more memory than is
             available.
-        DataError: The parts are empty, the head does not cover an answer, or the worlds
-            do not fit the model.
+        DataError: The chosen parts contain no statements, an answer is not among the
+            head's candidates, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -26,7 +26,7 @@ from inweights.worlds.world import Ids, World, Worlds
 
 @holds(logits=5, states=11)
 def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Measure how much a subject alone favours the objects to which it leads.
+    """Measure how much a model, given a subject alone, favours the objects to which it leads.
 
     In a two-hop chain, a subject ``e1`` leads by two relations, ``r1`` and ``r2``, to
     an object. The model reads the subject alone, ``(e1)``, and the subject with the
@@ -35,7 +35,7 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Two-hop worlds: one, or one for each replica.
+        worlds: One two-hop world, or one for each replica.
 
     Returns:
         Two rows per replica, one for each form of prompt, with the columns ``replica``,
@@ -49,8 +49,9 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
         ConfigError: The model has no replica axis, or the probe would need more memory
             than is available.
         DataError: A world has no compositions, or no tokens of the groups ``subject``,
-            ``second_relation`` and ``object``; its compositions differ in length; the
-            head does not cover an object; or the worlds do not fit the model.
+            ``second_relation`` and ``object``; its compositions differ in length; an
+            object is not among the head's candidates; or the worlds do not fit the
+            model.
 
     Example:
         >>> import inweights as iw

@@ -38,8 +38,8 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
 
     Args:
         model: The probed model.
-        worlds: One world, or one for each replica; only the first one is used.
-        most: Largest number of statements that the probe reads; by default all.
+        worlds: One world, or one for each replica; sizes are those of the first one.
+        most: Largest number of statements that the probe reads; by default no limit.
 
     Returns:
         Sizes by name. ``logits``: logits of a block of statements; ``whole``: logits of
@@ -110,7 +110,7 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
 def holds(
     *, most: float = np.inf, **factors: float
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that declares the memory of a probe, and refuses calls that need too much.
+    """Return a decorator that declares a probe's memory, and rejects calls that need too much.
 
     The decorated probe computes no gradients.
 
@@ -150,13 +150,13 @@ def holds(
 def check_probe(
     probe: Callable[..., Any], model: Model, worlds: Worlds, **_: object
 ) -> None:
-    """Raise an error if a probe would use more memory than is available.
+    """Raise an error if a probe would need more memory than is available.
 
     Args:
         probe: Function of a model and worlds.
         model: The probed model.
         worlds: One world, or one for each replica.
-        _: Options of the probe; they have no effect on the estimate.
+        _: Options of the probe, which are ignored.
 
     Raises:
         ConfigError: The probe would need too much memory (the message states the memory

@@ -26,11 +26,11 @@ from inweights.worlds.world import World, Worlds
 
 @holds(weights=460)
 def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFrame:
-    """Compare a linear model's templates with the optimum of program (2) of Identity Bridge.
+    """Compare a linear model's weights with the optimum of program (2) of Identity Bridge.
 
-    Templates ``W`` are the matrix with one row per token whose rows, summed over a
-    prompt's tokens, are its logits. Program (2) (§4.3) minimises the nuclear norm of
-    ``W`` subject to a margin of at least 1 for all facts.
+    The weights are the templates ``W``, a matrix with one row per token; the sum of the
+    rows of a prompt's tokens is the vector of its logits. Program (2) (§4.3) minimises
+    the nuclear norm of ``W`` subject to a margin of at least 1 for all facts.
 
     Args:
         model: An Emb-MLP or a deep linear network with ``R`` replicas.
@@ -40,20 +40,21 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
 
     Returns:
         One row per replica, with the columns ``replica``; ``cosine``, the cosine
-        between ``W`` and the optimum as vectors, both centred by row; ``least_margin``,
-        the smallest margin of the facts, in logits; ``excess``, the nuclear norm of
-        ``W`` scaled to a smallest margin of 1, divided by the nuclear norm of the
-        optimum, minus 1; ``query_margin``, the median margin of the queries at that
-        scale; and ``expected``, the median margin of the queries at the optimum.
-        ``excess`` and ``query_margin`` are NaN if a fact has no positive margin.
+        between ``W`` and the optimum, both flattened after the mean of each row is
+        subtracted; ``least_margin``, the smallest margin of the facts, in logits;
+        ``excess``, the nuclear norm of ``W`` scaled to a smallest margin of 1, divided
+        by the nuclear norm of the optimum, minus 1; ``query_margin``, the median margin
+        of the queries at that scale; and ``expected``, the median margin of the queries
+        at the optimum. ``excess`` and ``query_margin`` are NaN if a fact has no
+        positive margin.
 
     Raises:
-        ConfigError: The model is of a different architecture, whose logits are not sums
-            of rows of templates; ``gap`` is outside ``[1e-7, 1)``; or the probe would
-            need more memory than is available.
-        DataError: The worlds do not fit the model, the head does not cover an answer,
-            or no program can be made of a world (an answer has several tokens, facts
-            contradict each other, or no output is ever wrong).
+        ConfigError: The model is neither an Emb-MLP nor a deep linear network; ``gap``
+            is outside ``[1e-7, 1)``; or the probe would need more memory than is
+            available.
+        DataError: The worlds do not fit the model, an answer is not among the head's
+            candidates, or no program can be built from a world (an answer has several
+            tokens, facts contradict each other, or no output is ever wrong).
         SolverError: No matrix has positive margins for all facts of a world, or none
             was found within the solver's 20,000 iterations.
 
@@ -105,10 +106,10 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
 def nuclear_norm(
     model: Model, worlds: Worlds, *, order: Literal["nuc", "fro"] = "nuc"
 ) -> pl.DataFrame:
-    """Compute the nuclear norm of a linear model's templates at a smallest margin of 1.
+    """Compute the nuclear norm of a linear model's templates, scaled to a smallest margin of 1.
 
-    Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its
-    logits.
+    The templates ``W`` are a matrix with one row per token; the sum of the rows of a
+    prompt's tokens is the vector of its logits.
 
     Args:
         model: An Emb-MLP or a deep linear network with ``R`` replicas.
@@ -122,12 +123,12 @@ def nuclear_norm(
         ``least_margin``; NaN if a fact has no positive margin).
 
     Raises:
-        ConfigError: The model is of a different architecture, or the probe would need
-            more memory than is available.
+        ConfigError: The model is neither an Emb-MLP nor a deep linear network, or the
+            probe would need more memory than is available.
         ValueError: ``order`` is unknown.
-        DataError: The worlds do not fit the model, the head does not cover an answer,
-            or no program can be made of a world (an answer has several tokens, facts
-            contradict each other, or no output is ever wrong).
+        DataError: The worlds do not fit the model, an answer is not among the head's
+            candidates, or no program can be built from a world (an answer has several
+            tokens, facts contradict each other, or no output is ever wrong).
 
     Example:
         >>> import inweights as iw

@@ -28,7 +28,7 @@ from inweights.worlds.world import Ids, World
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Compute accuracy and loss of the first answer token, by role.
 
-    An answer is right if any fact, or any query, of the world states it for the prompt.
+    An answer to a prompt is right if any fact or query of the world states it.
 
     Args:
         model: Model with ``R`` replicas.
@@ -38,21 +38,22 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         One row per replica and slice (part, role and distribution; facts first), with
         the columns ``replica``, ``part`` (``facts`` or ``queries``), ``role``,
         ``distribution`` (``trained`` for facts, ``in`` or ``out`` of distribution for
-        queries), ``statements`` (their number), ``accuracy`` (share of statements for
-        which the largest logit of *all* candidates of the head belongs to a right
-        answer), ``accuracy_among`` (the same among only those tokens that answer some
-        statement of the role; for compositions, the objects), ``chance`` (accuracy of
-        guessing among the answers of the role), ``loss`` (mean cross-entropy over all
-        candidates, in nats; if a query has several right answers, of their total
-        probability) and ``right_answers`` (mean number of answers of the role that are
-        right for a prompt). Empty if the world has no statements.
+        queries), ``statements`` (their number), ``accuracy`` (share of statements, from
+        0 to 1, for which the largest logit of *all* candidates of the head belongs to a
+        right answer), ``accuracy_among`` (the accuracy if only those candidates are
+        compared that are an answer to some statement of the role; for compositions, the
+        objects), ``chance`` (expected accuracy of guessing among the answers of the
+        role), ``loss`` (mean cross-entropy over all candidates, in nats; if a query has
+        several right answers, of their total probability) and ``right_answers`` (mean
+        number of answers of the role that are right for a prompt). Empty if the world
+        has no statements.
 
     Raises:
         ConfigError: The model has no replica axis or cannot read prompts of this
             length, or the probe would need more memory than is available.
         DataError: The worlds do not fit the model (there is neither one world nor one
-            per replica, or a world has more tokens than the model), or the head does
-            not cover an answer.
+            per replica, or a world has more tokens than the model), or an answer is not
+            among the head's candidates.
 
     Example:
         >>> import inweights as iw
@@ -112,13 +113,14 @@ def by_loops(
         counts: Numbers of loops, each at least 1; at least one number is required.
 
     Returns:
-        The rows of :func:`accuracy` for each number of loops, with a column ``loops``.
+        The rows of :func:`accuracy` for each number of loops, with a further column
+        ``loops``.
 
     Raises:
         ConfigError: The model is not a GPT, ``counts`` is empty or contains a number
             below 1, or :func:`accuracy` would need more memory than is available.
-        DataError: The worlds do not fit the model, or the head does not cover an
-            answer.
+        DataError: The worlds do not fit the model, or an answer is not among the head's
+            candidates.
 
     Example:
         >>> import inweights as iw
@@ -149,14 +151,15 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
 
     Args:
         world: The probed world.
-        parts: ``facts``, ``queries`` or both, also as one string.
+        parts: ``facts``, ``queries`` or both, as a sequence; a single name may also be
+            a string.
 
     Returns:
         The parts, in the order given.
 
     Raises:
         ConfigError: A part is unknown.
-        DataError: All the parts are empty.
+        DataError: None of the parts contains a statement.
     """
     chosen = cast(
         "tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts)
@@ -192,7 +195,7 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
 def answers_among(
     model: Model, worlds: Sequence[World], part: Part, role: str
 ) -> Bool[torch.Tensor, "R K"]:
-    """Return which candidates are a right answer to some statement of a role, ``[R, K]``.
+    """Return which candidates are a right answer to at least one statement of a role, ``[R, K]``.
 
     Args:
         model: Model whose candidates are compared.
@@ -202,8 +205,9 @@ def answers_among(
             ``world.queries``.
 
     Returns:
-        Whether each of the ``K`` candidates is a right answer to at least one of these
-        statements of the replica's world, in the order of the logits.
+        A Boolean tensor ``[R, K]``: whether each of the ``K`` candidates, in the order
+        of the logits, is a right answer to at least one statement of the role in the
+        replica's world.
 
     Raises:
         DataError: A world has no statement of the role.

@@ -52,32 +52,32 @@ def resemblance(
 ) -> pl.DataFrame:
     """Compute the cosine of the states of two entities that share a property (equation 10).
 
-    This is equation (10) of Feature Resemblance. For a
-    :class:`~inweights.models.OneLayer`, it is the cosine of ``W_V e_a`` and ``W_V
-    e_b``, the embeddings of both entities times the value matrix. For a deeper model,
-    it is the cosine of the penultimate layer's states at the last token of a prompt.
-    The paper does not state the prompt; the table therefore has a column for it. Since
-    all states of a layer may have similar directions, the table also contains the mean
-    cosine with entities of *other* tuples.
+    The equation is from Feature Resemblance. For a :class:`~inweights.models.OneLayer`,
+    it is the cosine of ``W_V e_a`` and ``W_V e_b``, the embeddings of both entities
+    times the value matrix. For a deeper model, it is the cosine of the penultimate
+    layer's states at the last token of a prompt. The paper does not state the prompt;
+    the table therefore has a column for it. Since all states of a layer may have
+    similar directions, the table also contains the mean cosine with entities of *other*
+    tuples.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of analogies or of two hops as analogies: one, or one per
-            replica.
+        worlds: One world of analogies or of two hops as analogies, or one per replica.
         prompt: ``entity``: the entity alone. ``premise``: the entity with the relation
             of the property that both share. ``query``: the entity with the relation of
             the conclusion. By default ``entity`` for a OneLayer, and ``premise`` for
-            other models, which came closest to Table 1 in trials with a small GPT.
+            other models: in trials with a small GPT, this prompt gave the values
+            closest to the paper's Table 1.
         layers: Names of layers, among ``model.layer_names``; by default the penultimate
             layer (``value`` of a OneLayer, the last block's output of a GPT).
-        by_pair: Whether there is one row per pair, instead of one row with the mean
-            over pairs.
+        by_pair: If true, return one row per pair; otherwise one row with the mean over
+            pairs.
 
     Returns:
         One row per replica and layer, and with ``by_pair`` also per pair, with the
         columns ``replica``, ``prompt``, ``layer``, ``depth`` (index of the layer),
         ``one`` and ``two`` (names of the pair's entities, only with ``by_pair``),
-        ``cosine`` (of the pair, or mean over pairs), ``other`` (mean cosine of an
+        ``cosine`` (of the pair, or the mean over pairs), ``other`` (mean cosine of an
         entity ``one`` with all entities ``two`` from which another conclusion follows;
         NaN if there are none) and ``contrast`` (``cosine − other``).
 
@@ -155,10 +155,10 @@ def _compare(
 
 
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
-    """Return the pairs of entities that a conclusion links, ``[P, 2]``.
+    """Return the pairs of entities that conclusions link, ``[P, 2]``.
 
-    These are ``(a_i, b_i)``, tuple by tuple; in two hops, ``b_i`` is the bridge to
-    which ``a_i`` leads.
+    Pair ``i`` contains the entities ``a_i`` and ``b_i`` of tuple ``i``; in a world of
+    two hops, ``b_i`` is the bridge to which ``a_i`` leads.
 
     Args:
         world: World of analogies, or of two hops as analogies.
@@ -167,8 +167,8 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
         Token ids of ``P`` pairs, ``[P, 2]``, in a NumPy array.
 
     Raises:
-        DataError: The world has no conclusions, neither similarities nor first hops, or
-            facts of one of these roles that differ in length.
+        DataError: The world has no conclusions, has neither similarities nor first
+            hops, or has facts of one of these roles that differ in length.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -233,7 +233,7 @@ def predicted_similarity(
     rho: float = 1.0,
     by_pair: bool = False,
 ) -> pl.DataFrame:
-    """Predict the resemblance of the entities of a world (a cosine) without training a model.
+    """Predict the resemblance (a cosine) of the entities of a world without training a model.
 
     Args:
         world: Config of an analogy, or of two hops as an analogy.
@@ -241,7 +241,7 @@ def predicted_similarity(
             ``similarity``, each with the number of times that its facts are counted.
         seed: Root seed of the world.
         model: Config with the scale ``κ0`` of the logits and the width ``m``; by
-            default the paper's.
+            default the paper's values.
         rate: Learning rate ``η`` of stage 1, above 0.
         steps: Number of steps ``T1`` of stage 1, above 0.
         course: One of the paper's curricula, whose closed form is also computed:
@@ -249,9 +249,9 @@ def predicted_similarity(
             ``AS`` (attribution first), ``two-hop``, or ``two-hop without identity``; by
             default none.
         rho: ``ρ`` of the closed form: number of copies of the similarity premise, at
-            least 1; no effect without ``course``.
-        by_pair: Whether there is one row per pair, instead of one row with the mean
-            over pairs.
+            least 1; has no effect without ``course``.
+        by_pair: If true, return one row per pair; otherwise one row with the mean over
+            pairs.
 
     Returns:
         One row, or one per pair, with the columns ``one`` and ``two`` (names of the

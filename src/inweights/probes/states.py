@@ -65,7 +65,7 @@ def last_states(
 
 
 def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
-    """Return the rows of a table, one for each replica.
+    """Return the rows of a table with one row for each replica.
 
     Args:
         replicas: Number of replicas ``R``.
@@ -93,18 +93,18 @@ def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
 def share(
     right: Bool[Tensor, "R m ..."], among: Bool[Tensor, "R m"] | None = None
 ) -> Float[Tensor, "R ..."]:
-    """Return the share of each replica's statements that are right, in double precision.
+    """Return, for each replica, the share of statements that are right, in double precision.
 
-    In single precision, 18 of 20 would be .8999999762 instead of .9.
+    In single precision, a share of 18 of 20 would be .8999999762 instead of .9.
 
     Args:
-        right: Whether each of ``m`` statements is right, ``[R, m]``, optionally at
-            several positions (further axes).
-        among: Statements that are counted, ``[R, m]`` (``R`` replicas); by default all.
-            If there are none, the share is NaN.
+        right: Whether each of ``m`` statements is right, ``[R, m]``, optionally with
+            further axes such as the position.
+        among: Which statements are counted, ``[R, m]`` (``R`` replicas); by default
+            all. If no statement is counted, the share is NaN.
 
     Returns:
-        Shares from 0 to 1 on the CPU, ``[R]``, or one for each further axis of
+        Shares from 0 to 1 on the CPU, ``[R]``, followed by the further axes of
         ``right``.
 
     Example:
@@ -121,19 +121,20 @@ def cosine_blocks(
 ) -> Iterator[tuple[slice, Float[Tensor, "R b m"], Bool[Tensor, "_ b m"]]]:
     """Yield the cosines of the states of ``one`` with all states of ``two``, block by block.
 
-    Up to 2,048 states form one block. Blocks do not depend on the number of replicas.
+    The size of blocks does not depend on the number of replicas.
 
     Args:
         one: States, ``[R, m, D]`` (``R`` replicas, width ``D``).
         two: States with which they are compared, ``[R, m, D]``.
-        groups: Group of every state, ``[1, m]`` for all replicas, or ``[R, m]``.
+        groups: Group number of every state, ``[1, m]`` if all replicas share them, or
+            ``[R, m]``.
 
     Yields:
         A slice of the ``b`` rows of ``one`` in the block, their cosines ``[R, b, m]``,
         and whether the two states of each pair belong to the same group, ``[1, b, m]``
-        or ``[R, b, m]``. Copy results that are needed after a block into an array that
-        was allocated before: a view keeps the whole block in memory, and small arrays
-        between blocks fragment it.
+        or ``[R, b, m]``. To use results after their block, copy them into an array that
+        was allocated before the first block: a view would keep the whole block in
+        memory, and small arrays allocated between blocks would fragment the memory.
     """
     ours = F.normalize(one, dim=-1)
     theirs = F.normalize(two, dim=-1).mT

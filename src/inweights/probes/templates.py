@@ -26,7 +26,7 @@ _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "objec
 
 @torch.no_grad()
 def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
-    """Return the logits of every output for tokens or prompts, as a table with one row per logit.
+    """Return the logits of every output for tokens or prompts, with one row per logit.
 
     For an Emb-MLP, the rows of ``tokens`` are the rows of ``W = E W_proj``, and the row
     of a prompt is the sum of its tokens' rows. For other models, a row contains the
@@ -43,15 +43,17 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         ``replica``, ``row`` (the prompt), ``row_group`` (group of its first token),
         ``column`` (the output token), ``column_group`` (its group), ``value`` (logit
         minus the mean logit of all outputs for the prompt), ``top`` (whether this logit
-        is the largest for the prompt) and ``answer`` (whether the output is the right
-        answer, the first of several right answers; false for ``tokens``).
+        is the largest for the prompt) and ``answer`` (whether the output is the answer
+        of the statement, for a query with several right answers the first of them;
+        false for ``tokens``).
 
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, the table
-            would need too much memory, or the model has no replica axis or cannot read
-            prompts of this length.
-        DataError: The worlds do not fit the model, the head does not cover an output,
-            or the prompts or answers of the role differ in length.
+            would need more memory than is available, or the model has no replica axis
+            or cannot read prompts of this length.
+        DataError: The worlds do not fit the model, an output of the world is not among
+            the head's candidates, or the prompts or answers of the role differ in
+            length.
 
     Example:
         >>> import inweights as iw
@@ -119,14 +121,15 @@ def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
 
     Args:
         table: A table from :func:`templates`.
-        by: Columns that identify the tables that ``table`` contains, such as
-            ``replica`` or ``seed``; by default all rows belong to one table.
+        by: Columns that together identify one table among the rows, such as ``replica``
+            or ``seed``; by default all rows belong to one table.
 
     Returns:
-        One row per table, prompt and group of outputs, with the columns ``by``, and
-        ``row`` (the prompt), ``row_group`` (group of its first token), ``column_group``
-        (the group of outputs), ``column`` (the output with the largest logit) and
-        ``value`` (its centred logit). Rows are in descending order of ``value``.
+        One row per table, prompt and group of outputs, with the columns named in
+        ``by``, and ``row`` (the prompt), ``row_group`` (group of its first token),
+        ``column_group`` (the group of outputs), ``column`` (the output with the largest
+        logit) and ``value`` (its centred logit). Rows are in descending order of
+        ``value``.
     """
     keys = [*by, "row", "row_group", "column_group"]
     best = table.sort("value", descending=True, maintain_order=True)

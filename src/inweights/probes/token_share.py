@@ -25,11 +25,12 @@ from inweights.worlds.world import Ids, World, Worlds
 
 @holds(states=60)
 def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataFrame:
-    """Measure how much of the state before the first block depends on the prompt's last token.
+    """Measure the share of the state before the first block that depends on the last token.
 
-    This state is the sum of the token's embedding and the position's contribution. A
-    residual stream passes this state to the head, which reads it after the final norm.
-    The component that all prompts share contains no information about the token.
+    This state is the sum of the token's embedding and the position's contribution. The
+    residual stream passes this state on to the head, which reads it after the final
+    norm. The component of the state that all prompts share contains no information
+    about the token.
 
     Args:
         model: Model with a table of token embeddings, a state ``embedding`` and ``R``
@@ -40,12 +41,13 @@ def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataF
 
     Returns:
         One row per replica, with the columns ``replica``; ``token`` and ``added``, the
-        root mean square lengths of the last tokens' embeddings and of the vectors added
-        to them; ``ratio``, the second divided by the first; ``share``, the fraction (0
-        to 1) of the sum of squares of the states after the final norm that remains when
-        the mean over prompts is subtracted; and ``gradient``, the same fraction for the
-        gradient that the head receives from those states if all answers are equally
-        likely, as at the start of training (0 to 1).
+        root mean square lengths of the last tokens' embeddings and of the position's
+        contributions that are added to them; ``ratio``, the second divided by the
+        first; ``share``, the fraction (0 to 1) of the sum of squares of the states
+        after the final norm that remains when the mean over prompts is subtracted; and
+        ``gradient``, the same fraction for the gradient that the head receives from
+        those states if all answers are equally likely, as at the start of training (0
+        to 1).
 
     Raises:
         ConfigError: The model has no table of token embeddings, no layer ``embedding``

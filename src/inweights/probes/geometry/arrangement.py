@@ -44,23 +44,23 @@ def agreement(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the Procrustes distance of each replica's embeddings from the other replicas.
+    """Compute the Procrustes distance between each replica's embeddings and those of the others.
 
     The distance is the sum of squares, from 0 to 1, that remains after the best
     rotation, reflection and scaling
     (:func:`~inweights.probes.geometry.procrustes.procrustes`). Small distances mean
-    that all replicas learnt the same arrangement. Nodes are matched by their labels:
-    build one world for all, or use ``shuffled=False``.
+    that all replicas learnt the same arrangement. Nodes are matched by their labels.
+    Therefore build one world for all replicas, or use ``shuffled=False``.
 
     Args:
         model: Model with ``R`` replicas, at least two.
-        worlds: Worlds of one graph: one, or one for each replica.
+        worlds: One world, or one for each replica; all of the same graph.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        dimensions: Number of leading principal directions that are compared; 0 for all,
-            whose distances are not informative if the width is at least the number of
-            nodes.
+        dimensions: Number of leading principal directions that are compared; 0 for all.
+            Comparing all directions is not informative if the width is at least the
+            number of nodes.
         draws: Number of pairs of random embeddings of the same shape in the null
             distribution.
         seed: Root seed of the null distribution.
@@ -69,16 +69,17 @@ def agreement(
         One row per replica, with the columns ``replica``, ``distance`` (Procrustes
         distance, mean over the other replicas), ``nearest`` (distance from the nearest
         replica), ``null_mean`` and ``null_low`` (mean and 2.5% quantile of the distance
-        of two random embeddings) and ``p``, the share of distances, among the distances
-        of the random pairs and ``distance`` itself, that are at most ``distance``.
+        of two random embeddings) and ``p``, the share of distances, among those of the
+        random pairs and ``distance`` itself, that are at most ``distance``.
 
     Raises:
         ConfigError: ``dimensions`` is below 0, the layer is unknown, the model has no
-            replica axis, ``seed`` is not from 0 to 2**63 - 1, or there is too little
-            memory.
+            replica axis, ``seed`` is not from 0 to 2**63 - 1, or the probe would need
+            more memory than is available.
         DataError: There is only one replica, a world is not a graph, the graphs of the
             worlds differ, ``draws`` is below 1, all vectors of a replica are the same,
-            the model has no table of token embeddings, or the worlds do not fit it.
+            the model has no table of token embeddings, or the worlds do not fit the
+            model.
 
     Example:
         >>> import inweights as iw
@@ -179,8 +180,9 @@ def arrange(
         coordinates from ``pca`` are centred.
 
     Raises:
-        ConfigError: The method is unknown; ``dimensions``, ``neighbours`` or (with
-            ``umap``) ``seed`` is out of range; or umap-learn is not installed.
+        ConfigError: The method is unknown; ``dimensions`` is not from 1 to the smaller
+            of ``N`` and ``D``; or, with ``umap``, ``neighbours`` is below 2, ``seed``
+            is not from 0 to 2**63 - 1, or umap-learn is not installed.
         DataError: The array does not have two axes, there are fewer than 2 points (5
             for ``umap``), or a coordinate is not finite.
 
@@ -232,18 +234,18 @@ def arrangement(
     neighbours: int = 5,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Return low-dimensional coordinates of all nodes, with each replica aligned to the first.
+    """Return low-dimensional coordinates of all nodes, with every replica aligned to the first.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of one graph: one, or one for each replica.
+        worlds: One world, or one for each replica; all of the same graph.
         method: ``pca`` or ``umap``; see :func:`arrange`.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         dimensions: Number of dimensions, from 1 to 3.
         neighbours: Number of nearest neighbours that UMAP considers for each node, at
-            least 2; no effect on ``pca``.
+            least 2; it has no effect on ``pca``.
         seed: Root seed of UMAP.
 
     Returns:
@@ -251,12 +253,13 @@ def arrangement(
         and the coordinates ``x``, ``y`` and ``z``, or the first ``dimensions`` of them.
 
     Raises:
-        ConfigError: The method or the layer is unknown, a number is out of range
-            (``dimensions`` is also at most the number of nodes and the width),
-            umap-learn is not installed, or the model has no replica axis.
+        ConfigError: The method or the layer is unknown; ``dimensions`` is not from 1 to
+            3, or is above the number of nodes or the width; with ``umap``,
+            ``neighbours`` is below 2, ``seed`` is not from 0 to 2**63 - 1, or
+            umap-learn is not installed; or the model has no replica axis.
         DataError: A world is not a graph, or has fewer than 2 nodes (5 for ``umap``);
             the graphs differ; a vector is not finite; the model has no table of token
-            embeddings; or the worlds do not fit it.
+            embeddings; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -42,31 +42,31 @@ _IN_CACHE = 2**17
 
 @holds(asked=24, logits=4)
 def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Measure how well a model stores a graph's edges: recall, accuracy and loss with their bounds.
+    """Measure how well a model stores the edges of a graph: recall, accuracy and loss with bounds.
 
-    A node with three neighbours has only one largest logit, so that the accuracy over
-    edges has an upper bound and the loss a lower bound. *Top-degree recall* is the
-    share of a node's neighbours among its ``deg(u)`` largest logits; it is 1 for
-    perfect memory.
+    Only one neighbour of a node can have the largest logit. Therefore accuracy over
+    edges has an upper bound, and the loss has a lower bound. *Top-degree recall* is the
+    share of a node's neighbours among its ``deg(u)`` largest logits; it is 1 if all
+    edges are stored.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
 
     Returns:
         One row per replica, with the columns ``replica``, ``recall`` (top-degree recall
         over all edges), ``worst`` (minimum of the recall over nodes), ``recall_others``
-        (recall without a node's own logit, which is the largest one in a tied
-        Node2Vec), ``accuracy`` (share of the edges ``u → v`` for which ``v`` has the
+        (recall if a node's own logit, which is the largest one in a tied Node2Vec, is
+        left out), ``accuracy`` (share of the edges ``u → v`` for which ``v`` has the
         largest logit after ``u``), ``ceiling`` (the largest possible accuracy),
         ``loss`` (mean cross-entropy over edges, in nats) and ``floor`` (the smallest
         possible loss, the mean of ``ln deg``).
 
     Raises:
-        DataError: A world is not a graph, the model's head does not cover the nodes, or
+        DataError: A world is not a graph, a node is not among the head's candidates, or
             the worlds do not fit the model.
-        ConfigError: The model has no replica axis, or the model or the world is too
-            large for the memory; the message states the memory needed and available.
+        ConfigError: The model has no replica axis, or the probe would need more memory
+            than is available (the message states both amounts).
 
     Example:
         >>> import inweights as iw
@@ -165,15 +165,15 @@ def better_nodes(
 
     Args:
         logits: Logits ``[n, N]`` of all ``N`` nodes, with one row for each of ``n``
-            source nodes. Row ``i`` belongs to the node with the id ``start + i``. If
-            logits are equal, the one with the lower id counts as larger.
-        row: Row of each edge's source, ``[E]``.
-        column: Target of each edge, ``[E]``.
+            source nodes. Row ``i`` belongs to the node with the id ``start + i``. Of
+            equal logits, the logit of the node with the lower id counts as larger.
+        row: Index of the row of each edge's source, ``[E]``.
+        column: Id of the target of each edge, ``[E]``.
         start: Id of the node to which the first row belongs.
 
     Returns:
-        The counts, ``[E]``, and, for each edge, whether its source is among the counted
-        nodes, ``[E]``.
+        Two arrays ``[E]``: the counts, and whether the edge's source is among the
+        counted nodes.
     """
     own = logits[row, column]
     before = np.empty(len(row), dtype=np.int64)
@@ -202,19 +202,21 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see :func:`node_vectors`.
 
     Returns:
-        One row per replica and ordered pair (a node with itself included), with the
-        columns ``replica``, ``source`` and ``target`` (names of the nodes), ``hops``
-        (number of edges on the shortest path, where edges may be followed in either
-        direction; null if there is no path) and ``cosine`` (0 for a vector of zeros).
+        One row per replica and ordered pair of nodes (including a node with itself),
+        with the columns ``replica``, ``source`` and ``target`` (names of the nodes),
+        ``hops`` (number of edges on the shortest path, where edges may be followed in
+        either direction; null if there is no path) and ``cosine`` (0 for a vector of
+        zeros).
 
     Raises:
         DataError: A world is not a graph, the model has no table of token embeddings,
-            the worlds do not fit it, or the table would need too much memory.
+            the worlds do not fit it, or the table would need more memory than is
+            available.
         ConfigError: The layer is unknown, or the model has no replica axis.
 
     Example:

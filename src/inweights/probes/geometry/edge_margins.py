@@ -43,7 +43,7 @@ def geometric_margin(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the margins of edges if the middle layer only scales the embeddings' principal axes.
+    """Compute edge margins with a middle layer that only scales the embeddings' principal axes.
 
     This is test (4) of Geometric Memory, B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i)
     v_i v_iᵀ``, where ``v_i`` are the right singular vectors of the embeddings, so that
@@ -61,12 +61,13 @@ def geometric_margin(
 
     Args:
         model: A :class:`~inweights.models.TinyNN` with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
-        itself: Whether a node without a self-edge is one of the other nodes, as in the
-            softmax. A node with a self-edge is neither one of them nor its own
-            neighbour.
+        worlds: One world of a graph, or one for each replica.
+        itself: Whether a node without a self-edge counts as one of the other nodes, as
+            it does in the softmax. A node with a self-edge counts neither as one of
+            them nor as its own neighbour.
         draws: Number of random embeddings in the null distribution, at least 1.
-        seed: Root seed of the null distribution, and of the nodes if they are drawn.
+        seed: Root seed of the null distribution and, in graphs with more than 2,000
+            nodes, of the choice of nodes.
 
     Returns:
         Two rows per replica, with the columns ``replica``, ``over`` (``max`` or
@@ -75,14 +76,14 @@ def geometric_margin(
         above 0), ``null_positive`` and ``null_worst`` (means of ``positive`` and
         ``worst`` in the null distribution, where the scale of margins differs from the
         model's), ``null_all`` (share of draws whose mean margin is above 0) and ``p``
-        (share of the values of ``positive``, among the values of the draws and the
-        replica's own, that are at least as large as the replica's).
+        (share of the values of ``positive``, among those of the draws and the replica's
+        own, that are at least as large as the replica's own).
 
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, the graph is
             complete, ``draws`` is below 1, or the worlds do not fit the model.
         ConfigError: The model has no replica axis, ``seed`` is not from 0 to 2**63 - 1,
-            or the model or the world is too large for the memory.
+            or the probe would need more memory than is available.
     """
     graphs = graph_edges(model, worlds)
     w = _middle(model)
@@ -132,19 +133,20 @@ def geometric_margin(
 
 @holds(matrix=30)
 def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Compute the geometric margin as the paper's code does, without a bias or the node itself.
+    """Compute geometric margins as the paper's code does: without a bias or the node's own logit.
 
     The logits are ``E W̃ᵀ Eᵀ`` for the embeddings ``E``, where ``W̃ = Σ_i (v_iᵀ W v_i)
     v_i v_iᵀ`` keeps only the part of the middle layer ``W`` that scales the right
     singular vectors ``v_i`` of ``E`` (Geometric Memory, B.5 (4)). Neighbours are
     compared with the nodes that are neither neighbours nor the node itself (``nodes``),
-    or with these and the tokens that are not nodes (``vocabulary``), whose embeddings
-    then also determine the singular vectors. If more than 2,000 tokens are compared,
-    the margins of 500 drawn ones (by the seed 0) are computed.
+    or with these and the tokens that are not nodes (``vocabulary``). In the second
+    case, the embeddings of all tokens determine the singular vectors. If more than
+    2,000 tokens are compared, only the margins of 500 of them, drawn with the seed 0,
+    are computed.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
 
     Returns:
         Four rows per replica, with the columns ``replica``, ``rivals`` (``nodes`` or
@@ -156,8 +158,8 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, the graph is
             complete, or the worlds do not fit the model.
-        ConfigError: The model has no replica axis, or the model or the world is too
-            large for the memory.
+        ConfigError: The model has no replica axis, or the probe would need more memory
+            than is available.
 
     Example:
         >>> import inweights as iw

@@ -45,7 +45,7 @@ class NamedNodes(Node2Vec):
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """A matrix with a name for each row.
+    """An embedding from another program: a matrix with a name for each row.
 
     Attributes:
         names: Names of the ``N`` rows.
@@ -54,7 +54,7 @@ class Embedding:
         source: Origin of the matrix, such as a path, for error messages.
 
     Raises:
-        DataError: The matrix has a different number of axes or is empty, the number of
+        DataError: The matrix does not have two or three axes or is empty, the number of
             names differs from the number of rows, or a number is not finite or larger
             than 1e15.
 
@@ -94,16 +94,15 @@ class Embedding:
             )
 
     def on(self, world: World, *, centred: bool = False) -> NamedNodes:
-        """Return the vectors of a graph's nodes as a model, one replica for each matrix.
+        """Return the vectors of a graph's nodes as a model with one replica for each matrix.
 
-        The embedding has one name for each of its rows. Rows whose names are not nodes
-        are left out. Tokens of the graph that are not nodes, such as a pause token, get
-        a vector of zeros.
+        Rows whose names are not names of nodes are left out. Tokens of the graph that
+        are not nodes, such as a pause token, get a vector of zeros.
 
         Args:
             world: A graph, each of whose nodes has the name of exactly one row.
-            centred: Whether the mean vector of the nodes is subtracted from each of
-                them, which helps if all vectors have similar directions.
+            centred: Whether the mean vector of all nodes is subtracted from each node's
+                vector, which helps if all vectors have similar directions.
 
         Returns:
             A model in double precision with one replica for each matrix. Its token

@@ -35,11 +35,11 @@ def read_embedding(
     Args:
         path: A file ``.npy`` or ``.safetensors``, such as a checkpoint, with an array
             ``[N, D]`` (``N`` rows, width ``D``) or ``[R, N, D]`` (``R`` such matrices).
-            Any other file is read as text with a line ``name x1 … xD`` for each row,
-            after a first line ``rows D`` (word2vec, fastText) or without one (GloVe).
+            Any other file is read as text with a line ``name x1 … xD`` for each row. A
+            first line ``rows D`` (word2vec, fastText) is optional (GloVe has none).
         names: Text file with the names of the rows, one per line. Needed for ``.npy``,
             and for ``.safetensors`` unless its metadata contains ``names``, a JSON
-            list; a text file contains names itself.
+            list. Not allowed for a text file, which contains the names.
         tensor: Name of the tensor in a ``.safetensors`` file; required if the file
             contains several tensors with two or more axes. Has no effect on other
             files.
@@ -47,15 +47,16 @@ def read_embedding(
             not in the file are ignored. Has no effect on other files.
 
     Returns:
-        The matrix with the names of its rows; in the number type of a ``.npy`` file,
-        otherwise in double precision.
+        The matrix with the names of its rows. Numbers from a ``.npy`` file keep their
+        type; all others are in double precision.
 
     Raises:
         DataError: The file is missing, damaged, a pickle or too large for the memory;
             rows have no names, or the number of names differs from the number of rows;
             a number is not finite or larger than 1e15; the array has one axis or more
             than three, or is empty; ``names`` is given for a text file; none of the
-            names in ``only`` occurs; or there are several matrices and no ``tensor``.
+            names in ``only`` occurs in the file; or the file contains several matrices
+            and ``tensor`` is not given.
         ConfigError: The file has no tensor of the name ``tensor`` with two or more
             axes.
 

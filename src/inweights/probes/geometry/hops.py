@@ -55,7 +55,7 @@ def hop_correlation(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute Spearman's rank correlation of the nodes' cosines with their hop distances.
+    """Compute Spearman's rank correlation between the cosines and hop distances of pairs of nodes.
 
     It is −1 if the cosine of two nodes falls with their distance in the whole graph (a
     global geometry). The correlation is over unordered pairs of different nodes that a
@@ -66,20 +66,20 @@ def hop_correlation(
     apart, and may cancel over all pairs. Equal distances share their mean rank, and so
     do equal cosines. If all cosines differ but some distances are equal, the
     correlation cannot reach −1. In a graph with more than 2,000 nodes, 100,000 pairs
-    are drawn, the same ones for the null distribution.
+    are drawn, and also used for the null distribution.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        least: Smallest number of hops of the pairs; 2 leaves out the pairs that an edge
-            connects.
+        least: Smallest number of hops between the nodes of a pair; 2 leaves out pairs
+            that an edge connects.
         pairs: Pairs that are used: ``all`` pairs, or only pairs an ``even`` or an
             ``odd`` number of hops apart.
-        centred: Whether the mean vector of the nodes is first subtracted from each of
-            them.
+        centred: Whether the mean vector of all nodes is subtracted from each node's
+            vector first.
         null: Null distribution: ``random`` embeddings of the same shape, or the
             replica's own embeddings with the nodes ``shuffled``.
         draws: Number of embeddings in the null distribution, at least 1.
@@ -89,18 +89,18 @@ def hop_correlation(
         One row per replica, with the columns ``replica``, ``spearman`` (the
         correlation, from −1 to 1), ``null_mean``, ``null_low`` and ``null_high`` (mean,
         2.5% and 97.5% quantiles of the null distribution) and ``p``, the share of
-        correlations, among the correlations of the draws and the replica's own, that
-        are at most as large as the replica's. All are NaN if all distances are equal,
-        as between the leaves of a star; ``spearman`` and ``p`` are also NaN if all
-        cosines are equal. If pairs were drawn, there is also ``error``, the standard
-        error of ``spearman`` from ten groups of sources.
+        correlations, among those of the draws and the replica's own, that are at most
+        as large as the replica's own. All are NaN if all distances are equal, as
+        between the leaves of a star; ``spearman`` and ``p`` are also NaN if all cosines
+        are equal. If pairs were drawn, there is a further column ``error``, the
+        standard error of ``spearman`` from ten groups of sources.
 
     Raises:
         ConfigError: ``pairs``, ``null`` or the layer is unknown, the model has no
-            replica axis, ``seed`` is not from 0 to 2**63 - 1, or the model or the world
-            is too large for the memory.
+            replica axis, ``seed`` is not from 0 to 2**63 - 1, or the probe would need
+            more memory than is available.
         DataError: A world is not a graph, no pairs are left, ``draws`` is below 1, the
-            model has no table of token embeddings, or the worlds do not fit it.
+            model has no table of token embeddings, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -20,26 +20,26 @@ from inweights.worlds.families.graphs.graph import Graph
 
 
 def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame:
-    """Compare the energy of each eigenspace with its eigenvalue.
+    """Compare the energy of embeddings in each eigenspace with the eigenvalue.
 
-    This is Geometric Memory, B.5 (3), footnote 9. ``P`` is the transition matrix of the
-    random walk. Every eigenvalue ``λ`` of ``P + Pᵀ − 2I`` corresponds to an eigenvalue
-    ``μ = 1 + λ/2`` of the walk. Embeddings that factorise the walk without any bias
-    have energy ``|μ|`` in the direction of its eigenvector.
+    This is the test of Geometric Memory, B.5 (3), footnote 9. ``P`` is the transition
+    matrix of the random walk. Every eigenvalue ``λ`` of ``P + Pᵀ − 2I`` corresponds to
+    an eigenvalue ``μ = 1 + λ/2`` of the walk. Embeddings that factorise the walk
+    without any bias have energy ``|μ|`` in the direction of its eigenvector.
 
     Args:
         energy: A table of :func:`~inweights.probes.spectral_energy`, of one or several
-            runs. Only its columns ``space``, ``eigenvalue``, ``size`` and ``energy``
-            and the columns named in ``by`` are used.
-        by: Columns that together identify a run (or replica), each with one row of
-            space 0.
+            runs (or replicas). Only its columns ``space``, ``eigenvalue``, ``size`` and
+            ``energy`` and the columns named in ``by`` are used.
+        by: Columns that together identify a run (or replica). Each of these must have
+            exactly one row with ``space`` 0.
 
     Returns:
         The rows of ``energy`` with further columns: ``spectrum`` (``|μ_i / μ_1|``,
         where ``μ_1`` belongs to space 0), ``relative`` (energy per dimension, divided
-        by the energy per dimension of the first space), ``magnitude`` (its square root,
-        the length of projections) and ``beyond`` (``spectrum − magnitude``, above 0
-        where the embeddings are *more* skewed).
+        by the energy per dimension of the first space), ``magnitude`` (the square root
+        of ``relative``, the length of projections) and ``beyond`` (``spectrum −
+        magnitude``, above 0 where the embeddings are *more* skewed).
 
     Example:
         >>> import inweights as iw
@@ -60,28 +60,29 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
 
 
 def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
-    """Apply the tests of Geometric Memory, B.5, to four embeddings whose geometry is known.
+    """Apply the tests of Geometric Memory, B.5, to four embeddings with known geometry.
 
     ``A`` is the adjacency matrix of the ``N`` nodes, and ``D`` the diagonal matrix of
     their degrees. The embeddings are ``local``, the rows of the incidence matrix (which
     generalises the path on the hypercube of Remark 4 to any graph); ``full rank``, a
     factorisation of ``A + cI``; ``global``, the eigenvectors of the first two
     eigenspaces; and ``random``, normal vectors of width ``N``. The first two are
-    similar, since the incidence matrix factorises ``A + D``.
+    similar to one another, since the incidence matrix factorises ``A + D``.
 
     Args:
         world: Config of an undirected graph without self-edges, with at least two
-            eigenspaces and two nodes more than one hop apart, which is not checked.
+            eigenspaces and with two nodes that are more than one hop apart; these two
+            conditions are not checked.
         seed: Root seed of the labels and of the random vectors.
 
     Returns:
         One row per embedding, with the columns ``embedding``, ``width``, ``neighbours``
-        (mean cosine one hop apart), ``others`` (largest ``|cosine|`` further apart, as
-        in a heat map), ``heatmap`` (minus Spearman's ρ of cosine with hops),
-        ``picture`` (ρ of the Euclidean distance in the first three principal components
-        with hops), ``probe`` (as ``heatmap``, for the part of the embeddings in the
-        first two eigenspaces) and ``beyond`` (how much more skewed their energy is than
-        the spectrum, mean over the dimensions outside the first eigenspace; see
+        (mean cosine of nodes one hop apart), ``others`` (largest ``|cosine|`` of nodes
+        further apart, as in a heat map), ``heatmap`` (minus Spearman's ρ of cosine with
+        hops), ``picture`` (ρ of the Euclidean distance in the first three principal
+        components with hops), ``probe`` (as ``heatmap``, for the part of the embeddings
+        in the first two eigenspaces) and ``beyond`` (how much more skewed their energy
+        is than the spectrum, mean over the dimensions outside the first eigenspace; see
         :func:`skew`).
 
     Raises:

@@ -64,51 +64,51 @@ def named_geometry(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Measure how well an embedding fits a graph, compared with its rows in shuffled order.
+    """Measure how well an embedding fits a graph, compared with its rows in random order.
 
     The measures are ``spearman``, the rank correlation of cosine with hops; ``far``,
-    the same over pairs at least two hops apart (both are −1 at best); ``neighbours``,
-    the share of a node's ``k`` neighbours among the ``k`` nodes with the largest
-    cosine; ``fiedler``, the share of energy in the Fiedler space (the eigenspace of the
-    graph's Laplacian with the smallest eigenvalue above 0); and ``zigzag``, the share
-    of energy in eigenspaces where neighbours have opposite signs (high for an embedding
-    that separates neighbours).
+    the same correlation over pairs at least two hops apart (both are −1 at best);
+    ``neighbours``, the share of a node's ``k`` neighbours among the ``k`` nodes with
+    the largest cosine; ``fiedler``, the share of energy in the Fiedler space (the
+    eigenspace of the graph's Laplacian with the smallest eigenvalue above 0); and
+    ``zigzag``, the share of energy in eigenspaces where neighbours have opposite signs
+    (high for an embedding that separates neighbours).
 
     Args:
         model: Model with ``R`` replicas, such as :meth:`inweights.probes.Embedding.on`
             returns.
-        worlds: Worlds of graphs: one, or one for each replica. Edges are used in both
+        worlds: One world of a graph, or one for each replica. Edges are used in both
             directions.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        together: Whether ``p`` is corrected for choosing the best replica: each replica
-            is then compared with the best replica of each draw. Otherwise ``p`` is
-            valid only for a replica that was not chosen by these values.
-        draws: Number of times that the names are shuffled, at least 1; each shuffle is
-            the same for all replicas.
+        together: If true, ``p`` is corrected for choosing the best replica, by
+            comparing each replica with the best replica of each draw. Otherwise ``p``
+            is valid only for a replica that was chosen independently of these values.
+        draws: Number of times that the names are shuffled, at least 1. Each shuffle is
+            applied to all replicas.
         seed: Root seed of the shuffles.
 
     Returns:
         One row per replica and measure, with the columns ``replica``, ``measure``,
         ``value``, ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and 97.5%
-        quantiles under shuffled names) and ``p``, the share of values that are at least
-        as geometric (smaller for the measures whose best value is −1 and for
-        ``zigzag``, larger for the others), among the values of the draws and the
-        embedding's own. ``far`` has no row if all such pairs have the same distance.
-        For graphs with more than 2,000 nodes, ``far``, ``fiedler`` and ``zigzag`` have
-        no rows (:func:`inweights.probes.zigzag` computes the last one), pairs and edges
-        are drawn by the seed, and there is a column ``error``, the standard error of
-        ``value``.
+        quantiles under shuffled names) and ``p``, the share of values, among those of
+        the draws and the embedding's own, that are at least as geometric as the
+        embedding's own: smaller or equal for ``spearman``, ``far`` and ``zigzag``,
+        larger or equal for the others. ``far`` has no row if all such pairs have the
+        same distance. For graphs with more than 2,000 nodes, ``far``, ``fiedler`` and
+        ``zigzag`` have no rows (:func:`inweights.probes.zigzag` computes the last one),
+        only pairs and edges drawn with ``seed`` are used, and there is a further column
+        ``error``, the standard error of ``value``.
 
     Raises:
-        DataError: A world is not a graph, all its nodes have the same distance from one
-            another, the model is an embedding for a graph with other nodes, the model
-            has no table of token embeddings, ``draws`` is below 1, or the worlds do not
-            fit the model.
+        DataError: A world is not a graph, all nodes of a graph have the same distance
+            from one another, the model is an embedding that was matched with the nodes
+            of a different graph, the model has no table of token embeddings, ``draws``
+            is below 1, or the worlds do not fit the model.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            not from 0 to 2**63 - 1, or the model or the world is too large for the
-            memory; the message states the memory needed and available.
+            not from 0 to 2**63 - 1, or the probe would need more memory than is
+            available (the message states both amounts).
 
     Example:
         >>> import inweights as iw

@@ -1,10 +1,9 @@
 """Pairs of nodes with their hop distances, and rank correlations over them.
 
 :func:`choose_pairs` returns all pairs of a small graph, or a sample of the pairs of a
-large graph; :class:`Pairs` correlates cosines with distances. The functions for ranks
-treat nearly equal values as equal, since single precision must not rank pairs that are
-equally close. Shapes: ``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs, ``G``
-groups of equal values.
+large graph; :class:`Pairs` correlates cosines with distances. Nearly equal values get
+equal ranks, since single precision must not rank equally close pairs. Shapes: ``N``
+nodes, ``D`` width, ``K`` random draws, ``P`` pairs, ``G`` groups of equal values.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Pairs:
         return cls(u[joined], v[joined], near[joined].astype(np.int64), len(hops))
 
     def at(self, remainders: Sequence[int]) -> Pairs:
-        """Return the pairs whose distance in edges has one of the given remainders modulo 2.
+        """Return the pairs whose hop distance has one of the given remainders modulo 2.
 
         ``(0,)`` keeps even distances, ``(1,)`` odd ones, and ``(0, 1)`` all.
         """
@@ -127,7 +126,7 @@ class Pairs:
         return float((self.ranks**2).sum())
 
     def correlation(self, ours: Float[Floats, "*K P"]) -> Float[Floats, "*K"]:
-        """Return the rank correlation, from −1 to 1, of cosines with the distances.
+        """Return the rank correlation, from −1 to 1, between cosines and distances.
 
         The result is NaN if all ranks or all distances are equal.
 
@@ -141,9 +140,10 @@ class Pairs:
         return np.divide(ours @ self.ranks, scale, out=nothing, where=scale > 0)
 
     def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
-        """Return the rank correlation of cosines with the distances, from groups of equal cosines.
+        """Return the rank correlation between cosines and distances, given groups of equal cosines.
 
-        Nothing is sorted, and the result is NaN if all groups or distances are equal.
+        No values are sorted. The result is NaN if all groups or all distances are
+        equal.
 
         Args:
             groups: Group of each of the ``P`` pairs, ``[P]``, from 0 for the smallest
@@ -161,7 +161,7 @@ class Pairs:
         return float(own @ ranks / scale) if scale > 0 else np.nan
 
     def rounded(self, angles: Float[NDArray[Any], " P"]) -> float:
-        """Return the rank correlation of cosines, rounded to 2^16 steps, with the distances.
+        """Return the rank correlation between cosines, rounded to 2^16 steps, and distances.
 
         Rounding saves time, and changes a correlation by less than 1e-6.
 
@@ -176,7 +176,7 @@ class Pairs:
         return self.counted(angles.astype(np.intp))
 
     def error(self, angles: Float[Floats, " P"]) -> float:
-        """Return the standard error of the rank correlation of sampled pairs with their distances.
+        """Return the standard error of the rank correlation over sampled pairs.
 
         It is estimated from ten groups of pairs, by the first node of each pair.
 
@@ -194,8 +194,8 @@ class Pairs:
 def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
     """Choose the pairs of nodes of a graph to compare.
 
-    Up to :data:`EXACT` nodes, these are all pairs that a path connects; for larger
-    graphs, they are up to :data:`PAIRS` pairs of random sources with random targets.
+    Up to :data:`EXACT` nodes, all pairs that a path connects are chosen; for larger
+    graphs, up to :data:`PAIRS` pairs of random sources with random targets.
 
     Args:
         count: Number of nodes.
@@ -205,7 +205,7 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
         seed: Root seed of the draw; no effect up to :data:`EXACT` nodes.
 
     Returns:
-        The pairs, possibly none, with their distances without direction.
+        The pairs, possibly none, with distances that ignore the direction of edges.
     """
     if count <= EXACT:
         hops = hops_from(count, u, v)
@@ -237,7 +237,7 @@ def _sampled(count: int, ends: bytes, least: int, seed: int) -> Pairs:
 def spearman(
     angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]
 ) -> Float[Floats, " K"]:
-    """Compute the rank correlation of cosines with hops, ``[K]``, over connected pairs.
+    """Compute the rank correlation of cosines with hops over connected pairs, ``[K]``.
 
     Args:
         angles: Cosines of all pairs of nodes, for ``K`` embeddings, ``[K, N, N]``.

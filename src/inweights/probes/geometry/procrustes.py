@@ -16,7 +16,7 @@ from inweights.worlds.arrays import Float, Floats
 def procrustes_align(
     points: Float[Floats, "N D"], onto: Float[Floats, "N E"]
 ) -> Float[Floats, "N _"]:
-    """Rotate or reflect points about the origin so that they fit target points best.
+    """Rotate or reflect points about the origin so that they best fit target points.
 
     This is orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over
     orthogonal ``Q``. If the widths differ, the narrower matrix is padded with zeros.
@@ -26,7 +26,8 @@ def procrustes_align(
         onto: Target points ``Y``, one for each of ``points``.
 
     Returns:
-        ``X Q``, with one row per point and the larger of the two widths.
+        The matrix ``X Q``, with one row per point; its width is the larger of the two
+        widths.
 
     Raises:
         DataError: The numbers of points differ, or an array does not have two axes.
@@ -47,7 +48,7 @@ def procrustes_align(
 
 
 def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
-    """Compute the Procrustes distance between two arrangements of the same points.
+    """Compute the Procrustes distance between two arrangements of the same points, from 0 to 1.
 
     Both are first centred and scaled to norm 1. The distance is ``1 − (Σ σ_i)²``, where
     ``σ`` are the singular values of ``XᵀY``: the sum of squares that remains after the
@@ -58,8 +59,8 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
         onto: Another arrangement ``Y`` of the same points, in the same order.
 
     Returns:
-        A number from 0 (one arrangement is the other one, shifted, rotated or
-        reflected, and scaled) to 1.
+        A number from 0 to 1. It is 0 if one arrangement can be shifted, rotated or
+        reflected, and scaled to equal the other.
 
     Raises:
         DataError: The numbers of points differ, an array does not have two axes, or all
@@ -86,7 +87,7 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
 
 
 def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
-    """Rotate or reflect every frame about the origin so that it fits the next one best.
+    """Rotate or reflect every frame about the origin so that it best fits the next one.
 
     Args:
         frames: Coordinates of ``N`` points in each of ``K`` frames, ``[K, N, 3]``.

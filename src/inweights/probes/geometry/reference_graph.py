@@ -21,23 +21,24 @@ from inweights.worlds.world import World, Worlds
 def without_self_edges(
     model: Model, worlds: Worlds, *, inner: Callable[..., pl.DataFrame], **options: Any
 ) -> pl.DataFrame:
-    """Return the table of a graph probe for the graph without its self-edges.
+    """Apply a graph probe to the graph without its self-edges, and return its table.
 
     Self-edges raise the eigenvalues of the random walk. Fewer eigenvalues are then
     negative, and even random vectors have less energy in their eigenspaces. To compare
-    a model that learnt self-edges with one that did not, measure both on the graph
-    without them.
+    a model that was trained on self-edges with a model that was not, measure both on
+    the graph without self-edges.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graphs.graph.Graph`: one,
-            or one for each replica.
+        worlds: One world built by
+            :class:`~inweights.worlds.families.graphs.graph.Graph`, or one for each
+            replica.
         inner: Probe ``inner(model, worlds, **options)``, such as
             :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
 
     Returns:
-        The table that ``inner`` returns.
+        The table that ``inner`` returns. Errors of ``inner`` are passed on.
 
     Raises:
         DataError: A world was not built by ``Graph``, or the worlds do not fit the
@@ -49,22 +50,23 @@ def without_self_edges(
 def both_ways(
     model: Model, worlds: Worlds, *, inner: Callable[..., pl.DataFrame], **options: Any
 ) -> pl.DataFrame:
-    """Return the table of a graph probe for the graph with every edge in both directions.
+    """Apply a graph probe to the graph with every edge in both directions, and return its table.
 
     A model that was trained on one direction of the edges can then be compared with a
-    model that was trained on both, since both are evaluated with the distances and
+    model that was trained on both, since both are measured with the distances and
     eigenspaces of the same graph.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graphs.graph.Graph`: one,
-            or one for each replica.
+        worlds: One world built by
+            :class:`~inweights.worlds.families.graphs.graph.Graph`, or one for each
+            replica.
         inner: Probe ``inner(model, worlds, **options)``, such as
             :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
 
     Returns:
-        The table that ``inner`` returns.
+        The table that ``inner`` returns. Errors of ``inner`` are passed on.
 
     Raises:
         DataError: A world was not built by ``Graph``, or the worlds do not fit the

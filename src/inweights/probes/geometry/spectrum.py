@@ -51,7 +51,7 @@ def spectral_energy(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the share of the embeddings' energy in every eigenspace (Geometric Memory, Fig. 7).
+    """Compute the share of an embedding's energy in every eigenspace (Geometric Memory, Fig. 7).
 
     The energy of embeddings in an eigenspace is the sum of squares of their projection
     onto it. For a graph with more than 2,000 nodes, the rows are 32 bands of
@@ -60,7 +60,7 @@ def spectral_energy(
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
         kind: Kind of negative Laplacian whose eigenspaces are used: ``walk`` (``P + Pᵀ
             − 2I`` of the random walk ``P``), ``normalised`` or ``combinatorial``; see
             :func:`inweights.theory.geometric_memory.spectral.operator`.
@@ -76,19 +76,20 @@ def spectral_energy(
         (from 0, the Fiedler space, in descending order of eigenvalues), ``eigenvalue``,
         ``size`` (dimension of the eigenspace), ``energy`` (share of the energy; the
         shares sum to 1), ``cumulative`` (running sum of ``energy``), ``degenerate``
-        (share of all energy in the null vectors, which are not among the eigenspaces;
-        the same for all spaces of a replica), ``null_mean``, ``null_low`` and
+        (share of the total energy in the null vectors, which do not count as an
+        eigenspace; the same for all rows of a replica), ``null_mean``, ``null_low`` and
         ``null_high`` (mean, 2.5% and 97.5% quantiles of ``energy`` for random
-        embeddings). For bands, ``eigenvalue`` is the middle of the band, ``size`` is an
-        estimate, and a further column ``error`` is a bound on the error of an energy at
-        either limit of the band.
+        embeddings). For bands, ``eigenvalue`` is the middle of the band and ``size`` is
+        an estimate. A further column ``error`` is then a bound on the error of
+        ``energy`` at either limit of the band.
 
     Raises:
         DataError: A world is not a graph, ``kind`` is unknown, ``draws`` is below 1,
-            the model has no table of token embeddings, or the worlds do not fit it.
+            the model has no table of token embeddings, or the worlds do not fit the
+            model.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            not from 0 to 2**63 - 1, or the model or the world is too large for the
-            memory; the message states the memory needed and available.
+            not from 0 to 2**63 - 1, or the probe would need more memory than is
+            available (the message states both amounts).
 
     Example:
         >>> import inweights as iw
@@ -129,7 +130,7 @@ def zigzag(
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
@@ -143,16 +144,16 @@ def zigzag(
         the random walk), ``bottom`` (share in the eigenspace of the smallest
         eigenvalue), ``null_mean``, ``null_low`` and ``null_high`` of ``zigzag`` (mean,
         2.5% and 97.5% quantiles for random embeddings) and ``bottom_null`` (mean of
-        ``bottom`` for random embeddings). For more than 2,000 nodes, ``zigzag`` is
-        estimated, a further column ``error`` is a bound on its error, and ``bottom``
-        and ``bottom_null`` are NaN.
+        ``bottom`` for random embeddings). For graphs with more than 2,000 nodes,
+        ``zigzag`` is estimated, a further column ``error`` is a bound on its error, and
+        ``bottom`` and ``bottom_null`` are NaN.
 
     Raises:
         DataError: A world is not a graph, ``draws`` is below 1, the model has no table
-            of token embeddings, or the worlds do not fit it.
+            of token embeddings, or the worlds do not fit the model.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            not from 0 to 2**63 - 1, or the model or the world is too large for the
-            memory; the message states the memory needed and available.
+            not from 0 to 2**63 - 1, or the probe would need more memory than is
+            available (the message states both amounts).
     """
     rows: list[dict[str, object]] = []
     # Rounding must not move an eigenvalue of nought to the negative ones.

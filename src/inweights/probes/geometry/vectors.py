@@ -37,7 +37,7 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
 
     Returns:
         ``R`` matrices ``[N, N]`` (``N`` nodes: the tokens of the group ``node``, or all
@@ -48,9 +48,9 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
 
     Raises:
         DataError: A world has no fact that consists of two nodes, the worlds do not fit
-            the model, the matrix would not fit in memory, or ``model`` is an
-            :class:`~inweights.probes.Embedding` that was matched with other nodes, or
-            with these nodes in a different order.
+            the model, the matrix would need more memory than is available, or ``model``
+            is an :class:`~inweights.probes.Embedding` whose nodes differ from the
+            graph's nodes, or have a different order.
         ConfigError: The model has no replica axis.
     """
     each = list(map(adjacency, _graphs(model, worlds)))
@@ -58,23 +58,23 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
 
 
 def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
-    """Return the number of nodes and the edges of every replica's graph.
+    """Return, for every replica, the number of nodes and the edges of its graph.
 
     Edges take less memory than the matrices of :func:`adjacencies`.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
 
     Returns:
-        For each replica, the number of nodes ``N``, and the sources and targets of the
-        ``E`` edges, ``[E]`` each, as ids from 0. Replicas that share a world share the
-        tuple.
+        One tuple per replica: the number of nodes ``N``, and two arrays ``[E]``, the
+        sources and the targets of the ``E`` edges as ids from 0. Replicas that share a
+        world share the tuple.
 
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, or ``model``
-            is an :class:`~inweights.probes.Embedding` that was matched with other
-            nodes, or with these nodes in a different order.
+            is an :class:`~inweights.probes.Embedding` whose nodes differ from the
+            graph's nodes, or have a different order.
         ConfigError: The model has no replica axis.
     """
     each = list(map(edge_ends, _graphs(model, worlds)))
@@ -82,13 +82,13 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
 
 
 def once_each(graphs: Sequence[T]) -> dict[int, T]:
-    """Return each distinct graph once, by the Python ``id`` of its object.
+    """Return the distinct graphs, by the Python ``id`` of their objects.
 
-    Results are computed once for each of them and looked up by ``id(graph)`` for every
+    With these keys, a result can be computed once per graph and looked up for every
     replica.
 
     Args:
-        graphs: Graph of each replica; replicas may share an object.
+        graphs: The graph of each replica. Replicas may share an object.
 
     Returns:
         Graphs by the ``id`` of their object, in the order of their first replica.
@@ -146,14 +146,14 @@ def node_vectors(
 
 
 def prefix_of(worlds: Worlds) -> tuple[int, ...]:
-    """Return the tokens before a node in the prompt of an edge, which all worlds share.
+    """Return the tokens that precede the node in the prompt of an edge.
 
     Args:
         worlds: One world of a graph, or one for each replica; only the first one is
             used.
 
     Returns:
-        Token ids; empty if a prompt is the node alone.
+        Token ids; empty if the prompt consists of the node alone.
     """
     return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
 
@@ -165,7 +165,7 @@ def placed(
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see :func:`node_vectors`.
 
@@ -175,8 +175,9 @@ def placed(
 
     Raises:
         DataError: A world is not a graph, the worlds do not fit the model, the model
-            has no table of token embeddings, or its names differ from the names of the
-            nodes (see :func:`graph_edges`).
+            has no table of token embeddings, or the model is an
+            :class:`~inweights.probes.Embedding` with different nodes (see
+            :func:`graph_edges`).
         ConfigError: The layer is unknown, or the model has no replica axis.
     """
     graphs = graph_edges(model, worlds)
@@ -245,14 +246,14 @@ def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
 def cosine_matrix(
     vectors: Float[NDArray[Any], "*R N D"],
 ) -> Float[NDArray[Any], "*R N N"]:
-    """Return the cosines of all pairs of vectors; 0 for a vector of zeros.
+    """Return the cosines of all pairs of vectors; a cosine with a vector of zeros is 0.
 
     Args:
         vectors: One vector per node, ``[N, D]`` (``N`` nodes, width ``D``), optionally
             for several replicas, ``[R, N, D]`` (``R`` replicas).
 
     Returns:
-        ``[N, N]``, or ``[R, N, N]``.
+        Cosines ``[N, N]``, or ``[R, N, N]`` for several replicas.
     """
     ends = unit(vectors)
     return ends @ np.swapaxes(ends, -1, -2)

@@ -50,16 +50,16 @@ def logit_attribution(
     the logit is a sum with one term per part (direct logit attribution; Elhage et al.
     2021, "A Mathematical Framework for Transformer Circuits"). The decomposed quantity
     is the logit of the answer at the last position minus the mean logit of the answers
-    of its role, since adding a constant to all logits has no effect. A part also has an
-    effect through later parts. That effect is not included here, but in
-    :func:`attribution_patching`.
+    of its role, since adding a constant to all logits has no effect. The effect that a
+    part has through later parts is not included here; :func:`attribution_patching`
+    includes it.
 
     Args:
         model: A GPT with a residual stream and ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Largest number of statements of each role and length, at least 1; the
-            first ones are used.
+        most: Largest number of statements of each role and length to read, at least 1;
+            the first ones are used.
 
     Returns:
         One row per replica, role, length and part of the model, with the columns
@@ -76,8 +76,8 @@ def logit_attribution(
         ConfigError: The model is not a GPT, has no residual stream or cannot read
             prompts of this length, the part is unknown, ``most`` is below 1, or the
             probe would need more memory than is available.
-        DataError: The part is empty, the head does not cover an answer, or the worlds
-            do not fit the model.
+        DataError: The part contains no statements, an answer is not among the head's
+            candidates, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw
@@ -138,7 +138,7 @@ def attribution_patching(
     layers: Sequence[str] | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Estimate the effect of patching each state on the answer, for all states from one gradient.
+    """Estimate the effect on the answer of patching each hidden state, from a single gradient.
 
     Patching replaces a hidden state with the state of a partner, the next statement
     with a different prompt and answer. :func:`~inweights.probes.activation_patching`
@@ -158,11 +158,10 @@ def attribution_patching(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        layers: Names of layers, of parts of layers, and of heads of a GPT such as
-            ``block.0.head.1``; by default all layers and parts, and each head
-            separately.
-        most: Largest number of statements of each role and length, at least 2; the
-            first ones are used.
+        layers: Names of layers, parts of layers, or heads of a GPT such as
+            ``block.0.head.1``; by default all layers, parts and heads.
+        most: Largest number of statements of each role and length to read, at least 2;
+            the first ones are used.
 
     Returns:
         One row per replica, role, length of prompts and answers, place and position,
@@ -174,10 +173,12 @@ def attribution_patching(
 
     Raises:
         ConfigError: A layer or the part is unknown, ``most`` is below 1, the model
-            cannot be differentiated there, has no replica axis or cannot read prompts
-            of this length, or the probe would need more memory than is available.
-        DataError: The part is empty, a statement has no partner, the head does not
-            cover an answer, or the worlds do not fit the model.
+            cannot be differentiated with respect to a state, has no replica axis or
+            cannot read prompts of this length, or the probe would need more memory than
+            is available.
+        DataError: The part contains no statements, a statement has no partner, an
+            answer is not among the head's candidates, or the worlds do not fit the
+            model.
 
     Example:
         >>> import inweights as iw

@@ -31,7 +31,7 @@ Vector = Any
 
 
 class Change(TypedDict, total=False):
-    """A change of a hidden state, with exactly one of the four keys.
+    """A change of a hidden state: a dictionary with exactly one of the four keys below.
 
     Attributes:
         add: Vector that is added: ``[D]`` (width ``D``), or ``[R, D]`` (``R`` replicas)
@@ -66,7 +66,7 @@ CHANGES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the name of the one requested change, and its vector or factor.
+    """Return the name of the only requested change, and its vector or factor.
 
     Args:
         given: Vector or factor by the name of the change, a key of :data:`CHANGES`;
@@ -77,8 +77,8 @@ def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
         and its value.
 
     Raises:
-        ConfigError: No change or several changes are requested, or a name is not among
-            them.
+        ConfigError: No change or several changes are requested, or a name is not a key
+            of :data:`CHANGES`.
 
     Example:
         >>> chosen_change({"add": None, "scale": 2.0})
@@ -98,7 +98,7 @@ def random_change(
     seed: int,
     draw: int,
 ) -> Float[Tensor, "R B T D"]:
-    """Return a state moved in a random direction, by the distance that a given change moves it.
+    """Return a state moved in a random direction, as far as a given change moves it.
 
     Args:
         state: The state, ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts, ``T``
@@ -106,7 +106,7 @@ def random_change(
         changed: The state after the change, which determines the distance.
         seed: Root seed of the direction, which all replicas, prompts and positions
             share.
-        draw: Number of the random direction; each number gives a different direction.
+        draw: Index of the random direction; each index gives a different direction.
 
     Returns:
         The moved state, ``[R, B, T, D]``.
@@ -129,7 +129,7 @@ def random_change(
 def places(
     position: Position, worlds: Sequence[World], tokens: Int[Tensor, "*R B T"]
 ) -> Bool[Tensor, "*R B T"]:
-    """Return a mask of the positions of prompts at which a change applies.
+    """Return a mask of the positions in prompts at which a change is applied.
 
     Args:
         position: Index of a position (negative from the end), the name of a token or
@@ -144,7 +144,8 @@ def places(
         ``True``.
 
     Raises:
-        DataError: A name is not a token, or a mask has a different shape.
+        DataError: A name is not a token, or a mask does not have the shape of the
+            prompts.
 
     Example:
         >>> import inweights as iw
@@ -193,7 +194,8 @@ def with_position(
         same order; may be empty.
 
     Raises:
-        DataError: A name is not a token, or a mask has a different shape.
+        DataError: A name is not a token, or a mask does not have the shape of the
+            prompts.
     """
     kept = []
     for index in indices.tolist():
@@ -218,8 +220,8 @@ def vector_of(
     Args:
         given: Numbers ``[D]`` or ``[R, D]``; a prompt, whose state is the vector; or
             two prompts, for the difference of their states (first minus second). A
-            prompt is a string of token names, separated by spaces. For a change of
-            scale, the factor.
+            prompt is a string of token names, separated by spaces. For the change
+            ``scale``, the factor.
         model: Model whose states of prompts are read.
         worlds: One world, or one for each replica.
         at: Name of the layer.
@@ -230,12 +232,13 @@ def vector_of(
     Returns:
         A tensor that can be broadcast to ``[R, B, T, D]`` (``R`` replicas, ``B``
         prompts, ``T`` positions, width ``D``): ``[D]``, or ``[R, 1, 1, D]`` with one
-        vector for each replica; for a change of scale, the factor as a tensor. That
-        ``D`` is the width of the layer is not checked.
+        vector for each replica; for the change ``scale``, the factor as a tensor.
+        Whether ``D`` is the width of the layer is not checked.
 
     Raises:
-        DataError: A prompt has several such positions, numbers have a wrong shape, a
-            list does not have two prompts, or a name is not a token.
+        DataError: A prompt has the position several times, numbers have the wrong
+            shape, a list does not contain exactly two prompts, or a name is not a
+            token.
         ConfigError: A prompt is given and the layer or head is unknown.
     """
     if isinstance(given, str):

@@ -1,8 +1,9 @@
 """Statements with partners: statements of one role and length with different answers.
 
-Patching and its approximation by gradients read the prompts of both, and measure how
-far a state of the partner changes the logits from the statement's own answer to the
-partner's. Shapes: ``R`` replicas, ``B`` statements, ``T`` positions, ``K`` candidates.
+Patching and its approximation by gradients read the prompts of a statement and its
+partner, and measure how far a state of the partner changes the logits from the
+statement's own answer to the partner's answer. Shapes: ``R`` replicas, ``B``
+statements, ``T`` positions, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Contrast:
     columns: Int[Tensor, "R B 2"]
 
     def difference(self, logits: Float[Tensor, "R B K"]) -> Float[Tensor, "R B"]:
-        """Return the logit of the partner's answer minus the logit of the own answer, ``[R, B]``.
+        """Return the logit of the partner's answer minus that of the own answer, ``[R, B]``.
 
         The partner of a statement has the same role and length, and a different answer.
 
@@ -59,22 +60,23 @@ def contrasts(
     """Yield the statements of each role and length with their partners.
 
     A partner is the next statement of the same role and lengths whose prompt and answer
-    both differ; after the last statement, the search goes on with the first one.
+    both differ; after the last statement, the search wraps around to the first one.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Largest number of statements of each role and length, at least 2; the
-            first ones are used, and partners are found among them.
+        most: Largest number of statements of each role and pair of lengths, at least 2.
+            The first ones are used, and partners are chosen among them.
 
     Yields:
         One :class:`Contrast` for each role and each pair of a length of prompts and a
         length of answers.
 
     Raises:
-        DataError: A statement has no partner, as too few statements of its role and
-            length differ in prompt and answer; or the head does not cover an answer.
+        DataError: A statement has no partner, because no other statement of its role
+            and lengths differs from it in both prompt and answer; or an answer is not
+            among the head's candidates.
     """
     statements = getattr(worlds[0], part)
     for role in statements.role_names:

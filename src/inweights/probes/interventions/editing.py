@@ -47,14 +47,14 @@ def edits(
 ) -> pl.DataFrame:
     """Edit facts in copies of a model, and measure which dependent and other answers change.
 
-    In each copy, a fact gets the answer of the next fact of its role whose answer is
-    wrong for the edited fact. The model itself does not change. The dependent
-    statements depend on the world:
+    In each copy, a fact (or, with ``at_once``, several facts) gets the answer of the
+    next fact of its role whose answer is wrong for it. The model itself does not
+    change. Which statements depend on an edited fact is determined by the world:
 
-    - two hops: the two-hop facts and queries through the edited hop;
-    - an analogy: from an edited attribution, the same attribution of other entities of
-      the class; from an edited similarity, the attributes of the new class;
-    - an edge: its reversal, if the reversal is a query, or the world is a graph. If a
+    - two hops: the two-hop facts and queries through the edited hop; - an analogy: for
+    an edited attribution, the same attribution of other entities of the class; for an
+    edited similarity, the attributes of the new class; - an edge: its reversal, if the
+    reversal is a query, or the world is a graph. If a
       prompt has ``k`` right answers, the new answer has to be among the ``k`` largest
       logits, and among the two largest if the old answer is right as well.
 
@@ -69,7 +69,7 @@ def edits(
             used.
         steps: Largest number of updates of an edit by gradient descent (``training``
             and ``embedding``).
-        rate: Learning rate of an edit by gradient descent.
+        rate: Learning rate of an edit by gradient descent, above 0.
         at_once: Number of facts that are edited together in one copy, at least 1.
         layer: Index of the block of a rank-one edit; by default the last one.
 
@@ -85,9 +85,10 @@ def edits(
         statements, and ``apart``, their overlap with the keys of other statements.
 
     Raises:
-        ConfigError: The model is not a GPT with a residual stream and one loop, a name
-            or number is out of range, or the probe would need more memory than is
-            available.
+        ConfigError: The model is not a GPT with a residual stream and one loop;
+            ``role`` or ``method`` is unknown; ``most``, ``at_once`` or ``steps`` is
+            below 1; ``rate`` is not above 0; the model has no block ``layer``; or the
+            probe would need more memory than is available.
         DataError: The world has no facts of the role, a fact has no other fact of the
             role whose answer is wrong for it, the world has no statements of the roles
             that depend on these facts, or the worlds do not fit the model.
@@ -140,13 +141,14 @@ def edits(
 def after_edits(
     model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Measure the facts that a phase of training edited, and dependent statements, at a later step.
+    """Measure facts that a training phase edited, and the statements that depend on them.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: One world, or one for each replica, which determine the edited facts.
-        edit: The phase's :class:`~inweights.training.Edit`, or its fields as a mapping,
-            as in a file.
+        worlds: One world, or one for each replica. The worlds determine which facts are
+            edited.
+        edit: The phase's :class:`~inweights.training.Edit`, or a mapping with its
+            fields, as in a file of settings.
 
     Returns:
         One row per replica, with the columns ``replica``; ``holds``, the share of
@@ -155,17 +157,17 @@ def after_edits(
         answer, and with the answer of the world; ``facts`` and ``others``, the shares
         of other facts of the role, and of other statements, with the answer of the
         world (all from 0 to 1; NaN if there are no such statements); ``restored``, the
-        share of edited facts that have the old answer again; and ``edited``, the list
-        of the edited facts with their new answers.
+        share of edited facts to which the model gives the old answer again; and
+        ``edited``, the list of the edited facts with their new answers.
 
     Raises:
-        ConfigError: The model does not have the weights that the method changes, more
-            than four times the model's width of facts are edited at rank one, ``edit``
-            has an unknown field or value, the model has no replica axis, or the probe
-            would need more memory than is available.
-        DataError: A world has fewer facts of the role than are edited, or none; a fact
-            has no other fact of the role whose answer is wrong for it; no statements
-            depend on these facts; or the worlds do not fit the model.
+        ConfigError: The model does not have the weights that the method changes, a
+            rank-one edit has more facts than four times the model's width, ``edit`` has
+            an unknown field or value, the model has no replica axis, or the probe would
+            need more memory than is available.
+        DataError: A world has no facts of the role, or fewer than are to be edited; a
+            fact has no other fact of the role whose answer is wrong for it; no
+            statements depend on these facts; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -52,14 +52,16 @@ def carries(
     The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced with
     the same state of a source query ``(a', r1', r3)`` with another bridge ``b'`` and
     another last relation (Vig et al. 2020, arXiv:2004.12265; Geiger et al. 2021,
-    arXiv:2106.02997). The model's answer then shows what the place carries. The answer
+    arXiv:2106.02997). The model's answer then shows what the state carries. The answer
     to ``(b', r2)`` shows that the state carries the *bridge*. The answer to ``(b, r3)``
     shows that it carries the *relation*, and the source's answer to ``(b', r3)`` that
-    it carries both, or the *answer* itself. The answer to ``(b, r2)`` is *unchanged*.
-    Only pairs of queries for which the four answers differ are used. With a single last
-    relation, bridge and answer would change together, so that patching could not
-    separate them. If the model already gives one of these answers without the
-    intervention, the outcome counts as ``other``.
+    it carries both, or the *answer* itself. The answer to ``(b, r2)`` is counted as
+    *unchanged*. Only pairs of queries for which the four answers differ are used. With
+    a single last relation, bridge and answer would change together, so that patching
+    could not separate them. Any other answer counts as ``other``, and so does the
+    answer to ``(b', r2)``, ``(b, r3)`` or ``(b', r3)`` if the model gives it to the
+    base query without an intervention, or gives one of the first two to the source
+    query.
 
     The world needs at least two last relations, as in ``TwoHop(complexity=2,
     first_relations=1, second_relations=2)``.
@@ -67,13 +69,14 @@ def carries(
     Args:
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
-        role: Role of the queries, which have three tokens; one of
-            ``world.queries.role_names``.
+        role: Role of the queries, one of ``world.queries.role_names``. The queries have
+            three tokens.
         places: Names from the model's ``layer_names`` or ``part_names``, or heads of a
             GPT such as ``block.0.head.1``. If an element is itself a list of names,
-            their states are replaced together. By default, each layer separately.
-        most: Largest number of base queries, at least 1; the first ones are used, and
-            their sources are found among them.
+            their states are replaced together. By default, each layer is replaced
+            separately.
+        most: Largest number of base queries, at least 1. The first ones are used, and
+            their sources are chosen among them.
 
     Returns:
         One row per replica, place and position, with the columns ``replica``, ``place``
@@ -88,8 +91,8 @@ def carries(
         ConfigError: A place (layer, part or head) is unknown, ``most`` is below 1, the
             model has no replica axis or cannot read prompts of this length, or the
             probe would need more memory than is available.
-        DataError: No query has the role, or none has a source; the head does not cover
-            an answer; or the worlds do not fit the model.
+        DataError: No query has the role, or none has a source; an answer is not among
+            the head's candidates; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -38,15 +38,14 @@ def patch(
     position: int | None = None,
     at: Literal["last", "all"] = "all",
 ) -> Float[Tensor, "_ B *_ K"]:
-    """Return the logits of ``tokens`` after a layer's state is replaced by another state.
+    """Return the logits for ``tokens`` if a layer's state is replaced by another state.
 
-    The other state may come from anywhere: another prompt, another replica, another
-    model.
+    The other state may come from another prompt, another replica or another model.
 
     Args:
         model: Model with ``R`` replicas.
         tokens: Token ids ``[B, T]`` (``B`` prompts, ``T`` positions), or ``[R, B, T]``
-            if replicas read different ones.
+            if replicas read different prompts.
         state: The new state: ``[R, B, D]`` (width ``D``) for one position, ``[R, B, T,
             D]`` for all; an axis ``R`` or ``B`` of length 1 means that all replicas or
             prompts get the same state.
@@ -62,9 +61,11 @@ def patch(
 
     Raises:
         ConfigError: The layer, head or ``at`` is unknown, a prompt is longer than the
-            model's limit, or a user's own model does not pass the layer to hooks.
-        DataError: The position is not in the prompts, ``state`` cannot be broadcast to
-            the replaced state, or ``tokens`` are not token ids of the model.
+            model's limit, or the layer of a user's own model cannot be replaced because
+            the model does not pass it to hooks.
+        DataError: The position does not exist in the prompts, ``state`` cannot be
+            broadcast to the replaced state, or ``tokens`` are not token ids of the
+            model.
 
     Example:
         >>> import torch
@@ -115,7 +116,7 @@ def activation_patching(
     donor: Model | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Measure the effect of patching a hidden state on the answer, by layer and position.
+    """Measure the effect on the answer of patching the hidden state at each layer and position.
 
     The effect shows which hidden state carries the answer. Each statement gets a
     partner, the next statement of its role and length with a different prompt and a
@@ -134,30 +135,30 @@ def activation_patching(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        layers: Names of layers, of parts of layers, and of heads of a GPT such as
+        layers: Names of layers, parts of layers, or heads of a GPT such as
             ``block.0.head.1``; by default all layers.
-        donor: Model from which the states come, with the same layers and width, and one
-            replica or the same number of replicas; by default the model itself. With a
+        donor: Model from which the replacing states come, with the same layers and
+            width, and with one or ``R`` replicas; by default ``model`` itself. With a
             donor, an effect of 1 means that the donor's states have the same effect as
             the model's own.
-        most: Largest number of statements of each role and length that are read, at
-            least 2; the first ones are used.
+        most: Largest number of statements of each role and length to read, at least 2;
+            the first ones are used.
 
     Returns:
         One row per replica, role, length of prompts and answers, layer and position,
         with the columns ``replica``, ``part``, ``role``, ``length`` (tokens of the
         prompts), ``layer`` (name of the layer, part or head), ``depth`` (index of the
         layer in ``layer_names``), ``position`` (from 0), ``effect``, ``accuracy``
-        (share of statements for which the largest logit is then the partner's answer)
-        and ``statements`` (their number).
+        (share of statements for which the partner's answer has the largest logit after
+        patching) and ``statements`` (their number).
 
     Raises:
         ConfigError: A layer or the part is unknown, ``most`` is below 1, the donor
             lacks a layer, the model has no replica axis or cannot read prompts of this
             length, or the probe would need more memory than is available.
-        DataError: The part is empty, a statement has no partner, the head does not
-            cover an answer, the donor's states do not fit, or the worlds do not fit the
-            model.
+        DataError: The part contains no statements, a statement has no partner, an
+            answer is not among the head's candidates, the donor's states have a
+            different shape, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -45,24 +45,26 @@ def realignment(
     layers: Sequence[str] | None = None,
     ridge: float = 0.01,
 ) -> pl.DataFrame:
-    """Measure accuracy on two-hop queries when the state after the first relation is replaced.
+    """Measure the accuracy on two-hop queries if the state after the first relation is replaced.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Two-hop worlds: one, or one for each replica.
+        worlds: One two-hop world, or one for each replica.
         onto: The replacing state: ``embedding``, the state of the bridge token in the
             first layer, at the position of the first relation; or ``layer``, the state
             of a prompt that consists of the bridge token alone, in the same layer.
         methods: Methods that determine the bridge or the replacing state: ``none`` does
             not change the state; ``decoded`` uses the token with the largest logit of
             the layer (logit lens); ``ridge`` applies a linear map from states after
-            first hops onto bridges, fitted without the bridges to which it is applied;
-            ``true`` uses the right bridge, an upper bound.
+            first hops to replacing states of bridges, fitted without the bridges to
+            which it is applied; ``true`` uses the right bridge, which gives an upper
+            bound.
         layers: Names of the layers in which the state is replaced, among
-            ``model.decodable``; by default (also if it is empty) all layers but the
-            first and the last. If the model has no other layers, the table is empty.
-        ridge: Penalty of the map, at least 0, relative to the mean square of its inputs
-            times their number; only ``ridge`` uses it.
+            ``model.decodable``; by default, or if empty, all layers except the first
+            and the last. If the model has no other layers, the table is empty.
+        ridge: Penalty of the map of the method ``ridge``, at least 0, as a multiple of
+            the mean square of the map's inputs times their number. Other methods ignore
+            it.
 
     Returns:
         One row per replica, role of queries, layer and method, with the columns

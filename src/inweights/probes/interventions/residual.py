@@ -26,7 +26,7 @@ _EPSILON = 1e-5
 
 
 class ResidualSum:
-    """Split the logits of a GPT into the contributions of its parts.
+    """Decomposition of a GPT's logits into the contributions of its parts.
 
     Args:
         model: A GPT with a residual stream.

@@ -28,7 +28,7 @@ class Spot(NamedTuple):
 
     Attributes:
         name: Name of a layer or part, as :meth:`.Model.hooks` takes it.
-        columns: Columns (of the width) of this state that belong to the place.
+        columns: Columns of this state, along its last axis, that belong to the place.
     """
 
     name: str
@@ -36,19 +36,19 @@ class Spot(NamedTuple):
 
 
 def spot_of(model: Model, place: str) -> Spot:
-    """Return where hooks find a place: the name of a state, and the columns of the place in it.
+    """Return the state that hooks read at a place, and the columns of the state that belong to it.
 
     Args:
         model: The model.
         place: Name of a layer, a part of a layer, or a head such as ``block.0.head.1``.
 
     Returns:
-        For a head of a GPT, the name of the output of all heads, and a range of
-        columns; otherwise ``place`` itself, and all columns.
+        For a head of a GPT, the name of the output of all heads and the head's range of
+        columns; otherwise ``place`` itself and all columns.
 
     Raises:
         ConfigError: The block has no such head. Other unknown names raise an error only
-            when hooks are set.
+            when hooks are set with them.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])
@@ -67,7 +67,7 @@ def spot_of(model: Model, place: str) -> Spot:
 
 
 def all_places(model: Model) -> tuple[str, ...]:
-    """Return the names of all layers and parts of a model, with each head separately.
+    """Return the names of all layers, parts of layers and heads of a model.
 
     Args:
         model: The model.
@@ -124,7 +124,7 @@ def depth_of(model: Model, place: str) -> int:
 def recorded(
     model: Model, batch: Packed, names: Iterable[str]
 ) -> dict[str, Float[Tensor, "R B T D"]]:
-    """Return the states at places of a model while it reads a batch of prompts of one length.
+    """Return a model's states at several places while it reads a batch of prompts of one length.
 
     Args:
         model: Model with ``R`` replicas.

@@ -51,10 +51,11 @@ def steered(
     seed: int = 0,
     **change: Unpack[Change],
 ) -> Iterator[None]:
-    """Return a context manager within which a hidden state of a model is changed.
+    """Return a context manager that changes a hidden state of a model within its block.
 
-    The context manager has no value. The change affects everything that uses the model
-    within the block: :func:`inweights.ask`, probes, and calls of the model itself.
+    The value of the ``with`` statement is ``None``. The change affects everything that
+    uses the model within the block: :func:`inweights.ask`, probes, and calls of the
+    model itself.
 
     Args:
         model: Model with ``R`` replicas.
@@ -76,18 +77,19 @@ def steered(
         project_out: Vector whose direction is removed from the state, in the same
             forms.
         scale: Factor by which the state is multiplied.
-        random: Number of a random direction. If given, the state is moved in this
+        random: Index of a random direction. If given, the state is moved in this
             direction, by the distance by which the change would move it. By default
-            ``None``, and the change itself is applied.
+            ``None``: the change itself is applied.
         seed: Root seed of random directions.
 
     Raises:
         ConfigError: The layer or head is unknown, no change or several changes are
-            given, the model was not run within the block, ``seed`` is not from 0 to
-            2**63 - 1 (with ``random``), or the model has no replica axis.
-        DataError: A name is not a token, a vector or mask does not fit, a prompt has
-            the position several times, no prompt had the position, or the worlds do not
-            fit the model.
+            given, the layer was not computed within the block, ``seed`` is not from 0
+            to 2**63 - 1 (with ``random``), or the model has no replica axis.
+        DataError: A name is not a token, a vector or mask has the wrong shape, a prompt
+            given as a vector has the position several times, or the worlds do not fit
+            the model. At the end of the block, no prompt that the model read had the
+            position.
 
     Example:
         >>> import inweights as iw
@@ -149,9 +151,9 @@ def steer(
     """Measure how a change of a hidden state affects answers, compared with a random change.
 
     The change is defined as in :func:`steered`. The control moves each state by the
-    same distance in a random direction; its numbers are means over ``draws``
-    directions. If the effect of a change is no larger than the effect of the control,
-    it is no evidence about the direction.
+    same distance in a random direction; its values are means over ``draws`` directions.
+    A change whose effect is not larger than that of the control is no evidence about
+    its direction.
 
     Args:
         model: Model with ``R`` replicas.
@@ -159,7 +161,7 @@ def steer(
         at: A layer, a part of a layer, or a head of a GPT such as ``block.0.head.1``.
         position: Position in a prompt: an index (negative from the end), the name of a
             token or several names; by default all positions. Statements whose prompts
-            lack it are left out.
+            lack the position are left out.
         add: Vector that is added: ``[D]`` (width ``D``) or ``[R, D]``, a prompt whose
             state is the vector, or two prompts, for the difference of their states (see
             :func:`steered`). Exactly one of ``add``, ``replace``, ``project_out`` and
@@ -170,30 +172,29 @@ def steer(
         scale: Factor by which the state is multiplied.
         parts: ``facts``, ``queries`` or both.
         toward: Name of a token whose probability is measured; by default none.
-        draws: Number of random directions of the control, at least 0; with 0 there is
-            no control.
-        seed: Root seed of these directions.
+        draws: Number of random directions of the control, at least 0; 0 for no control.
+        seed: Root seed of the random directions.
 
     Returns:
         One row per replica, slice and change, with the columns ``replica``; ``part``,
         ``role`` and ``distribution`` (the slice: ``trained`` for facts, ``in`` or
-        ``out`` of distribution for queries); ``change`` (``none``, the name of the
-        change, or ``random`` for the control); ``statements`` (number of statements);
-        ``accuracy`` and ``chance`` (accuracy of guessing among the answers of the
-        role); ``changed``, the share of statements whose first answer differs from the
-        answer without a change; ``divergence``, the mean Kullback-Leibler divergence of
-        the distribution of answers from the distribution without a change, in nats;
-        and, only if ``toward`` is given, ``toward``, the mean probability of that
-        token.
+        ``out`` of distribution for queries); ``change`` (``none``, ``random`` for the
+        control, or the name of the argument that defines the change); ``statements``
+        (number of statements); ``accuracy`` and ``chance`` (accuracy of guessing among
+        the answers of the role); ``changed``, the share of statements whose first
+        answer differs from the answer without a change; ``divergence``, the mean
+        Kullback-Leibler divergence of the distribution of answers from the distribution
+        without a change, in nats; and, only if ``toward`` is given, ``toward``, the
+        mean probability of that token.
 
     Raises:
         ConfigError: A layer, head or part is unknown, no change or several changes are
             given, ``draws`` is below 0, ``seed`` is not from 0 to 2**63 - 1, the model
             has no replica axis or cannot read prompts of this length, or the probe
             would need more memory than is available.
-        DataError: No statement has the position, a name is not a token, a vector does
-            not fit, the head does not cover an answer or the token ``toward``, or the
-            worlds do not fit the model.
+        DataError: No statement has the position, a name is not a token, a vector has
+            the wrong shape, an answer or the token ``toward`` is not among the head's
+            candidates, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

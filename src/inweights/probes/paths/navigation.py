@@ -40,14 +40,14 @@ _CHUNK = 1024
 def navigation(
     model: Model, worlds: Worlds, *, layer: str = "tokens", ridge: float = 1e-3
 ) -> pl.DataFrame:
-    """Measure the share of held-out leaves whose vectors lead to the nodes of their own arms.
+    """Measure the share of held-out leaves from whose vectors the nodes of their arms can be found.
 
     Args:
         model: Model with a table of token embeddings and ``R`` replicas.
-        worlds: Worlds with paths (facts and queries of role ``path``): one, or one for
+        worlds: One world with paths (facts and queries of role ``path``), or one for
             each replica.
         layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
-            ``model.layer_names``, read after a prompt of the token alone.
+            ``model.layer_names``, read after a prompt that consists of the node alone.
         ridge: Penalty of the affine map, above 0, relative to the mean variance of a
             coordinate.
 
@@ -55,17 +55,19 @@ def navigation(
         One row per replica and depth, from 1 (the first node of an arm) to ``p - 2``
         for paths of ``p`` nodes (the leaf's neighbour), with the columns ``replica``,
         ``depth``, ``hops`` (edges from the leaf), ``nearest`` (share of held-out leaves
-        whose own node of that depth is the closest by cosine, among all arms),
-        ``ridge`` (the same for the leaf's vector after the map), ``explained`` (share
-        of the held-out nodes' variance that the map explains; negative if the map is
-        worse than the mean) and ``chance`` (one divided by the number of arms).
+        for which, among the nodes of that depth of all arms, the node of their own arm
+        has the largest cosine), ``ridge`` (the same share after the affine map is
+        applied to the leaf's vector), ``explained`` (share of the held-out nodes'
+        variance that the map explains; negative if the map is worse than the mean) and
+        ``chance`` (one divided by the number of arms).
 
     Raises:
         DataError: A world has no trained or no held-out paths, paths differ in length
             or have fewer than 3 nodes, ``ridge`` is not above 0, the model has no table
-            of token embeddings, or the worlds do not fit it.
+            of token embeddings, or the worlds do not fit the model.
         ConfigError: The layer is unknown, the model has no replica axis or cannot read
-            such long prompts, or the probe would need more memory than is available.
+            prompts of this length, or the probe would need more memory than is
+            available.
 
     Example:
         >>> import inweights as iw
@@ -136,32 +138,30 @@ def stepwise(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica. All statements of a role must have
             prompts of one length and answers of one length.
-        roles: Roles of facts and queries that are evaluated, among ``role_names`` of
-            ``world.facts`` and ``world.queries``; by default all. Names that the world
-            lacks are ignored; the table is empty if it has none of them.
-        most: Largest number of statements of a role that are read, evenly spaced; 0 for
-            all.
-        apart: Whether prompts with the largest number of answers (hubs), such as the
-            root of a star, get separate rows. A column ``hub`` states whether
-            a row is about them.
+        roles: Roles of the facts and queries to evaluate; by default all. Roles that
+            the world lacks are ignored; without any others, the table is empty.
+        most: Largest number of statements of a role to read, evenly spaced; 0 for all.
+        apart: If true, prompts with the largest number of answers (hubs), such as the
+            root of a star, get separate rows, for which the column ``hub`` is true.
 
     Returns:
-        One row per replica, part, role and place (and per value of ``hub``), with the
-        columns ``replica``, ``part`` (``facts`` or ``queries``), ``role``, ``hub``
-        (only with ``apart``), ``place`` (index of the token in the answer, from 0),
-        ``statements`` (their number), ``accuracy`` (of the largest logit over all
-        candidates), ``recall`` (share of statements whose token is among the ``k``
-        largest logits, where ``k`` is the number of answers to the prompt in these
-        roles; 1 if all edges are stored) and ``exact`` (share of answers that are right
-        at every place, as greedy decoding finds them).
+        One row per replica, part, role and place (with ``apart``, also per value of
+        ``hub``), with the columns ``replica``, ``part`` (``facts`` or ``queries``),
+        ``role``, ``hub`` (only with ``apart``), ``place`` (index of the token in the
+        answer, from 0), ``statements`` (their number), ``accuracy`` (share of
+        statements whose token has the largest logit of all candidates), ``recall``
+        (share of statements whose token is among the ``k`` largest logits, where ``k``
+        is the number of answers to the prompt in these roles; 1 if all edges are
+        stored) and ``exact`` (share of answers that are right at every place, which
+        greedy decoding would find).
 
     Raises:
-        DataError: The statements of a role differ in shape, the head does not cover a
-            token of an answer, or the worlds do not fit the model.
+        DataError: The statements of a role differ in length, a token of an answer is
+            not among the head's candidates, or the worlds do not fit the model.
         ConfigError: ``most`` is negative, the model has no replica axis, cannot read
-            such long prompts, or returns logits only for the last position although
-            answers have several tokens, or the probe would need more memory than is
-            available.
+            prompts of this length, or returns logits only for the last position
+            although answers have several tokens, or the probe would need more memory
+            than is available.
 
     Example:
         >>> import inweights as iw
@@ -248,7 +248,7 @@ def ridge_map(
         The matrix ``W``, ``[D, E]`` (widths ``D`` and ``E`` of inputs and targets).
 
     Raises:
-        DataError: The penalty is not above 0, or there are no pairs.
+        DataError: ``ridge`` is not above 0, or there are no pairs.
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(

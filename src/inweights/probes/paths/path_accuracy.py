@@ -37,11 +37,11 @@ def path_accuracy(
     most: int = 2000,
     teacherless: str = "",
 ) -> pl.DataFrame:
-    """Compute the accuracy of path answers at each place of the answer, over all candidates.
+    """Compute the accuracy of answers that are paths, at each place of the answer.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds with paths: one, or one for each replica.
+        worlds: One world with paths, or one for each replica.
         role: Role of the statements, one of the ``role_names`` of ``world.facts`` or
             ``world.queries``.
         parts: ``queries`` (held out), ``facts`` (trained) or both.
@@ -57,15 +57,16 @@ def path_accuracy(
     Returns:
         One row per replica, part and place, with the columns ``replica``, ``part``,
         ``place`` (index of the token in the answer, from 0), ``hardest`` (whether it is
-        the hardest place), ``accuracy``, ``exact`` (share of answers that are right at
-        every place, as greedy decoding finds them), ``statements`` (their number) and
-        ``chance`` (accuracy of guessing: one divided by the number of distinct tokens
-        at that place, in facts and queries).
+        the hardest place), ``accuracy`` (share of statements whose token has the
+        largest logit of all candidates), ``exact`` (share of answers that are right at
+        every place, which greedy decoding would find), ``statements`` (their number)
+        and ``chance`` (accuracy of guessing: one divided by the number of distinct
+        tokens at that place, in facts and queries).
 
     Raises:
-        DataError: There is no such statement, prompts or answers differ in length, the
-            head does not cover a token of an answer, ``teacherless`` is not a token, or
-            the worlds do not fit the model.
+        DataError: A part has no statement of the role, prompts or answers differ in
+            length, a token of an answer is not among the head's candidates,
+            ``teacherless`` is not a token, or the worlds do not fit the model.
         ConfigError: ``most`` is below 1, the model has no replica axis, cannot read
             prompts of this length, or returns logits only for the last position
             although answers have several tokens, or the probe would need more memory
@@ -129,26 +130,26 @@ def arm_cosines(
 
     Args:
         model: Model with a table of token embeddings and ``R`` replicas.
-        worlds: Worlds with paths whose answers begin with the root: one, or one for
-            each replica.
+        worlds: One world with paths whose answers begin with the root, or one for each
+            replica.
         arms: Largest number of arms, at least 1; the arms of the first statements of
             the part are used.
-        part: ``queries``, whose paths were never trained, or ``facts``.
+        part: ``queries`` (paths that were not trained) or ``facts``.
         layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
             ``model.layer_names``, whose state is read after a prompt of the node alone.
 
     Returns:
         One row per replica, leaf and first node, with the columns ``replica``, ``leaf``
-        and ``first`` (both as the number of the arm among those used, from 1), ``own``
-        (whether they belong to the same arm) and ``cosine`` (of the vectors minus their
-        mean over all nodes).
+        and ``first`` (the numbers, from 1, of the arms of the leaf and of the first
+        node), ``own`` (whether they belong to the same arm) and ``cosine`` (after the
+        mean vector of all nodes is subtracted).
 
     Raises:
         ConfigError: The layer is unknown, the model has no replica axis, or the probe
             would need more memory than is available.
-        DataError: A world has no statements of the role ``path`` in the part, or they
-            differ in length; it has no tokens of the group ``node``; the model has no
-            table of token embeddings; or the worlds do not fit it.
+        DataError: A world has no statements of the role ``path`` in the part, or its
+            paths differ in length; a world has no tokens of the group ``node``; the
+            model has no table of token embeddings; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -47,14 +47,14 @@ _SKETCH = 16
 
 @holds(asked=24, logits=4)
 def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
-    """Record a frame of an animation: the Gram matrix of the node vectors, and the recall of edges.
+    """Record a frame of an animation: the Gram matrix of the node vectors and the edge recall.
 
-    Rows that are measured every few steps of training form the animation that
-    :func:`render_frames` takes.
+    The rows of several steps of a training form the animation that
+    :func:`render_frames` takes as input.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
+        worlds: One world of a graph, or one for each replica.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
@@ -63,17 +63,18 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
         One row per replica, with the columns ``replica``, ``gram`` (inner products of
         the ``N`` node vectors: the lower triangle row by row, ``N (N + 1) / 2``
         single-precision numbers), ``recall`` (share of a node's neighbours among its
-        largest logits, over all edges) and ``recall_others`` (the same without a node's
-        own logit; see :func:`~inweights.probes.geometry.cosines.graph_recall`). For a
-        graph with more than 250 nodes, a column ``vectors`` (``N D`` numbers, node
-        after node) replaces ``gram``.
+        largest logits, over all edges) and ``recall_others`` (the recall if a node's
+        own logit is left out; see
+        :func:`~inweights.probes.geometry.cosines.graph_recall`). For a graph with more
+        than 250 nodes, a column ``vectors`` (``N D`` numbers, node after node) replaces
+        ``gram``.
 
     Raises:
-        DataError: A world is not a graph, the model's head does not cover the nodes,
-            the model has no table of token embeddings, or the worlds do not fit it.
-        ConfigError: The layer is unknown, the model has no replica axis, or the model
-            or the world is too large for the memory; the message states the memory
-            needed and available.
+        DataError: A world is not a graph, a node is not among the head's candidates,
+            the model has no table of token embeddings, or the worlds do not fit the
+            model.
+        ConfigError: The layer is unknown, the model has no replica axis, or the probe
+            would need more memory than is available (the message states both amounts).
 
     Example:
         >>> import inweights as iw
@@ -106,7 +107,7 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
 def render_frames(
     film: pl.DataFrame, world: World, *, frames: int = 40
 ) -> pl.DataFrame:
-    """Compute what an animation's frames show: positions, cosines, energies and a correlation.
+    """Compute the positions, cosines, energies and correlation that an animation's frames show.
 
     For a graph with more than 250 nodes, positions and cosines are computed for 250 of
     the nodes, energies for bands of eigenvalues, and there are fewer frames (40 for
@@ -114,22 +115,22 @@ def render_frames(
 
     Args:
         film: Rows of :func:`snapshot` of one replica, with a column ``step``.
-        world: World of the graph that the model learnt.
-        frames: Largest number of frames, chosen among the recorded steps, more of them
-            at the start; below 2, all recorded steps are used.
+        world: World of the graph on which the model was trained.
+        frames: Largest number of frames. They are chosen among the recorded steps, more
+            densely at the start; below 2, all recorded steps are used.
 
     Returns:
         One row per frame, in the order of steps, with the columns ``step``, ``recall``
-        (without a node's own logit), ``spearman`` (rank correlation of cosine with
-        hops; null if all distances are equal), ``shown`` (share of the variance in
-        three dimensions, from 0 to 1), ``positions`` (``3 N`` numbers, node after
-        node), ``cosines`` (the lower triangle without the diagonal, ``N (N - 1) / 2``
-        numbers) and ``energies`` (shares of the energy in the ``G`` eigenspaces of the
-        graph, from the smoothest one).
+        (with a node's own logit left out, from 0 to 1), ``spearman`` (rank correlation
+        of cosine with hops; null if all distances are equal), ``shown`` (share of the
+        variance that the three dimensions contain, from 0 to 1), ``positions`` (``3 N``
+        numbers, node after node), ``cosines`` (the lower triangle without the diagonal,
+        ``N (N - 1) / 2`` numbers) and ``energies`` (shares of the energy in the ``G``
+        eigenspaces of the graph, from the smoothest one).
 
     Raises:
-        DataError: The world is not a graph, the film is empty, its number of nodes
-            differs from the world's, or a step occurs twice, as in a film of several
+        DataError: The world is not a graph, ``film`` is empty or has a different number
+            of nodes than the world, or a step occurs twice, as with rows of several
             replicas.
 
     Example:

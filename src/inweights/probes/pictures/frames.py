@@ -13,7 +13,7 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
-    """Choose at most ``frames`` of the recorded steps, more of them at the start.
+    """Choose at most ``frames`` of the recorded steps, more densely at the start.
 
     Args:
         steps: Recorded steps, in any order.
@@ -45,15 +45,15 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
 
 
 def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
-    """Return the coordinates of nodes in their three leading principal directions.
+    """Return the coordinates of nodes along their three leading principal directions.
 
     Args:
         gram: Inner products of the vectors of ``N`` nodes, ``[N, N]``.
 
     Returns:
         Centred coordinates ``[N, 3]`` (``N`` nodes) with a root mean square length of
-        1, and the share of the variance in these directions, from 0 to 1. Both are 0 if
-        all vectors are the same.
+        1, and the share of the variance along these directions, from 0 to 1. Both are 0
+        if all vectors are the same.
 
     Example:
         >>> where, share = positions(np.eye(4))
@@ -75,7 +75,7 @@ def in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
 
     Args:
         where: Coordinates of ``N`` points in at most three dimensions, ``[N, D]``
-            (``D`` dimensions). They are not centred here.
+            (``D`` dimensions). They are not centred by this function.
 
     Returns:
         A copy, ``[N, 3]``; zeros if all points are at the origin.

@@ -44,13 +44,14 @@ def project(
 
     Returns:
         Coordinates, ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001), at most
-        1. It is 1 if the five nearest neighbours of every point in the plane (fewer for
-        less than 11 points) are also its nearest neighbours in the original space.
+        1. It is 1 if, for every point, the five nearest neighbours in the plane (fewer
+        if there are less than 11 points) are also the nearest neighbours in the
+        original space.
 
     Raises:
         DataError: There are fewer than 8 points.
-        ConfigError: ``method`` is unknown, scikit-learn, which computes t-SNE, is not
-            installed, or ``seed`` is not from 0 to 2**63 - 1 (with ``tsne``).
+        ConfigError: ``method`` is unknown or, with ``tsne``, scikit-learn is not
+            installed or ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> where, trust = project(np.eye(8) + np.arange(8)[:, None])
@@ -107,34 +108,35 @@ def bridge_projection(
     place: str = "first_hop",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Project the states of first hops and of their bridges into the plane, all layers together.
+    """Project the states of first hops and bridges of all layers together into the plane.
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: Two-hop worlds: one, or one for each replica.
-        method: ``pca`` or ``tsne``.
-        samples: Largest number of pairs of a first hop and its bridge, evenly spaced
-            over the pairs of the world.
-        place: ``first_hop`` (``(e1, r1)`` and ``(e2)``) or ``query`` (``(e1, r1, r2)``
-            and ``(e2, r2)``).
+        worlds: One two-hop world, or one for each replica.
+        method: ``pca`` or ``tsne``; see :func:`project`.
+        samples: Largest number of pairs of a subject and its bridge, evenly spaced over
+            the pairs of the world.
+        place: Prompts of a pair: ``first_hop`` for ``(e1, r1)`` and ``(e2)``, or
+            ``query`` for ``(e1, r1, r2)`` and ``(e2, r2)``, where ``e2`` is the bridge
+            of the subject ``e1``.
         seed: Root seed of t-SNE.
 
     Returns:
         One row per replica, state and layer, with the columns ``replica``, ``pair``
         (the subject's prompt), ``kind`` (whether the prompt is the ``subject``'s or the
-        ``bridge``'s), ``layer``, ``depth`` (index of the layer), ``x`` and ``y``
-        (coordinates) and ``trustworthiness`` (of the replica's picture; see
-        :func:`project`). Layers whose width differs from the width of the first layer
-        are left out.
+        ``bridge``'s), ``layer``, ``depth`` (index of the layer among those in the
+        picture), ``x`` and ``y`` (coordinates) and ``trustworthiness`` (of the
+        replica's picture; see :func:`project`). Layers whose width differs from the
+        width of the first layer are left out.
 
     Raises:
         DataError: The world has no first hops or no compositions, a composition does
-            not begin with a first hop, there are fewer than 8 states in a picture, or
-            the worlds do not fit the model.
-        ConfigError: ``method`` or ``place`` is unknown, scikit-learn, which computes
-            t-SNE, is not installed, ``seed`` is not from 0 to 2**63 - 1 (with
-            ``tsne``), the model has no replica axis or cannot read prompts of this
-            length, or there is too little memory.
+            not begin with a first hop (with ``query``), there are fewer than 8 states
+            in a picture, or the worlds do not fit the model.
+        ConfigError: ``method`` or ``place`` is unknown; with ``tsne``, scikit-learn is
+            not installed or ``seed`` is not from 0 to 2**63 - 1; the model has no
+            replica axis or cannot read prompts of this length, or the probe would need
+            more memory than is available.
     """
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
@@ -174,7 +176,7 @@ def bridge_projection(
 def align_frames(
     frames: pl.DataFrame, *, by: Sequence[str] = (), step: str = "step"
 ) -> pl.DataFrame:
-    """Rotate and scale every frame of an animation to fit the preceding frame best.
+    """Scale each frame of an animation to one size, and rotate it to best fit the preceding frame.
 
     A projection has no orientation of its own. Without this alignment (orthogonal
     Procrustes), the picture would rotate from frame to frame.
@@ -183,13 +185,13 @@ def align_frames(
         frames: Table with one row per frame and point, with the columns ``x`` and ``y``
             and the columns named by ``by`` and ``step``. Every frame has the same
             points in the same order, which is not checked.
-        by: Columns that identify an animation, such as ``replica``, if there are
-            several; by default there is one.
+        by: Columns that identify an animation, such as ``replica``, if the table
+            contains several; by default it contains one.
         step: Name of the column that identifies a frame.
 
     Returns:
-        The rows with new ``x`` and ``y``, so that each frame is centred and has a root
-        mean square length of 1. They are sorted by step within each animation;
+        A new table with changed ``x`` and ``y``, in which each frame is centred and has
+        a root mean square length of 1. Rows are sorted by step within each animation;
         animations are in the order of their first rows.
     """
     aligned = []
