@@ -135,7 +135,9 @@ def test_it_rises_with_depth_and_follows_the_product(
     )
     assert found.shape == (layers,)
     assert ((found > 0) & (found <= 1)).all()
-    assert (np.diff(found) >= 0).all()
+    # Close to 1, where cosines differ by less than their rounding errors, they may fall by one.
+    falls = 1 - layers * np.finfo(float).eps
+    assert (found[1:] >= found[:-1] * falls).all()
     share = rate * steps / inputs
     assert found[0] == pytest.approx(share**2 / (1 + share**2))
     same = depth_cosines(layers, inputs=1, per_label=per_label, rate=share, steps=1)
@@ -143,7 +145,7 @@ def test_it_rises_with_depth_and_follows_the_product(
     more = depth_cosines(
         layers, inputs=inputs, per_label=per_label + 1, rate=rate, steps=steps
     )
-    assert (more >= found).all()
+    assert (more >= found * falls).all()
     if layers == 2:
         assert more[1] > found[1]
 

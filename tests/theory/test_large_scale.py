@@ -24,6 +24,7 @@ from inweights.theory.prediction.bounds.margin_bounds import margin_bounds
 from inweights.theory.prediction.whole import solve_whole, whole_fits
 from inweights.theory.programs.large_scale import iteration, solve_large, solver
 from inweights.theory.programs.large_scale.mixture import MOST, Mixture, Part
+from inweights.theory.programs.large_scale.pieces import largest_of_gram
 from inweights.theory.programs.large_scale.relations import Relations
 from inweights.theory.programs.operators import MarginProjection
 from inweights.theory.programs.splitting import multipliers
@@ -80,6 +81,16 @@ def test_tokens_that_the_facts_treat_alike_are_treated_alike() -> None:
     made = TwoHop(n=12, identity=True).build()
     margins = solve_large(Program.of(made), gap=1e-3).margins(made.queries)
     assert np.ptp(margins) < 1e-4
+
+
+def test_nearly_equal_eigenvalues_are_found() -> None:
+    """Inverse iteration fails for some of these matrices, depending on the processor."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        level = 0.2 * np.linalg.qr(rng.normal(size=(30, 9)))[0].astype(np.float32)
+        values, vectors = largest_of_gram(level.T @ level, 6)
+        assert values == pytest.approx(np.full(len(values), 0.04), rel=1e-4)
+        assert np.abs(vectors.T @ vectors - np.eye(len(values))).max() < 1e-4
 
 
 def test_multipliers_that_swing_prove_together_what_none_of_them_does() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from tests.rounding import assert_same, of_training
 from tests.training import own_parts as own
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from inweights.config import decode, identity, replace_at, to_plain
 from inweights.errors import ConfigError
@@ -110,15 +112,26 @@ def test_an_elementwise_optimizer_of_ones_own_steps_all_replicas_at_once() -> No
 
 @MUON
 def test_muon_is_that_of_the_plain_parameters() -> None:
-    """Against a step as one writes it for one model.
+    """Against a step as one writes it for one model, from the same gradients.
 
-    One only: Muon blows up what rounding leaves in directions without a gradient.
+    Muon computes in half precision and amplifies what rounding leaves in directions
+    without a gradient, so gradients and steps are compared one by one.
     """
     seeds = [0, 1]
     given = Optimizer(kind=own.muon, rate=0.02)
     learner = phase(steps=1, roles={"first_hop": 1.0}, optimizer=given)
-    with pytest.warns(UserWarning, match="muon is stepped replica by replica"):
-        found = trained(learner, seeds)
+    used: list[list[torch.Tensor]] = []
+
+    def keep(optimizer: torch.optim.Optimizer, *_: object) -> None:
+        stepped = [p for group in optimizer.param_groups for p in group["params"]]
+        used.append([p.grad.clone() for p in stepped])
+
+    hook = register_optimizer_step_pre_hook(keep)
+    try:
+        with pytest.warns(UserWarning, match="muon is stepped replica by replica"):
+            found = trained(learner, seeds)
+    finally:
+        hook.remove()
     model = GPT.build(vocabulary=len(WORLD.vocabulary), seeds=seeds[1:])
     named = [
         (n, torch.nn.Parameter(p.detach()[0].clone()))
@@ -132,12 +145,16 @@ def test_muon_is_that_of_the_plain_parameters() -> None:
     logits = torch.func.functional_call(model, values, (prompts,))[0, :, -1]
     loss = torch.nn.functional.cross_entropy(logits, model.column[answers])
     gradients = torch.autograd.grad(loss, [p for _, p in named], materialize_grads=True)
-    for (_, p), gradient in zip(named, gradients, strict=True):
-        p.grad = gradient
-    for optimizer in optimizers:
+    by_autograd = {id(p): g for (_, p), g in zip(named, gradients, strict=True)}
+    of_second_replica = used[len(optimizers) :]
+    for optimizer, theirs in zip(optimizers, of_second_replica, strict=True):
+        stepped = [p for group in optimizer.param_groups for p in group["params"]]
+        for p, gradient in zip(stepped, theirs, strict=True):
+            assert_same(gradient, by_autograd[id(p)], of_training(model, len(told), 1))
+            p.grad = gradient
         optimizer.step()
     by_hand = torch.cat([p.detach().flatten() for _, p in named])
-    torch.testing.assert_close(found[1], by_hand, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(found[1], by_hand)
 
 
 def test_sharpness_aware_steps_are_those_by_hand() -> None:

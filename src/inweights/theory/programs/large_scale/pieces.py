@@ -101,9 +101,13 @@ def largest_of_gram(
     """
     size = len(gram)
     wanted = [max(0, size - count), size - 1]
-    values, vectors = linalg.eigh(
-        gram, subset_by_index=wanted, driver="evx", check_finite=False
-    )
+    try:
+        values, vectors = linalg.eigh(
+            gram, subset_by_index=wanted, driver="evx", check_finite=False
+        )
+    except linalg.LinAlgError:
+        # Inverse iteration may fail for eigenvalues that are nearly equal.
+        values, vectors = linalg.eigh(gram, driver="evd", check_finite=False)
     if not len(values):
         values, vectors = linalg.eigh(gram, check_finite=False)
     return values[-count:], vectors[:, -count:]
