@@ -29,9 +29,10 @@ FOLDERS = (
         for room in ("training", "models", "probes", "theory", "experiments", "lm")
     ),
     "tests/test_golden.py",
+    "tests/docs/test_pages.py",
 )
-#: Kernels of OpenBLAS that every processor of a kind can run; the first that is another
-#: is taken.
+#: Kernels of OpenBLAS that nearly every processor of a kind can run. All that are not
+#: the processor's own are tried.
 KERNELS = {"x86_64": ("Nehalem", "Haswell"), "aarch64": ("ARMV8", "NEOVERSEN1")}
 #: Read by the libraries; none comes in from outside.
 READ = (
@@ -54,13 +55,13 @@ class Setting:
 
 def settings(machine: str, kernels: str) -> list[Setting]:
     """What is tried on a kind of machine whose own kernels of OpenBLAS are known."""
-    other = next((k for k in KERNELS.get(machine, ()) if k not in kernels), "")
+    others = [k for k in KERNELS.get(machine, ()) if k not in kernels]
     found = [Setting({"OMP_NUM_THREADS": str(n)}, "threads", f"{n}$") for n in (1, 2)]
     found.append(Setting({"ATEN_CPU_CAPABILITY": "default"}, "torch", "DEFAULT|NO AVX"))
-    if other:
-        found.append(
-            Setting({"OPENBLAS_CORETYPE": other}, "openblas", f"{other}( {other})*$")
-        )
+    found += [
+        Setting({"OPENBLAS_CORETYPE": other}, "openblas", f"{other}( {other})*$")
+        for other in others
+    ]
     if machine == "x86_64":
         found += [
             Setting({"ATEN_CPU_CAPABILITY": "avx2"}, "torch", "AVX2"),
