@@ -58,16 +58,15 @@ class State:
     the step.
 
     Attributes:
-        tensors: Names of the attributes that are tensors, which is the same for all
-            instances of the class.
+        tensors: Names of the attributes that are tensors (an attribute of the class).
         phase: Index of the current phase.
         step: Number of updates made in this phase.
         total: Number of updates made over all phases.
         values: The trained parameters, as one tensor.
         optimizer: State of the optimizer as tensors by name; empty at the start of a
             phase.
-        tables: The tables recorded so far, by name, each as a list of parts with the
-            same columns.
+        tables: The tables recorded so far, by name. Each is a list of tables with the
+            same columns, which are concatenated at the end.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values",)
@@ -97,7 +96,7 @@ class ReplicaState(State):
         self.stopped = self.stopped.cpu()
 
     def begin_next_phase(self) -> None:
-        """Change the state to the start of the next phase, without stops or optimizer state."""
+        """Set the state to the start of the next phase, without stops or optimizer state."""
         self.phase += 1
         self.step = 0
         self.optimizer = {}
@@ -108,7 +107,7 @@ S = TypeVar("S", bound=State)
 
 
 class StateFile(Generic[S]):
-    """File that stores the state of one training.
+    """File that stores the state of a training.
 
     :meth:`write` stores a state, :meth:`read` returns it (``None`` if there is no
     file), :meth:`due` returns whether it is time to write, and :meth:`clear` removes
@@ -119,9 +118,9 @@ class StateFile(Generic[S]):
         path: The file; it need not exist.
         key: Text that identifies the training, such as a hash of its settings. A file
             with a different key is rejected.
-        every_seconds: Seconds between two writes, 20 by default.
-        every_steps: Number of updates between two writes; it replaces ``every_seconds``
-            if it is above 0.
+        every_seconds: Number of seconds between two writes, 20 by default.
+        every_steps: Number of updates between two writes. If it is above 0,
+            ``every_seconds`` is ignored.
         saved: Function without arguments that is called after each write, for example
             to copy the file; ``None`` for none.
     """
@@ -160,7 +159,7 @@ class StateFile(Generic[S]):
         return time.monotonic() - self._last >= self._every_seconds
 
     def write(self, state: S) -> None:
-        """Write the state to the file atomically, and call the function ``saved``, if it is given.
+        """Write the state to the file atomically, then call the function ``saved`` if there is one.
 
         Args:
             state: The state; its tensors are copied to the CPU.
@@ -206,9 +205,8 @@ class StateFile(Generic[S]):
             device: Device of the returned tensors, such as ``cuda``.
 
         Raises:
-            DamagedError: The file cannot be read, or differs from what was written.
-            RunError: The file has a different key, so that it belongs to another
-                training.
+            DamagedError: The file cannot be read, or was changed after it was written.
+            RunError: The file has a different key, and so belongs to another training.
         """
         if not self.path.exists():
             return None
@@ -250,8 +248,7 @@ class StateFile(Generic[S]):
         """Remove the file if it is damaged or unreadable, so that the training starts again.
 
         Raises:
-            RunError: The file has a different key, so that it belongs to another
-                training.
+            RunError: The file has a different key, and so belongs to another training.
             OSError: The damaged file cannot be removed.
         """
         try:
@@ -275,13 +272,13 @@ class Checkpoint(StateFile[ReplicaState]):
         path: The file; it need not exist.
         key: Text that identifies the training, such as a hash of its settings. A file
             with a different key is rejected.
-        options: ``every_seconds``, ``every_steps`` and ``saved``, as in
-            :class:`StateFile`: seconds between two writes (20 by default), or the
-            number of updates between them if it is above 0, and a function that is
-            called after each write.
+        options: Keyword arguments ``every_seconds``, ``every_steps`` and ``saved`` of
+            :class:`StateFile`: number of seconds between two writes (20 by default),
+            number of updates between two writes (replaces the seconds if above 0), and
+            a function that is called after each write.
 
     Raises:
-        DataError: An option has another name.
+        DataError: An option has a different name.
 
     Example:
         >>> import tempfile

@@ -38,10 +38,11 @@ class Result:
             has one more row, with a loss of NaN. ``step`` counts updates over all
             phases, each at its full length, so that the rows of a replica do not depend
             on the other replicas, which may stop later.
-        observed: By the name of each observer with a ``measure``, the tables that
-            ``measure`` returned, concatenated, with a column ``step`` that counts in
-            the same way. During a phase, rows of replicas that have stopped are left
-            out; at its end, all replicas are measured.
+        observed: For each observer with a ``measure``, by the observer's name, the
+            concatenation of the tables that ``measure`` returned, with a column
+            ``step`` that counts updates as in ``losses``. During a phase, rows of
+            replicas that have stopped are left out; at the end of the phase, all
+            replicas are measured.
         stopped: For each replica, the step of the last phase at which it met the stop
             rule or its recorded loss was infinite or NaN; -1 if it was trained to the
             end of the phase.
@@ -92,17 +93,17 @@ def train(
             Their ``every`` must be at least 1.
         checkpoint: File in which the state is stored during training, and from which
             training continues if the file exists. By default the state is not stored.
-        progress: Function that is called after each step with the number of steps done
-            over all phases; ``None`` for none.
-        shards: Share of this process if several processes train one model together,
-            each with the same arguments. Only the first process runs observers and
-            stores checkpoints.
+        progress: Function that is called after each step with the number of steps made
+            so far, over all phases; by default none.
+        shards: Share of this process in the training, if several processes train one
+            model together; each calls this function with the same arguments. Only the
+            first process runs observers and stores checkpoints. By default one process
+            trains alone.
         cuda_graph: Whether a step on a GPU is captured as a CUDA graph and replayed. By
-            default it is captured if that is possible: for an architecture of the
-            library in one process, without dropout, gradient noise or a user's own
-            code.
-        keep_diverged: If true, a result is returned even if every replica diverged; by
-            default this is an error.
+            default it is captured if possible: for an architecture of the library, in
+            one process, and without dropout, gradient noise or a user's own code.
+        keep_diverged: If true, return a result even if every replica diverged; by
+            default an error is raised.
 
     Returns:
         The recorded losses, the tables of the observers, and the steps at which
@@ -112,12 +113,12 @@ def train(
         ConfigError: The model has no replica axis; ``every`` is below 1; the number of
             seeds or curricula is not the number of replicas, or a seed is negative;
             curricula differ in more than rates, weight decay and options; a phase names
-            a parameter that does not exist, trains no parameter, edits something that
-            the model lacks, or has random offsets for a model without position
-            embeddings; a user's loss, penalty, schedule or optimizer cannot be used;
-            steps with dropout, noise or a user's own code are to be shared among
-            processes or captured; or steps are to be captured and the model is not on a
-            GPU.
+            a parameter that does not exist, trains no parameter, has an edit that the
+            model does not support, or has random offsets for a model without position
+            embeddings; a user's loss, penalty, schedule or optimizer cannot be loaded
+            or returns an invalid value; ``shards`` or ``cuda_graph`` is given although
+            steps have dropout, gradient noise or a user's own code; or ``cuda_graph``
+            is true and the model is not on a GPU.
         DataError: The worlds do not fit the model; a phase names roles or tokens, or
             edits facts, that the world does not contain; or a label is not among the
             model's candidates.

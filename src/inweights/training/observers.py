@@ -29,7 +29,7 @@ _LOG = logging.getLogger("inweights.training")
 
 @dataclass(frozen=True)
 class Step:
-    """Data of one update, which observers receive after the update. Shapes: ``R`` replicas.
+    """Data of one update of ``R`` replicas, which observers receive after the update.
 
     Attributes:
         phase: Name of the phase; in a sweep, a description of the current work.
@@ -38,10 +38,10 @@ class Step:
         losses: Loss of each replica before the update, ``[R]``, on the model's device;
             empty in a sweep.
         gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name.
-            They are views of memory that the next step overwrites; copy those that you
-            want to keep. Empty in a sweep or fine-tuning.
-        parameters: The parameters after the update, ``[R, ...]``, by name. They are
-            views, too, and empty in a sweep or fine-tuning.
+            They are views of memory that the next step overwrites; copy them to use
+            them later. Empty in a sweep or fine-tuning.
+        parameters: The parameters after the update, ``[R, ...]``, by name. These are
+            views, too. Empty in a sweep or fine-tuning.
         numbers: Further numbers by name, such as the learning rate of a fine-tuning.
         total: Total number of updates of a sweep or fine-tuning; 0 in
             :func:`inweights.train`.
@@ -88,7 +88,7 @@ class Observer:
     every: int = 1
 
     def started(self, settings: Mapping[str, Any]) -> None:
-        """React to the start of the work. The method is called before the first step.
+        """React to the start of the work; called before the first step.
 
         Args:
             settings: Settings of the work as plain values. In a training: ``steps``
@@ -101,18 +101,19 @@ class Observer:
         """
 
     def step(self, seen: Step) -> None:
-        """React to an update. The method is called after every ``every``-th update.
+        """React to an update; called after every ``every``-th update.
 
         ``every`` is an attribute of the observer. In a sweep, the method is called at
         each report of progress instead.
 
         Args:
             seen: Losses, gradients and parameters of the update; in a sweep, only a
-                description of the work and the numbers of updates made and in total.
+                description of the work, the number of updates made so far, and their
+                total number.
         """
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
-        """React to a measurement. The method is called for the measurements of all observers.
+        """React to a measurement; called for the measurements of all observers.
 
         Args:
             name: Name of the table.
@@ -142,13 +143,13 @@ class Observer:
 
 
 def check_intervals(observers: Sequence[Observer]) -> None:
-    """Check that the interval ``every`` of each observer is in range.
+    """Check that the attribute ``every`` of each observer is from 1 to 1,000,000,000.
 
     Args:
         observers: Observers of a training or fine-tuning.
 
     Raises:
-        ConfigError: An interval is below 1 or above 1,000,000,000 steps.
+        ConfigError: The attribute ``every`` of an observer is not in this range.
     """
     for observer in observers:
         name = f"observer '{observer.name}': every"
@@ -159,7 +160,7 @@ def check_intervals(observers: Sequence[Observer]) -> None:
 def telling(
     observers: Sequence[Observer], settings: Mapping[str, Any]
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Notify observers and the log when the work in the ``with`` block starts and ends.
+    """Notify observers when the work in the ``with`` block starts and ends, and log this.
 
     After an error, ``failed`` is called for the observers that were started, and the
     error is raised again.

@@ -100,9 +100,9 @@ class PhaseUpdate:
         """Make the update of the state's step, and return the losses before it, ``[R]``.
 
         Raises:
-            ConfigError: A user's schedule, loss, penalty or optimizer cannot be used,
-                random offsets do not fit the model, or a batch has too few sequences
-                for the number of processes.
+            ConfigError: A user's schedule, loss, penalty or optimizer returns an
+                invalid value or cannot be loaded; random offsets do not fit the model;
+                or a batch has fewer sequences than there are processes.
         """
         state = self._state
         parameters = self._setup.parameters
@@ -278,7 +278,7 @@ def update_parameters(
     Raises:
         ConfigError: A user's optimizer replaces the memory of parameters, or has a
             state that a checkpoint cannot store (checked at its first step); or a
-            user's loss or penalty cannot be used.
+            user's loss or penalty cannot be loaded or returns an invalid value.
     """
     losses = compute(batch)
     if shards:

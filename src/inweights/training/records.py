@@ -35,7 +35,7 @@ LOSSES = {
 def record_running(
     losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState
 ) -> None:
-    """Record the losses of replicas that have not stopped; stop those that diverged.
+    """Record the losses of replicas that have not stopped, and stop those that diverged.
 
     Args:
         losses: The loss of each replica at the state's step, ``[R]``, in nats.
@@ -69,7 +69,7 @@ def stop_replicas(
         state: State after the last update. For each replica that stops,
             ``state.stopped`` is set to the step of the phase, and the table ``losses``
             gets a row.
-        recorded: Whether these losses are already in the table, so that no rows are
+        recorded: Whether these losses are already in the table; if so, no rows are
             added.
     """
     stopping = met & (state.stopped < 0)
@@ -132,8 +132,8 @@ def measure_due(
 
     Args:
         model: Model that is measured, without gradients.
-        observers: Observers, which measure after each multiple of their ``every``
-            steps. The method ``measured`` of all observers is called with each table.
+        observers: Observers; each measures after every multiple of its ``every`` steps.
+            The method ``measured`` of all observers is called with each table.
         state: State whose tables get the measurements, with a column ``step`` (number
             of updates over all phases).
         done: Whether the phase is complete. Before its end, rows of stopped replicas
@@ -165,11 +165,11 @@ def notify_step(
     total: int,
     losses: Float[Tensor, " R"],
 ) -> None:
-    """Call ``step`` of the observers that are due after an update.
+    """Call the method ``step`` of the observers that are due after an update.
 
     Args:
-        observers: Observers, which are due at each multiple of their ``every`` steps.
-        parameters: Parameters and gradients, of which observers get views.
+        observers: Observers; each is due at every multiple of its ``every`` steps.
+        parameters: Parameters and gradients; observers get views of them.
         phase: Phase whose name observers get.
         total: Number of updates made over all phases, including this one.
         losses: The loss of each replica before the update, ``[R]``.

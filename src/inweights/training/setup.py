@@ -35,7 +35,7 @@ from inweights.worlds.world import World, Worlds
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSetup:
-    """Everything that stays the same through all phases of a training.
+    """Objects that stay the same through all phases of a training.
 
     Attributes:
         model: The model, whose ``R`` replicas are trained in place.
@@ -52,8 +52,8 @@ class TrainingSetup:
         checkpoint: File of the state; ``None`` if the state is not stored.
         shards: Share of this process if several processes train one model together;
             otherwise ``None``.
-        columns: The columns of ``parameters`` that this process updates: the first one,
-            and the one after the last; ``None`` for all.
+        columns: The columns of ``parameters`` that this process updates, as a pair of
+            the first column and the column after the last; ``None`` for all.
         cuda_graph: Whether steps are captured as a CUDA graph.
     """
 
@@ -96,7 +96,8 @@ class TrainingSetup:
         """Return whether a phase or any later phase makes updates.
 
         Args:
-            phase: Index of the phase; for the number of phases, the result is false.
+            phase: Index of the phase; if it equals the number of phases, the result is
+                false.
         """
         return any(later.steps for later in self.phases[phase:])
 
@@ -125,7 +126,7 @@ class TrainingSetup:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Execution options of a training, which are arguments of :func:`inweights.train`.
+    """Execution options of a training; these are arguments of :func:`inweights.train`.
 
     Attributes:
         observers: Objects that are notified of each step, and may measure the model.
@@ -149,7 +150,7 @@ def prepare(
     seeds: int | Sequence[int],
     options: RunOptions,
 ) -> TrainingSetup:
-    """Check the arguments of :func:`inweights.train`; return what its phases share.
+    """Check the arguments of :func:`inweights.train`, and return the objects that phases share.
 
     Afterwards, the parameters of ``model`` are views of one matrix ``[R, P]``, until
     :meth:`FlatParameters.release` is called.
@@ -167,8 +168,9 @@ def prepare(
             curricula or seeds is not the number of replicas, or a seed is negative;
             curricula differ in more than rates, weight decay and options; an observer's
             ``every`` is below 1; a phase names a parameter that does not exist, or
-            trains no parameter; an edit does not fit the model; or steps are to be
-            shared among processes or captured although that is not possible.
+            trains no parameter; the model does not support an edit; or steps are to be
+            shared among processes or captured, which is impossible with dropout,
+            gradient noise or a user's own code.
         DataError: The worlds do not fit the model, or an edit names a role that the
             world does not have, or more facts than it has.
     """

@@ -30,7 +30,7 @@ from inweights.worlds.arrays import Float
 
 
 class Shards:
-    """The share of this process when several processes train one model together.
+    """Share of this process in the training of one model by several processes.
 
     The process group of ``torch.distributed`` must already be initialised.
 
@@ -53,10 +53,10 @@ class Shards:
         self._at: Tensor | None = None
 
     def columns(self, count: int) -> tuple[int, int]:
-        """Return this process's columns of parameters: the first, and the one after the last.
+        """Return the first of this process's columns of parameters, and the one after the last.
 
-        A rank is one of the processes that train the model together. The two numbers
-        are equal if no column is left for this rank.
+        A rank is one of the processes that train the model together. If no column is
+        left for this rank, the two numbers are equal.
 
         Args:
             count: Total number of columns (parameters of a replica) of all ranks.
@@ -170,7 +170,7 @@ class Shards:
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
-        """Return a checkpoint for all processes whose file only the first one reads and writes.
+        """Return a checkpoint for all processes, of which only the first reads and writes the file.
 
         Args:
             checkpoint: The checkpoint, which has an effect only on the first process
@@ -184,8 +184,7 @@ class Shards:
         All ranks must call this method together.
 
         Args:
-            words: Bytes that the first rank sends; on other ranks, the argument is
-                ignored.
+            words: Bytes that the first rank sends. Other ranks ignore the argument.
         """
         # Other ranks must know the size before they can receive the bytes.
         size = torch.tensor([len(words)])

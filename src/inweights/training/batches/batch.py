@@ -57,7 +57,7 @@ class Batch:
         return of_inputs + of_labels
 
     def with_tensors(self, tensors: Sequence[Tensor]) -> Batch:
-        """Return a batch with the same sequence lengths as this one but new tensors.
+        """Return a batch with new tensors and the sequence lengths of this batch.
 
         Args:
             tensors: Tokens, positions, ``at``, labels, weights and, if this batch has

@@ -50,8 +50,8 @@ class Pool:
             sequence, ``[W, n]``.
         columns: Logit column of each label, ``[W, n]``.
         weights: Weight of each label, ``[W, n]``.
-        most: Entry ``b - 1`` is the largest total number of labels of any ``b``
-            sequences.
+        most: Entry ``b - 1`` is the largest total number of labels that any ``b``
+            sequences have.
     """
 
     starts: Int[Tensor, "W _"]
@@ -72,7 +72,7 @@ class Pool:
             Columns, weights and rows of the labels, ``[R, n]`` each, or ``[W, n]``
             without ``picks``, where ``W`` is 1 if replicas share their world, and
             otherwise their number ``R``. If a replica has fewer labels than another,
-            its row is filled up with labels of weight 0.
+            its row is padded with labels of weight 0.
         """
         if picks is None:
             picks = torch.arange(self.starts.shape[1] - 1, device=self.starts.device)

@@ -48,20 +48,21 @@ class Batches:
     Args:
         model: The model that is trained. Its candidates (the tokens with a logit) and
             its device are used.
-        worlds: A sequence of one world for all replicas, or of one world per replica.
+        worlds: Sequence of one world for all replicas, or of one world per replica.
         phase: Settings of the phase, such as its roles, batch size and loss positions.
         seeds: Root seed of each replica, which determines the order of its data.
         index: Index of the phase in the curriculum, which also determines the order.
 
     Attributes:
-        facts: Indices of the facts that are trained on, in increasing order.
+        facts: Indices, in ``world.facts``, of the facts that are trained on, in
+            increasing order.
 
     Raises:
         DataError: The world has no facts, or lacks a role or token that the phase
             names; the model has no logit for a label; or replicas have different
             numbers of distinct inputs to pool.
-        ConfigError: The loss names a token that an answer does not have, or a seed is
-            negative.
+        ConfigError: The phase's loss names a token by an index that an answer does not
+            have, or a seed is negative.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Batches:
 
     @property
     def tokens(self) -> int:
-        """Number ``S`` of tokens of all sequences of a batch, which are packed along one axis."""
+        """Number ``S`` of tokens in a batch, over all of its sequences, packed along one axis."""
         return len(self._positions)
 
     def at(self, step: int) -> Batch:

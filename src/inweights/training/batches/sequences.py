@@ -50,7 +50,7 @@ class Sequences:
 
     @cached_property
     def even(self) -> bool:
-        """Whether all labels have the same weight, and no facts share a sequence (no pool)."""
+        """Whether all labels have the same weight and no facts share a sequence."""
         return self.pool is None and bool((self.weights == self.weights[0]).all())
 
     def __len__(self) -> int:
@@ -89,13 +89,14 @@ def sequences_of(
         phase: The phase of training, which determines the labelled positions, and
             whether facts with the same input are pooled.
         column: Logit column of each of ``V`` tokens; -1 for a token without a logit.
-        blank: Id of a token that replaces all tokens of the answer in the input; by
-            default the model reads the answer's own tokens.
+        blank: Id of a token that replaces all tokens of the answer in the input. By
+            default ``None``: the model reads the answer's own tokens.
 
     Raises:
         DataError: A label has no logit, or replicas have different numbers of distinct
             inputs to pool.
-        ConfigError: The loss of the phase names a token that the answer does not have.
+        ConfigError: The loss of the phase names a token by an index that the answer
+            does not have.
     """
     whole = torch.cat([group.prompts, group.answers], dim=-1)
     places = _places(group.prompts.shape[-1], group.answers.shape[-1], phase)

@@ -44,13 +44,13 @@ class ShapeGroup:
 
 
 def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
-    """Check worlds for a model; return one if all are equal, otherwise one per replica.
+    """Check that worlds fit a model; return one world if all are equal, otherwise one per replica.
 
     Worlds are equal if they have the same facts and queries; the first one is then
     returned.
 
     Args:
-        worlds: A world, or a sequence of one world or of one world per replica.
+        worlds: One world, or a sequence of one world or of one world per replica.
         model: The model that reads the worlds.
 
     Raises:

@@ -27,18 +27,20 @@ class Optimizer(Config):
         kind: ``sgd`` or ``adam``, which add the weight decay to the gradient, or
             ``adamw``, which shrinks the weights directly. Alternatively a user's own
             optimizer: a ``torch.optim`` class, or a function that returns optimizers.
-            It is called with pairs of name and parameter, ``lr``, ``weight_decay`` if
-            that is set, and the arguments bound by ``functools.partial``. A class that
-            updates each number by its own gradients only is used for all replicas as
-            one matrix; any other optimizer is created once per replica.
-        rate: Peak learning rate, which the :class:`Schedule` multiplies by its factor.
+            The class or function is called with pairs of name and parameter, ``lr``,
+            ``weight_decay`` if that is set, and the arguments bound by
+            ``functools.partial``. If a class updates each number only from the number's
+            own gradients, one instance updates all replicas as one matrix; any other
+            optimizer is created once per replica.
+        rate: Peak learning rate, above 0; the :class:`Schedule` multiplies it by a
+            factor.
         weight_decay: Coefficient of the weight decay. By default .01 for ``adamw`` and
             0 for ``sgd`` and ``adam``, as in PyTorch; a user's own optimizer keeps its
             own default.
-        decayed: Trained parameters to which weight decay applies: ``matrices``, or
-            ``all``. The other parameters are vectors: biases, and the gains of norms.
-            Decaying the gain of a norm would shrink the logits without limiting the
-            size of the weights.
+        decayed: Trained parameters to which weight decay applies: only ``matrices``, or
+            ``all``, which includes vectors (biases, and the gains of norms). Decaying
+            the gain of a norm would shrink the logits without limiting the size of the
+            weights.
         momentum: Momentum of ``sgd``, from 0 to below 1.
         betas: Decay rates of the two moments of ``adam`` and ``adamw``.
         epsilon: Constant that ``adam`` and ``adamw`` add to the square root of the
@@ -49,10 +51,10 @@ class Optimizer(Config):
 
     Raises:
         ConfigError: ``rate`` or ``epsilon`` is not above 0; ``weight_decay`` or
-            ``noise`` is negative; one of these is above 1e30; ``momentum`` or a beta is
-            not from 0 to below 1; ``momentum`` is given for a kind other than ``sgd``,
-            or ``betas`` or ``epsilon`` for ``sgd`` or a user's own optimizer; or the
-            user's class or function cannot be stored or loaded.
+            ``noise`` is negative; one of these four is above 1e30; ``momentum`` or a
+            beta is not from 0 to below 1; ``momentum`` is given for a kind other than
+            ``sgd``, or ``betas`` or ``epsilon`` for ``sgd`` or a user's own optimizer;
+            or the user's class or function cannot be stored or loaded.
         DataError: A file on which a user's code depends cannot be read.
 
     Example:
@@ -108,28 +110,28 @@ class Optimizer(Config):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of the optimizer's settings without effect: ``decayed`` without weight decay."""
+        """Names of settings that have no effect: ``decayed`` if there is no weight decay."""
         return () if self.weight_decay else ("decayed",)
 
 
 class Schedule(Config):
-    """Learning rate over the steps of a phase, as a factor of the peak rate.
+    """Schedule of the learning rate over the steps of a phase, as a factor of the peak rate.
 
     Attributes:
-        kind: ``constant``, or ``cosine`` or ``linear``, with which the factor decreases
-            to ``final``. Alternatively a user's own function, ``function(step,
+        kind: ``constant``; or ``cosine`` or ``linear``, with which the factor decreases
+            from 1 to ``final``. Alternatively a user's own function, ``function(step,
             steps)``, which returns the factor at a step; steps count from 0.
         warmup: Number of steps over which the rate first rises linearly: at step ``s``
             the factor is ``(s + 1) / (warmup + 1)``.
         final: Factor at the end of the phase, from 0 to 65,536.
-        hold: Fraction of the phase's steps, counted from its start, during which the
-            rate does not decrease yet.
+        hold: Fraction of the phase's steps, counted from its start, before the rate
+            begins to decrease.
 
     Raises:
-        ConfigError: ``warmup`` or ``final`` is out of range, or ``hold`` is not from 0
-            to below 1; ``final`` or ``hold`` is given for a constant rate, or one of
-            the three for a user's function; or this function cannot be stored or
-            loaded.
+        ConfigError: ``warmup`` is not from 0 to 1,000,000,000, ``final`` is not from 0
+            to 65,536, or ``hold`` is not from 0 to below 1; ``final`` or ``hold`` is
+            given for a constant rate; any of the three is given for a user's function;
+            or this function cannot be stored or loaded.
         DataError: A file on which a user's function depends cannot be read.
 
     Example:
@@ -179,8 +181,8 @@ class Schedule(Config):
 
         Raises:
             ConfigError: A user's function returns something other than a finite number
-                of at least 0, is not in an imported module, or has changed. Errors that
-                the function raises are passed on.
+                of at least 0, is not in an imported module, or has changed since it was
+                given. Errors that the function raises are passed on.
             DataError: A file on which a user's function depends cannot be read.
 
         Example:

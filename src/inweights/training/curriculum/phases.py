@@ -35,7 +35,7 @@ class Phase(Config):
     """One stage of training: its facts, loss, trained parameters, optimizer and length.
 
     Attributes:
-        name: Name in tables and messages.
+        name: Name of the phase in tables and messages.
         roles: Roles of the facts that are trained on, each with its weight in the loss
             (its multiplicity in the training multiset). If empty, all facts are trained
             on, with weight 1.
@@ -46,23 +46,24 @@ class Phase(Config):
             the role. Roles joined by ``+`` (``edge+reverse_edge``) are drawn together,
             and all facts of roles that are not named are in every step. A label has the
             weight of its role.
-        pooled: Whether facts with the same input become one sequence with several
-            labels at its last position. Loss and gradient do not change, but tokens and
-            logits are computed only once per distinct input. ``batch`` then counts
-            distinct inputs.
+        pooled: Whether facts with the same input are combined into one sequence with
+            several labels at its last position. Loss and gradient do not change, but
+            tokens and logits are computed only once per distinct input. ``batch`` then
+            counts distinct inputs.
         loss: Tokens whose cross-entropy is minimised: ``last`` (the last token of the
             answer), ``answer`` (all tokens of the answer), ``every`` (all tokens of
             prompt and answer except the first), or a list of indices of tokens of the
             answer, counted from 0. Alternatively a user's own loss function for the
-            tokens that ``at`` names: ``function(logits, targets)`` of ``[R, n, K]`` and
-            ``[R, n]`` (``R`` replicas, ``n`` labels, ``K`` candidates) returns ``[R]``.
-            If the weights of roles differ, the function must also take an argument
-            ``weights``, ``[R, n]``, which sum to 1 for each replica.
-        at: Tokens for which a user's loss function is evaluated, with the values listed
-            for ``loss``.
-        penalty: User's function ``function(model, step)`` that returns ``[R]``, which
-            is added to the loss; steps count from 0 in each phase. ``None`` for no
-            penalty.
+            tokens that ``at`` names: ``function(logits, targets)`` takes tensors ``[R,
+            n, K]`` and ``[R, n]`` (``R`` replicas, ``n`` labels, ``K`` candidates) and
+            returns a tensor ``[R]``. If the weights of roles differ, the function must
+            also take an argument ``weights``, ``[R, n]``, which sum to 1 for each
+            replica.
+        at: Tokens for which a user's loss function is evaluated; possible values are
+            those of ``loss``. Without such a function, it must not be given.
+        penalty: User's function ``function(model, step)`` that returns a tensor
+            ``[R]``, which is added to the loss. Steps count from 0 in each phase.
+            ``None`` for no penalty.
         moves: Patterns of the names of the parameters that are trained, such as
             ``blocks.*`` (as in ``fnmatch``); by default all parameters are trained.
         freezes: Patterns of the names of parameters that are not trained although they
@@ -87,10 +88,11 @@ class Phase(Config):
             and outputs to bfloat16 (and sums in fp32); norms, the residual stream and
             the loss are computed in fp32. ``bf16-emulated`` does the same rounding
             around products in fp32 (:mod:`inweights.training.steps.losses.rounding`),
-            except inside attention. The results of a run are then bitwise identical
-            whether it is trained alone or together with others, which kernels for
+            except inside attention. With it, the results of a run are bitwise identical
+            whether the run is trained alone or together with others, which kernels for
             bfloat16 on a CPU do not guarantee.
-        stop: Rule by which a replica is frozen before the phase ends.
+        stop: Rule by which a replica is frozen before the phase ends; by default there
+            is no such rule.
         edit: Change of the weights before the first step that gives stored facts new
             answers; ``None`` for no edit. Observers measure before and after it. The
             facts that are trained on do not change.
@@ -210,11 +212,10 @@ class Phase(Config):
 
     @property
     def own(self) -> str:
-        """Names of the phase's settings that run a user's code on tensors at every step.
+        """Names of the settings that run a user's code on tensors at every step, joined by "and".
 
-        They are joined by "and". The names are ``loss``, ``penalty``, ``optimizer`` and
-        ``observers``. A user's schedule does not count. The text is empty if there is
-        no such code.
+        The names are ``loss``, ``penalty``, ``optimizer`` and ``observers``. A user's
+        schedule does not count. The text is empty if there is no such code.
         """
         found = {
             "loss": isinstance(self.loss, Code),
@@ -252,7 +253,7 @@ class Curriculum(Config):
 
     @property
     def shape(self) -> Curriculum:
-        """Copy of the curriculum with fixed learning rates and weight decay.
+        """Copy of the curriculum whose learning rates and weight decays are set to fixed values.
 
         The setting ``decayed`` and the options of users' optimizers are reset, too.
         Curricula that are trained together as one program must have equal shapes.

@@ -20,7 +20,7 @@ EditMethod = Literal["rank-one", "training", "embedding"]
 
 
 class Stop(Config):
-    """Rule by which a replica stops, and is frozen, before its phase ends.
+    """Rule by which a replica stops before the end of its phase, and is frozen until then.
 
     Attributes:
         loss_below: Stop if the training loss of a step, in nats, is below this value;
@@ -51,7 +51,7 @@ class Stop(Config):
 
     @property
     def never(self) -> bool:
-        """Whether the stop rule has no limit of loss or accuracy, so that it stops no replica."""
+        """Whether the stop rule has no limit of loss or accuracy, and so stops no replica."""
         return self.loss_below is None and self.accuracy is None
 
     def due(self, step: int) -> bool:
@@ -67,7 +67,7 @@ class Stop(Config):
 
 
 class Edit(Config):
-    """Edit of the weights before a phase that gives several stored facts new answers at once.
+    """Edit of the weights, before a phase, that gives several stored facts new answers at once.
 
     The root seed of the world determines a random order of the facts, and the first
     facts in this order are edited. Each edited fact gets the answer of the next fact
@@ -83,14 +83,14 @@ class Edit(Config):
             only. ``embedding``: Adam on the edited facts that changes only the
             embeddings of the first tokens of their prompts.
         count: Number of edited facts, at least 1.
-        share: Fraction of the role's facts that is edited; if above 0, it replaces
-            ``count``.
+        share: Fraction of the role's facts to edit, from 0 to 1; if above 0, it
+            replaces ``count``.
         layer: Index of the block of a rank-one edit, counted from 0; by default the
             last block, whose edit has a closed form. In any other block, gradient
             descent determines the vector that the MLP has to add at the last token.
-        steps: Largest number of updates of gradient descent. A replica is frozen as
-            soon as each new answer has a probability of at least .9.
-        rate: Learning rate of gradient descent.
+        steps: Largest number of updates of gradient descent, at least 1. A replica is
+            frozen as soon as each new answer has a probability of at least .9.
+        rate: Learning rate of gradient descent, above 0.
 
     Raises:
         ConfigError: ``count`` or ``steps`` is below 1, ``count`` is above 65,536,

@@ -27,8 +27,9 @@ GRAPHS = ("graph", "path-star", "own-path-star")
 def named_for(world: Any, model: Any) -> Curriculum:
     """Return the default curriculum for a family of worlds and an architecture.
 
-    If there is none, as for a user-defined world, the result is ``Curriculum()``, which
-    trains on all facts with AdamW at a constant rate of .001 for 280 steps.
+    If there is no default for this combination, as for a user-defined world, the result
+    is ``Curriculum()``, which trains on all facts with AdamW at a constant rate of .001
+    for 280 steps.
 
     Args:
         world: A world, or its config. A config is built with seed 0 if the choice
@@ -81,10 +82,10 @@ def _roles_of(world: Any) -> Sequence[str]:
 
 
 def family_of(world: Any) -> str:
-    """Return the kind of a world or of its config, such as ``two-hop``.
+    """Return the tag of the config from which a world is built, such as ``two-hop``.
 
-    For an altered world, it is the kind of the original world. For a world that was not
-    built from a config, it is the world's name.
+    For an altered world, the tag of the original world's config is returned. For a
+    world that was not built from a config, the world's name is returned.
 
     Args:
         world: A world, or its config.

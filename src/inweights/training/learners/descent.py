@@ -34,8 +34,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
     parameters.
 
     Attributes:
-        rate: Learning rate ``η`` for the sum of the loss over nodes.
-        steps: Number of updates; 0 leaves the initial vectors.
+        rate: Learning rate ``η``, above 0, for the loss summed over nodes.
+        steps: Number of updates, at least 0; with 0 the initial vectors are unchanged.
 
     Raises:
         ConfigError: ``rate`` is not above 0, or ``steps`` is negative.
@@ -141,7 +141,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
             yield step, seen
 
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
-        """Return whether the final model is bitwise independent of which steps are measured.
+        """Return whether the final model is bitwise the same whichever steps are measured.
 
         This is the case for tied models (without separate output vectors) of graphs
         with more than 2000 nodes. For smaller graphs, the basis is recomputed and the

@@ -73,7 +73,7 @@ def learner_kind(name: str) -> Any:
 
 
 def register_learner(kind: type[Any]) -> type[Any]:
-    """Register a config class as a learner under its tag; usable as a decorator.
+    """Register a config class as a learner under its tag; can be used as a decorator.
 
     Files of settings can then name the learner by its tag.
 

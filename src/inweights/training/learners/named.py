@@ -25,11 +25,11 @@ def two_hop(
 ) -> Curriculum:
     """Return the curriculum with which a GPT learns to compose facts (Identity Bridge, Figure 2).
 
-    The curriculum is one phase of AdamW, whose learning rate decreases from 0.064 /
-    width to 0 along a cosine.
+    The curriculum is one phase of AdamW. Its learning rate decreases from 0.064 /
+    ``width`` to 0 along a cosine.
 
     Args:
-        width: Width of the GPT, from which the rate is computed; at least 1.
+        width: Width of the GPT, at least 1; it determines the learning rate.
         steps: Number of updates.
         roles: Roles of the facts that are trained on, each with its weight in the loss:
             ``first_hop``, ``second_hop`` and ``identity`` for a two-hop world; in
@@ -66,9 +66,9 @@ def two_hop_mlp(
     The settings are those of Identity Bridge, §4.
 
     Args:
-        rate: Learning rate.
-        steps: Number of updates. After 5000 updates, the direction of the weights
-            hardly changes any more.
+        rate: Learning rate of gradient descent.
+        steps: Number of updates. By default 5000, after which the direction of the
+            weights hardly changes.
         weight_decay: Coefficient of the weight decay, which adds this multiple of the
             weights to the gradient.
 
@@ -98,10 +98,10 @@ def analogy(
             weights. By default there is one phase with all premises: ``category`` and
             ``similarity`` with weight 3, and ``attribution`` with weight 1.
         losses: For each phase, the training loss in nats below which the phase stops.
-            If ``parts`` and ``losses`` have different lengths, the rest of the longer
-            one is ignored, and so is everything after the second item.
+            Only the first two items of ``parts`` and ``losses`` are used; if they
+            differ in length, additional items of the longer one are ignored.
         rate: Learning rate of AdamW.
-        steps: Largest number of updates of a phase.
+        steps: Largest number of updates in each phase.
 
     Raises:
         ConfigError: There is no phase, ``rate`` or a weight is not above 0, or
@@ -128,12 +128,12 @@ def analogy(
 def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curriculum:
     """Return the curriculum with which a model learns edges (Geometric Memory, App. B.5).
 
-    It is full-batch AdamW without weight decay.
+    The curriculum is one phase of full-batch AdamW without weight decay.
 
     Args:
         rate: Peak learning rate.
         steps: Number of updates.
-        falls: Whether the rate decreases to 0 along a cosine, as for the paper's
+        falls: If true, the rate decreases to 0 along a cosine, as for the paper's
             TinyGPT; otherwise it is constant.
 
     Raises:
@@ -158,13 +158,14 @@ def path_star(
 ) -> Curriculum:
     """Return the curriculum with which a model learns a path-star (Geometric Memory, Figure 3).
 
-    Edges and paths are trained together with AdamW, whose rate decreases linearly over
-    the last fifth of the steps.
+    The model is trained on edges and paths together, with AdamW. The rate rises
+    linearly over the first 100 steps (or the first quarter, if that is shorter), and
+    decreases linearly to 0 over the last fifth of the steps.
 
     Args:
         rate: Peak learning rate.
         steps: Number of updates.
-        paths: Number of paths in each step; 0 for all.
+        paths: Number of paths per step; 0 for all.
         roles: Roles of the edges that are trained on, at least one. Every step contains
             all edges of these roles. The role of the paths is ``path``.
 
@@ -193,11 +194,12 @@ def in_context_star(
 ) -> Curriculum:
     """Return the curriculum for path-stars given in prompts (Geometric Memory, Figure 13).
 
-    The paper does not state these settings; we chose them. The model reads the right
-    tokens of a path before each token that it predicts (teacher forcing), and learns to
-    predict every token of a path except the first. With more than about a dozen node
-    labels, more steps and a lower rate are needed. The rate decreases linearly over the
-    last fifth of the steps.
+    The paper does not state its settings, so that these are our choice. The model reads
+    the right tokens of a path before each token that it predicts (teacher forcing), and
+    learns to predict every token of a path except the first. With more than about a
+    dozen node labels, more steps and a lower rate are needed. The rate rises linearly
+    over the first 50 steps (or the first quarter, if that is shorter), and decreases
+    linearly to 0 over the last fifth of the steps.
 
     Args:
         rate: Peak learning rate of AdamW.

@@ -28,7 +28,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         gap: Largest relative duality gap of the solution, from 1e-7 to below 1.
 
     Raises:
-        ConfigError: The gap is out of range.
+        ConfigError: ``gap`` is not from 1e-7 to below 1.
 
     Example:
         >>> from inweights.probes import accuracy
@@ -49,7 +49,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         return 100
 
     def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
-        """Return the optimum of program (2) of Identity Bridge (§4.3) as an Emb-MLP, one replica.
+        """Return the optimum of program (2) of Identity Bridge, §4.3, as an Emb-MLP of one replica.
 
         Args:
             world: World whose facts are the constraints on margins.
@@ -58,9 +58,10 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
         Raises:
             SolverError: No matrix satisfies all constraints (the message names facts
-                that contradict each other), or none was found.
-            DataError: No program can be made from the world, for example because a fact
-                has several answers, or the program would not fit in memory.
+                that contradict each other), or the solver found none.
+            DataError: No program can be built from the world, for example because a
+                fact has several answers, or the program would need more memory than is
+                available.
         """
         from inweights.theory.programs.nuclear_norm import solve
         from inweights.theory.programs.to_model import to_model

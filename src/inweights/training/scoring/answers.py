@@ -133,8 +133,8 @@ def answer_ranks(
 
     By default the model reads the preceding tokens of the answer (teacher forcing).
     Therefore an answer whose ranks are all 0 is also the result of greedy decoding.
-    Logits are computed for a limited number of statements at a time, so that 10^5
-    candidates do not fill the memory.
+    Logits are computed in blocks of statements, so that 10^5 candidates do not fill the
+    memory.
 
     Args:
         model: The model.

@@ -34,10 +34,12 @@ class Scores:
         right_among: Whether the largest logit among the allowed candidates (see
             :func:`answer_scores`) belongs to a right answer.
         loss: Cross-entropy over all candidates, in nats: for a fact, of the answer that
-            it states; for a query with several right answers, of all of them together.
+            it states; for a query with several right answers, of their total
+            probability.
         margin: Largest logit of a right answer minus the largest logit of a wrong one;
             positive if the model's answer is right.
-        margin_among: The margin among the allowed candidates.
+        margin_among: Largest logit of a right answer minus the largest logit of a wrong
+            one, among the allowed candidates only.
     """
 
     predicted: Int[Tensor, "R M"]
@@ -56,7 +58,7 @@ def answer_scores(
     indices: Int[Ids, " M"],
     allowed: Bool[Tensor, "R K"],
 ) -> Scores:
-    """Compute accuracy, loss and margins of a model's answers in one pass over the logits.
+    """Compute correctness, loss and margin of a model's answers in one pass over the logits.
 
     Only the first token of each answer is scored.
 
@@ -117,7 +119,7 @@ def answer_scores(
 
 @dataclass(frozen=True)
 class RightPlaces:
-    """All ``P`` right answers of ``M`` statements, each of which may have several.
+    """All ``P`` right answers to ``M`` statements, each of which may have several right answers.
 
     Attributes:
         world: Index of the world to which each right answer belongs, ``[P]``.
@@ -137,7 +139,7 @@ class RightPlaces:
     def among(
         self, rows: Int[Tensor, " m"], logits: Float[Tensor, "R m K"]
     ) -> Bool[Tensor, "R m K"]:
-        """Return which candidates are right answers to selected statements.
+        """Return which candidates are right answers to the selected statements.
 
         Args:
             rows: Indices of ``m`` statements among all those for which right answers
@@ -204,13 +206,13 @@ def are_right(
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,
 ) -> Bool[Tensor, "R m"]:
-    """Return whether one selected candidate per statement is a right answer, ``[R, m]``.
+    """Return, for each statement, whether the selected candidate is a right answer, ``[R, m]``.
 
     Args:
         columns: Logit column of the selected candidate of each of ``m`` statements,
             ``[R, m]``.
-        own: Logit column of the answer that each statement states, ``[R, m, 1]``; used
-            if ``accepted`` is ``None``.
+        own: Logit column of the answer that each statement states, ``[R, m, 1]``; only
+            used if ``accepted`` is ``None``.
         accepted: Which candidates are right answers, ``[R, m, K]``; ``None`` if each
             statement has exactly one right answer.
     """

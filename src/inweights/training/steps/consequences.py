@@ -66,7 +66,7 @@ class Consequences:
 
     @classmethod
     def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
-        """Return the facts of a role, their new answers, and statements that follow from them.
+        """Return the facts of a role, their new answers, and the statements that follow from them.
 
         The new answer of a fact is the answer of the next fact whose answer is wrong
         for this fact. In a graph, the node itself and nodes two edges away are skipped,
@@ -81,9 +81,9 @@ class Consequences:
                 default they are in the world's order.
 
         Raises:
-            DataError: The world has no facts of the role, a fact of the role has no
-                other fact whose answer it could get, or the world has no statements
-                that could follow from such facts.
+            DataError: The world has no facts of the role, for some fact of the role, no
+                other fact has an answer that is wrong for it, or the world has no
+                statements that could follow from such facts.
         """
         if role not in world.facts.role_names:
             raise DataError(

@@ -2,12 +2,12 @@
 
 :class:`Edited` applies the :class:`~inweights.training.Edit` of a phase. The probe of
 edits calls :func:`change` for a few facts at a time. A rank-one edit (ROME, Meng et al.
-2022, arXiv:2202.05262) has a closed form in the last block. There the answer depends
-only on the residual stream, so that the MLP has to add the difference between the
-stream of a prompt with the new answer and the stream of the edited prompt. In other
-blocks, a few steps of gradient descent determine it. ``consequences.py`` finds what
-follows from an edit. Shapes: ``R`` replicas, ``N`` facts that may be edited, ``E``
-edited facts, ``T`` tokens of a prompt, ``H`` hidden width, ``D`` width, ``V`` tokens.
+2022, arXiv:2202.05262) has a closed form in the last block. There the MLP has to add
+the difference between the residual stream of a prompt with the new answer and that of
+the edited prompt. In other blocks, gradient descent determines this vector.
+``consequences.py`` finds what follows from an edit. Shapes: ``R`` replicas, ``N`` facts
+that may be edited, ``E`` edited facts, ``T`` tokens of a prompt, ``H`` hidden width,
+``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Edited:
     Args:
         model: The model that is edited.
         worlds: One world for all replicas, or one per replica.
-        edit: Settings of which facts get new answers, and with which method.
+        edit: Settings that determine which facts get new answers, and by which method.
 
     Attributes:
         parts: The consequences of edits in each world.
@@ -56,11 +56,11 @@ class Edited:
             order.
 
     Raises:
-        ConfigError: The method cannot edit this model, or a rank-one edit has more
+        ConfigError: The method does not support this model, or a rank-one edit has more
             facts than four times the model's width.
         DataError: The worlds do not fit the model, have no facts of the role, or have
-            fewer prompts of the role than facts are to be edited; or no facts are to be
-            edited, as ``share`` is too small.
+            fewer prompts of the role than facts are to be edited; or ``share`` selects
+            no facts.
     """
 
     def __init__(self, model: Model, worlds: Worlds, edit: Edit) -> None:
@@ -97,7 +97,8 @@ class Edited:
     def apply(self) -> None:
         """Change the weights of the model in place, so that the chosen facts get new answers.
 
-        Each replica is edited independently, unless its parameters are infinite or NaN.
+        Each replica is edited separately; one with infinite or NaN parameters is
+        unchanged.
 
         Raises:
             ConfigError: The model has no ``config``, or a parameter without a replica
@@ -116,7 +117,7 @@ class Edited:
 
 
 def editable(model: Model, layer: int | None) -> GPT:
-    """Return the model as a GPT, if it supports a rank-one edit.
+    """Check that a model supports a rank-one edit, and return it as a GPT.
 
     Args:
         model: Any model.
@@ -139,7 +140,7 @@ def stacked(model: Model, parts: Sequence[Consequences], name: str) -> Tensor:
     """Return an array of :class:`Consequences` as a tensor with one row per replica.
 
     Args:
-        model: Model whose number of replicas and device the tensor gets.
+        model: Model whose number of replicas and device are used.
         parts: The consequences in one world, or in one world per replica.
         name: Name of the array, an attribute of :class:`Consequences` such as
             ``facts``.

@@ -93,8 +93,8 @@ class FlatParameters:
         Args:
             moves: Patterns of the names of trained parameters, such as ``blocks.*``, as
                 in ``fnmatch``. Each pattern must match at least one parameter.
-            freezes: Patterns of the names of parameters among these that are not
-                trained. Each pattern must match at least one of them.
+            freezes: Patterns of the names of parameters that are not trained although
+                they match ``moves``. Each pattern must match at least one of these.
 
         Returns:
             Indices of the trained parameters in :attr:`names` (weight matrices first),
@@ -120,9 +120,9 @@ class FlatParameters:
         return chosen
 
     def release(self) -> None:
-        """Give each parameter of the model its own memory again, and let it require a gradient.
+        """Give each parameter of the model its own memory again, and make it require a gradient.
 
-        This is needed since parameters that are views of one matrix cannot be saved.
+        Parameters that are views of one matrix cannot be saved.
         """
         for parameter in self.parameters:
             parameter.requires_grad_(True)

@@ -111,7 +111,7 @@ def _openmp() -> ctypes.CDLL | None:
 
 @cache
 def keep_memory() -> bool:
-    """Let the process keep freed memory for later use, if the C library is glibc.
+    """Make the process keep freed memory for later use, if the C library is glibc.
 
     Gradients are allocated and freed in every step. Returning their pages to the system
     each time takes a third of the time of a step at width 128 with 64 replicas.

@@ -48,17 +48,17 @@ class Tracker(Observer):
         per: Unit that becomes one run of the tracker: ``run`` (a trial with one seed; the
             default), ``trial`` (with all of its seeds), or ``sweep``.
         project: Name of the tracker's project.
-        name: Name of the tracked work; by default (empty), the name of the sweep or
-            recipe, or ``training``.
-        folder: Folder of local files, which is created when the work starts.
+        name: Name of the tracked work. By default (empty), it is the name of the sweep
+            or recipe, or ``training`` for a single training.
+        folder: Folder for local files, which is created when the work starts.
             TensorBoard and MLflow write there, and so does Weights & Biases while it is
             offline.
         every: Number of steps between two records of the loss of a training, at least
             1.
 
     Raises:
-        ConfigError: The tracker is unknown, its package is not installed, ``per`` has
-            another value, or ``every`` is below 1.
+        ConfigError: The tracker is unknown, its package is not installed, ``per`` has a
+            different value, or ``every`` is below 1.
 
     Example:
         >>> Tracker("wandbb")
@@ -101,7 +101,7 @@ class Tracker(Observer):
         self._settings: Mapping[str, Any] = {}
 
     def started(self, settings: Mapping[str, Any]) -> None:
-        """Open the tracker's run of the whole work, and send its settings.
+        """Open the tracker's run for the whole work, and send the settings of the work.
 
         Errors of the tracker's package are passed on.
 
@@ -120,8 +120,8 @@ class Tracker(Observer):
     def step(self, seen: Step) -> None:
         """Record the losses of an update.
 
-        The name is ``loss``, or ``loss/0``, ``loss/1`` and so on for several replicas.
-        Errors of the tracker's package are passed on.
+        The loss is recorded under the name ``loss``, or for several replicas as
+        ``loss/0``, ``loss/1`` and so on. Errors of the tracker's package are passed on.
 
         Args:
             seen: Data of the update. Its ``numbers`` are recorded, too. If it contains
@@ -138,10 +138,11 @@ class Tracker(Observer):
     def measured(self, name: str, table: pl.DataFrame) -> None:
         """Record the curves of a measured table, as :func:`points` returns them.
 
-        In a sweep or recipe, the option ``per`` of the tracker determines the run that
-        gets them: that of the table's labels and seed (``run``), of its labels
-        (``trial``), or of the whole work (``sweep``). Nothing is recorded for a table
-        of more than 200 curves. Errors of the tracker's package are passed on.
+        In a sweep or recipe, the argument ``per`` of the tracker determines the
+        tracker's run in which they are recorded: the run for the table's labels and
+        seed (``run``), the run for its labels (``trial``), or the run for the whole
+        work (``sweep``). Nothing is recorded for a table with more than 200 curves.
+        Errors of the tracker's package are passed on.
 
         Args:
             name: Name of the measure.
@@ -162,8 +163,8 @@ class Tracker(Observer):
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
         """Store all settings, tables and figures as files, and close all runs.
 
-        The files belong to the tracker's run of the whole work. Errors of the tracker's
-        package are passed on.
+        The files belong to the tracker's run for the whole work. Errors of the
+        tracker's package are passed on.
 
         Args:
             tables: All tables of the work, by name.

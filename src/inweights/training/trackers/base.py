@@ -33,7 +33,7 @@ class Tool(Protocol):
         """
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files with the run; TensorBoard stores only PNG pictures.
+        """Store copies of files with the run. TensorBoard stores only PNG images.
 
         Args:
             paths: Paths of the files.
@@ -43,7 +43,8 @@ class Tool(Protocol):
         """Close the run.
 
         Args:
-            failed: Whether the work failed, which Weights & Biases and MLflow record.
+            failed: Whether the work failed. Weights & Biases and MLflow record this;
+                other trackers do not.
         """
 
 
@@ -67,7 +68,7 @@ def module_of(tool: str) -> Any:
 
 
 def plain_name(name: str) -> str:
-    """Return a name in which characters that a tracker may reject are replaced.
+    """Return a name with the characters replaced that a tracker may reject.
 
     An equals sign becomes a hyphen, and a comma before a space is removed. Letters,
     digits, spaces and ``_ . / , -`` are unchanged. Every other character becomes an
@@ -84,10 +85,10 @@ def plain_name(name: str) -> str:
 
 
 def flat_settings(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Return settings by their dotted paths, such as ``learner.phases.0.steps``.
+    """Return nested settings by dotted paths, such as ``learner.phases.0.steps``.
 
-    The path of an item in a list of mappings contains its index. Other lists are values
-    themselves. Empty mappings are left out.
+    The path of an item in a list of mappings contains its index. Any other list is a
+    value. Empty mappings are left out.
 
     Args:
         config: The settings, as plain values.

@@ -147,7 +147,7 @@ class _LogNormaliser(torch.autograd.Function):
 
 
 def in_single_precision(values: Tensor) -> Tensor:
-    """Return a bfloat16 tensor as fp32; return tensors of other types unchanged.
+    """Return a bfloat16 tensor in fp32, and a tensor of any other type unchanged.
 
     Args:
         values: Any tensor.

@@ -38,10 +38,10 @@ class UserLoss:
             passed to the penalty.
 
     Raises:
-        ConfigError: The first call of the instance raises it if a function is not in an
-            imported module, returns a shape other than ``[R]`` or mixes replicas; or if
-            a loss function fails, has no gradient, or ignores the different weights of
-            roles.
+        ConfigError: At the first call of the instance: a function is not in an imported
+            module, returns a tensor of a shape other than ``[R]``, or makes the loss of
+            one replica depend on another; or a loss function raises an error, has no
+            gradient, or does not take weights although those of roles differ.
     """
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:

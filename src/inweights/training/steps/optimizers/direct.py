@@ -20,7 +20,7 @@ _KERNELS = "_direct_kernels"
 
 
 def stepping_directly(whole_step: Callable[..., Any]) -> Callable[..., None]:
-    """Return a method ``step`` that, after its first call, only calls the optimizer's kernels.
+    """Return a method ``step`` that, from its second call on, only calls the optimizer's kernels.
 
     On devices other than a CPU, every call runs PyTorch's own method.
 

@@ -138,10 +138,10 @@ def one_for_all_rows(
 ) -> torch.optim.Optimizer:
     """Build an optimizer with the same number of kernels for any number of learning rates.
 
-    Without learning rate and weight decay, an update is the same function for all rows.
-    The fused kernel computes the update in a separate matrix, and the update is then
-    added with the rate of each row. On a GPU, where a kernel takes as long as its
-    launch, 64 rates would otherwise take 64 times as long as one.
+    Apart from the learning rate and weight decay, the update is the same function for
+    all rows. The fused kernel computes the update in a separate matrix, and the update
+    is then added with the rate of each row. On a GPU, where a kernel takes as long as
+    its launch, 64 rates would otherwise take 64 times as long as one.
 
     Args:
         flat: The matrices of parameters and gradients.

@@ -48,8 +48,8 @@ def in_lockstep(
             for their closures.
 
     Raises:
-        BaseException: The error that a step or ``compute`` raised, after all other
-            steps have been ended.
+        BaseException: The error that a step or ``compute`` raised. It is raised after
+            all other steps have ended.
     """
     losses: list[Tensor] = []
     rows = [_Row(step, row, losses) for row, step in enumerate(steps)]

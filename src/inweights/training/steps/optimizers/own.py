@@ -38,7 +38,7 @@ Slot = tuple[str, Tensor, Tensor]
 
 
 class OwnOptimizer:
-    """The optimizers that a user's class or function returns for a phase, combined into one.
+    """All optimizers that a user's class or function returns for a phase, combined into one.
 
     Args:
         flat: The matrices of parameters and gradients.
@@ -56,8 +56,8 @@ class OwnOptimizer:
             class that draws random numbers.
         DataError: A file on which the code depends cannot be read.
 
-    Warns:
-        UserWarning: Optimizers are not elementwise, and run replica by replica.
+    Warns: UserWarning: The optimizers are not elementwise, and therefore run for one
+    replica at a time.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class OwnOptimizer:
         return {"form": torch.from_numpy(words.copy()), **tensors}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Load tensors by name that :meth:`state` returned for the same settings, if any."""
+        """Load a state that :meth:`state` returned for the same settings, unless it is empty."""
         if not state:
             return
         form = msgspec.json.decode(state["form"].cpu().numpy().tobytes())

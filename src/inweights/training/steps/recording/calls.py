@@ -63,7 +63,7 @@ class Call(NamedTuple):
 
 
 def only_tensors(values: Iterable[Any]) -> list[Tensor]:
-    """Return those of the values that are tensors, in order.
+    """Return the tensors among the values, in order.
 
     Args:
         values: Any values.

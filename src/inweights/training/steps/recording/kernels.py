@@ -45,7 +45,7 @@ METHODS = frozenset(("copy", "fill", "masked_fill", "relu", "zero"))
 
 
 class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which users never see
-    """Error for a computation that draws random numbers, or with varying kernels."""
+    """Error for a computation that draws random numbers, or whose kernels vary between calls."""
 
 
 class Kernels:
@@ -105,7 +105,7 @@ class Kernels:
         return len(self._calls)
 
     def prepare(self) -> None:
-        """Compute the results that depend only on the batch, after its tensors have changed."""
+        """Recompute the results that depend only on the batch, after its tensors have changed."""
         for call in self._preparing:
             call()
 

@@ -31,8 +31,8 @@ class Memory:
     Args:
         calls: The recorded calls, in order.
         result: Tensor that is returned after the last call.
-        prepared: Whether each call runs only when the batch changes, so that its result
-            must be preserved.
+        prepared: For each call, whether it runs only when the batch changes, so that
+            its result must be preserved.
 
     Attributes:
         bytes: Size of the block in bytes.
@@ -46,8 +46,8 @@ class Memory:
         Args:
             calls: The recorded calls of PyTorch's operators, in order.
             result: Tensor that is returned after the last call.
-            prepared: Whether each call runs only when the batch changes, so that its
-                result must be preserved.
+            prepared: For each call, whether it runs only when the batch changes, so
+                that its result must be preserved.
         """
         last: dict[int, int] = {}
         stays: set[int] = set()

@@ -67,7 +67,7 @@ class RecordedLosses:
 
     @property
     def kernels(self) -> int:
-        """Number of calls of PyTorch's operators in a replayed step; 0 without a recording."""
+        """Number of calls of PyTorch operators in a replayed step; 0 without a recording."""
         return 0 if self._kernels is None else len(self._kernels)
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:

@@ -31,9 +31,9 @@ _LARGE = 2**14
 
 
 def copies_at_once(calls: Sequence[Call]) -> list[Call]:
-    """Copy each gradient to its final memory right after it is computed.
+    """Reorder the calls so that each gradient is copied to its final memory once it is computed.
 
-    It is then still in the cache.
+    At that time, the gradient is still in the cache.
 
     Args:
         calls: A recording whose last ``_foreach_copy_`` copies all gradients.
@@ -64,10 +64,9 @@ def copies_at_once(calls: Sequence[Call]) -> list[Call]:
 
 
 def into_place(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Let kernels write gradients directly to their final memory.
+    """Make kernels write gradients directly to their final memory.
 
-    This is done for elementwise kernels, sums, ``index_add``, and large matrix
-    products.
+    This applies to elementwise kernels, sums, ``index_add``, and large matrix products.
 
     Args:
         calls: The calls that are needed, with separate copies of gradients as returned
