@@ -37,15 +37,16 @@ class Advice:
     Attributes:
         identities: Names of the tokens ``b`` whose identity ``b → b`` should be added.
         mended: Indices of queries that fail or are tied now, and would follow.
-        open: Indices of queries of the parts with advice that would still not follow.
+        open: Indices of queries that would still not follow; with several parts, only
+            those of the parts that have advice.
         broken: Indices of queries that follow now, and would no longer follow.
         status: Status of the solution that verified the advice, ``certified`` or ``not
             certified``.
-        gap: Certified relative gap of that solution; the largest for several parts.
+        gap: Relative gap of that solution; with several parts, of the least certain one.
         solutions: Number of programs that were solved to find the advice.
-        why: Why some identities that could help were not considered; empty if all were.
-        most: Number of identities that could help, and how many more queries follow
-            with all of them than without any.
+        why: Reason why not all identities that could help can be stored; may be empty.
+        most: Number of identities that could help, and how many more queries follow if
+            all of them are added.
         parts: Number of parts of the world that have advice of their own.
     """
 
@@ -62,7 +63,7 @@ class Advice:
 
 
 def stated_identities(world: World) -> set[int]:
-    """Return the ids of the tokens ``b`` with a fact ``b → b`` (an identity)."""
+    """Return the ids of the tokens ``b`` for which a world has a fact ``b → b`` (an identity)."""
     found = set()
     for fact in world.facts:
         if fact.prompt == fact.answer:
@@ -76,19 +77,19 @@ def bridges(
     """Return the bridges of every query that chains facts.
 
     A query chains two facts through the bridge ``b`` if some tokens of its prompt are
-    the prompt of a fact with answer ``b``, and ``b`` with the remaining tokens is the
-    prompt of a fact whose answer is right for the query. Longer chains are found in the
-    same way, if ``b`` with the remaining tokens chains facts itself.
+    the prompt of a fact with answer ``b``, and ``b`` together with the remaining tokens
+    is the prompt of a fact whose answer is right for the query. For longer chains, ``b``
+    together with the remaining tokens may again chain facts.
 
     Args:
         world: Facts and queries.
-        rows: Indices of the queries to search; by default all.
-        late: Time of :func:`time.perf_counter`, in seconds, after which no further
-            query is searched; no limit by default.
+        rows: Indices of the queries to search; ``None`` searches all queries.
+        late: Value of :func:`time.perf_counter`, in seconds, after which no further
+            query is searched; ``None`` for no limit.
 
     Returns:
-        Pairs of the index of a query and the id of a token ``b``, in the order of
-        ``rows``. A query may have several bridges, or none.
+        One pair per bridge, the index of the query and the id of the token ``b``, in
+        the order of ``rows``. A query may have several bridges, or none.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -155,10 +156,8 @@ def advise_identities(
 ) -> Advice | None:
     """Find a small set of identities ``b → b`` whose addition makes failing queries follow.
 
-    A set of identities is scored by the total number of queries that follow, so that
-    queries that no longer follow count against it.
-
-    Errors raised by ``forecast`` are not caught.
+    A set is scored by the total number of queries that follow, so that queries that no
+    longer follow count against it. Errors raised by ``forecast`` are passed on.
 
     Args:
         world: Facts and queries.
@@ -166,14 +165,15 @@ def advise_identities(
         forecast: Function that solves a world, given the world and a description. It
             returns the solution, the table of its queries, and the reason if a program
             other than (2) was solved (empty otherwise).
-        late: Time of :func:`time.perf_counter`, in seconds, after which no further
+        late: Value of :func:`time.perf_counter`, in seconds, after which no further
             attempt is made; ``None`` for no limit.
-        lost: Largest number of facts that may be answered wrongly with the identities.
+        lost: Maximum number of facts that the solution with the identities may fail to
+            store.
 
     Returns:
-        The advice, without identities if no set that was tried makes another query
-        follow; ``None`` if no bridge of a failing query lacks its identity, or no time
-        is left.
+        The advice; its ``identities`` are empty if no set that was tried makes a
+        further query follow. ``None`` if the bridges of all failing queries already
+        have their identities, or if no time is left.
     """
     known = stated_identities(world)
     follows = following(queries)

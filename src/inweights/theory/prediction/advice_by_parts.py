@@ -31,22 +31,24 @@ def advise_parts(
 ) -> tuple[Advice | None, tuple[Remedy, ...]]:
     """Find identities and other remedies for every part of a world, within a time limit.
 
-    The part that has the most failing queries comes first. Errors raised by
+    The search begins with the part that has the most failing queries. Errors raised by
     ``forecast`` are passed on.
 
     Args:
         parts: Solutions, one per part.
-        queries: Table of all queries, with the number of the ``part`` of each, and its
-            index in the whole world.
+        queries: Table of all queries, with the columns of
+            :func:`~inweights.theory.prediction.tables.query_table` and ``part`` (index
+            in ``parts``). Here ``query`` is the index of the query in the whole world.
         forecast: Function that solves a world, given the world, a description and a
-            time limit in seconds.
-        late: Time of :func:`time.perf_counter`, in seconds, by which all work must be
-            done; ``None`` for no limit.
+            time limit in seconds. It returns the solution, the table of its queries,
+            and the reason if a program other than (2) was solved.
+        late: Value of :func:`time.perf_counter`, in seconds, at which the search must
+            end; ``None`` for no limit.
 
     Returns:
-        The advice for all parts together (``None`` if there is none), with indices of
-        queries in the whole world; and the remedies of all parts, those that change the
-        most verdicts first.
+        The advice for all parts together, with indices of queries in the whole world
+        (``None`` if no part has advice); and the remedies of all parts, those that
+        correct the most queries first.
     """
     failing = queries.filter(~pl.col("verdict").is_in(["follows", "open"]))
     counts = failing["part"].value_counts(sort=True)

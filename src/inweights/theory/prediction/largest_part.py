@@ -25,15 +25,15 @@ _CHAINED = ("composition", "chain")
 
 
 def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]]:
-    """Return the part with the most facts, if a world is divided into parts of limited size.
+    """Divide a world into parts of limited size, and return the part with the most facts.
 
     Args:
         world: Facts and queries.
-        facts: Largest number of facts of a part.
+        facts: Maximum number of facts per part, at least 1.
 
     Returns:
-        The world of the part, with its facts and the queries about them; and a mask of
-        these facts among all facts of the world.
+        The world of the largest part, with its facts and the queries about them; and
+        the mask ``[facts]`` that selects these facts among all facts of ``world``.
 
     Raises:
         ConfigError: ``facts`` is below 1.
@@ -53,16 +53,16 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
 
 
 def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
-    """Divide the facts into parts of limited size, and yield them, the largest first.
+    """Divide the facts into parts of limited size, and yield the parts, the largest first.
 
-    Components of facts that share an entity stay whole if they fit, several of them in
-    one part. A larger component is cut into the facts nearest to its most frequent
-    entity, then the next nearest ones, and so on. A cut part lacks some facts about its
-    entities.
+    Facts that are connected through shared entities form a component. A component stays
+    whole if it fits, and a part may contain several components. A larger component is
+    cut into the facts nearest to its most frequent entity, then the next nearest ones,
+    and so on. A part of such a component lacks some facts about its entities.
 
     Args:
         world: The world with the facts.
-        facts: Largest number of facts of a part.
+        facts: Maximum number of facts per part, at least 1.
 
     Yields:
         Ascending indices of the ``m`` facts of a part, ``[m]``, and whether the part
@@ -103,8 +103,8 @@ def worlds_of(
     """Yield the world of each part, and the indices of its queries in the whole world.
 
     A query belongs to the first part whose facts contain all of its tokens. Tokens that
-    occur in no fact of the world do not count. A cut part gets no query about a chain
-    if it lacks one of the chain's facts.
+    occur in no fact of the world are ignored. A query about a chain is not given to a
+    cut part that lacks one of the facts of the chain.
 
     Args:
         world: Facts and queries.

@@ -44,7 +44,7 @@ PHRASED = 1e-2
 
 
 def check_seconds(seconds: float | None) -> None:
-    """Raise an error if a time limit is not a valid number of seconds.
+    """Raise an error unless a time limit is a number of seconds from 0 to 10**7, or ``None``.
 
     Args:
         seconds: The time limit in seconds, from 0 to 10**7; ``None`` for no limit.
@@ -63,13 +63,13 @@ def load_solvers() -> None:
 
 
 def facts_within(seconds: float | None) -> int:
-    """Return the number of facts that a prediction can cover within a time limit, in parts.
+    """Return how many facts a prediction can cover within a time limit if it is made in parts.
 
     Args:
         seconds: The time limit in seconds; ``None`` means ten minutes.
 
     Returns:
-        The number of facts in all parts together, at least 40.
+        The total number of facts of all parts, at least 40.
     """
     budget = SECONDS if seconds is None else seconds
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
@@ -80,10 +80,10 @@ def parts_within(
 ) -> list[tuple[Int[Ids, " m"], bool]]:
     """Divide facts into parts that can be solved within a time limit.
 
-    The time of a program grows with the cube of its number of facts, so that many small
-    parts cover more facts. However, a component that is cut into small parts is
-    predicted badly. If a component has to be cut, parts are therefore as large as the
-    time for one part allows.
+    The time to solve a program grows with the cube of its number of facts, so that many
+    small parts cover more facts than a few large ones. However, a component that is cut
+    into small parts is predicted badly. If a component has to be cut, parts are
+    therefore as large as the time for one part allows.
 
     Args:
         world: The world with the facts.
@@ -124,14 +124,14 @@ def solve_piece(
             it has a solution and no identity has a prompt of several tokens.
         gap: Relative gap that the solution has to certify, at least 1e-7 and below 1.
         iterations: Maximum number of iterations of a solver, at least 1.
-        seconds: Time limit in seconds, half of which is reserved for program (2);
+        seconds: Time limit in seconds, at most half of which is spent on program (2);
             ``None`` for no limit.
-        progress: Called with the number of iterations and the gap.
+        progress: Called with the number of iterations and the gap; ``None`` disables it.
 
     Returns:
-        The solution, and the reason why the soft program was solved: empty for program
-        (2) (Identity Bridge §4.3), or if a decay was given. Its status is ``not
-        certified`` if a limit was reached before the gap.
+        The solution, and the reason why the soft program was solved (empty for program
+        (2), Identity Bridge §4.3, or if a decay was given). The status of the solution
+        is ``not certified`` if a limit was reached before the gap.
 
     Raises:
         DataError: Facts contradict each other and ``answers`` is ``one``, an answer has

@@ -59,7 +59,7 @@ def predict(
 ) -> Prediction:
     """Predict for every query of a world whether its answer follows from the facts.
 
-    Every world whose answers have one token has a prediction. If no matrix satisfies
+    Every world whose answers have one token can be predicted. If no matrix satisfies
     all facts, the soft program is solved, and the prediction lists the facts that are
     dropped. If time or memory does not suffice for all facts, they are divided into
     parts that are solved separately. Thousands of facts are solved as one program if
@@ -74,27 +74,28 @@ def predict(
             single tokens. Otherwise it means the soft program with a decay of 3e-4, or
             of 1e-2 if identities have longer prompts.
         gap: Relative gap that every solution has to certify, at least 1e-7 and below 1.
-        seconds: Time limit of all solutions together, in seconds, up to 10**7, which
-            decides how large parts are; ``None`` for no limit.
-        began: :func:`time.perf_counter` when the time limit began; now by default.
-        iterations: Maximum number of iterations of every solution.
+        seconds: Time limit for the whole prediction, in seconds, from 0 to 10**7. It
+            determines how large the parts are. ``None`` for no limit.
+        began: Value of :func:`time.perf_counter` at which the limit starts; by default
+            the time of this call.
+        iterations: Maximum number of iterations for each part, at least 1; no effect if
+            thousands of facts are solved as one program.
         tie: Margins of at most this absolute value, at least 0 and below 1, are ties.
             The gap bounds the norm, not the margins; at a gap of 1e-3 some margins have
-            a far larger error. :meth:`.Prediction.with_intervals` computes an interval
-            for each.
+            a far larger error (see :meth:`.Prediction.with_intervals`).
         advise: Whether to search, in the remaining time, for statements whose addition
             makes failing queries follow.
         state: File in which the state of a large program is stored while it is solved,
             and from which an interrupted prediction continues. All facts are then
             solved as one program, however long that is expected to take. ``None``
             stores nothing.
-        progress: Called during every solution with a description, the iteration and the
-            gap.
+        progress: Called while solving, with a description, the iteration and the gap.
 
     Returns:
-        The answer, margin and verdict of every query of a solved part (``queries``),
-        the dropped facts (``let_go``), and the advice (``advice``, ``remedies``). A
-        solution whose gap is not certified within the limits is used as well.
+        The prediction: answer, margin and verdict of every query of a solved part
+        (``queries``), the dropped facts (``let_go``), and advice (``advice``,
+        ``remedies``). A solution whose gap is not certified within the limits is used
+        as well; ``certified`` is then false.
 
     Raises:
         ConfigError: ``answers`` is unknown, another option is out of range, ``state``
@@ -269,16 +270,16 @@ def predicted_queries(
 
     Args:
         world: Config of the world.
-        seed: Root seed with which it is built.
+        seed: Root seed with which the world is built.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         gap: Relative gap that every solution has to certify, at least 1e-7 and below 1.
-        decay: Weight decay of the training that is predicted; by default none.
+        decay: Weight decay that is predicted; ``None`` as in :func:`predict`.
 
     Returns:
         One row per query: the table ``queries`` of a
         :class:`~inweights.theory.prediction.prediction.Prediction` (``predicted``,
-        ``margin``, ``verdict`` and others), with a further column ``trivial``: 1 if a
-        bridge of the query has an identity, else 0 (a baseline).
+        ``margin``, ``verdict`` and others). The added column ``trivial`` is a baseline:
+        1.0 if the facts contain the identity of a bridge of the query, otherwise 0.0.
 
     Raises:
         DataError: There are no facts, an answer has several tokens, facts contradict

@@ -57,8 +57,8 @@ class Prediction:
     """A prediction for every query of a world.
 
     Attributes:
-        parts: The optima on which the prediction is based, the largest part first; each
-            contains the queries of its own world, in order.
+        parts: Solutions of the programs, one per part that was solved, the largest part
+            first. Each refers to the world of its part.
         world: The world; ``query`` and ``fact`` in the tables are indices in it.
         queries: One row per query: ``query`` (its index), ``part`` (index in
             :attr:`parts`), ``prompt``, ``answer`` (the first right answer),
@@ -75,15 +75,15 @@ class Prediction:
             next best output, ``expected`` is null, and the verdict is ``asserted`` if
             the lead is above the tolerance, otherwise ``open``.
         let_go: Facts that are not used: ``fact`` (its index), ``statement``,
-            ``instead`` (what the model answers instead), ``why``: ``left out`` (the
+            ``instead`` (the answer of the program), ``why``: ``left out`` (the
             fact is in no part) or ``answered otherwise by the program`` (the program,
             whose logits are a sum over tokens, cannot store it with the other facts; a
             trained network may).
-        why: Why the program is not the one for all facts without decay, and remarks on
-            its accuracy; empty if there are no remarks.
-        advice: Identities to add, if some queries fail and identities can help.
-        remedies: Further statements to add, against other kinds of failure, each
-            verified.
+        why: Reason why program (2) was not solved for all facts at once, and remarks on
+            the accuracy of the solution; may be empty.
+        advice: Identities that correct failing queries if they are added; ``None`` if
+            there are none.
+        remedies: Other statements that correct failing queries if they are added.
     """
 
     parts: tuple[Solved, ...]
@@ -96,12 +96,12 @@ class Prediction:
 
     @property
     def solution(self) -> Solved:
-        """Solution for the largest part of the world that is solved separately: ``parts[0]``."""
+        """Solution for the largest part of the world, ``parts[0]``."""
         return self.parts[0]
 
     @property
     def certified(self) -> bool:
-        """Whether the solutions of all separately solved parts of the world are certified."""
+        """Whether the solutions of all solved parts of the world are certified."""
         return all(part.status == "certified" for part in self.parts)
 
     def __repr__(self) -> str:
@@ -226,18 +226,18 @@ class Prediction:
         :func:`~inweights.theory.margin_bounds`.
 
         Args:
-            accuracy: Half the width of an interval that is narrow enough; ``None``
-                proves the verdict only.
-            queries: Indices of the queries; by default all. For others, the columns are
-                null.
+            accuracy: Half the width at which an interval is narrow enough; ``None``
+                stops as soon as the verdict is proved.
+            queries: Indices of the queries; ``None`` for all queries. For the other
+                queries, the new columns are null.
             tie: Margins of at most this absolute value are ties.
-            seconds: Time limit in seconds, after which remaining intervals are left
-                open; by default there is no limit.
-            progress: Called with the number of finished queries and the number of all
-                queries.
+            seconds: Time limit in seconds, after which the remaining intervals are left
+                open; ``None`` for no limit.
+            progress: Called with the number of finished queries and of all queries of
+                the current part; ``None`` disables it.
 
         Returns:
-            A prediction with the same attributes, whose ``queries`` have the further
+            A new prediction with the same attributes, whose ``queries`` have the added
             columns ``lower`` and ``upper`` (ends of the interval, infinite if nothing
             was proved) and ``proved`` (``follows``, ``tied``, ``fails``, or ``open`` if
             the interval does not decide).

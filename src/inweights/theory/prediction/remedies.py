@@ -39,11 +39,12 @@ class Remedy:
         kind: ``reversals`` or ``counter-examples``.
         against: Description of the failure that is corrected.
         statements: Facts to add, as text.
-        flipped: Number of queries that are corrected, among those that the new facts do
-            not state.
-        of: Number of failing queries of this kind, whether corrected or not.
+        flipped: Number of queries that are corrected, not counting those that the added
+            facts state.
+        of: Number of queries that fail in this way, not counting those that the added
+            facts state.
         broken: Number of queries that follow now, and would no longer follow.
-        status: Status of the solution that verified it, ``certified`` or ``not
+        status: Status of the solution that verified the remedy, ``certified`` or ``not
             certified``.
     """
 
@@ -63,24 +64,25 @@ def remedies(
     late: float | None,
     lost: int = 0,
 ) -> tuple[Remedy, ...]:
-    """Find facts that correct failing reversals, and the most frequent answer that no fact states.
+    """Find facts whose addition corrects failing reversals or the most frequent assertion.
 
-    Errors raised by ``forecast`` are passed on.
+    An assertion is an answer that the model gives although no fact states one. Errors
+    raised by ``forecast`` are passed on.
 
     Args:
         world: Facts and queries.
-        queries: Table of the queries of their prediction, with the columns ``query``
-            (index), ``role``, ``predicted``, ``margin`` and ``verdict``.
+        queries: Predictions for the queries, with the columns ``query`` (index),
+            ``role``, ``predicted``, ``margin`` and ``verdict``.
         forecast: Function that solves a world, given the world and a description. It
             returns the solution, the table of its queries, and the reason if a program
             other than (2) was solved (otherwise an empty text).
-        late: Time of :func:`time.perf_counter`, in seconds, after which no further
+        late: Value of :func:`time.perf_counter`, in seconds, after which no further
             attempt is made; ``None`` for no limit.
-        lost: Largest number of facts that may be answered wrongly with the proposed
-            statements.
+        lost: Maximum number of facts that the solution with the added statements may
+            fail to store.
 
     Returns:
-        At most one remedy of each kind, reversals first; empty if none helps.
+        At most one remedy of each kind, reversals first; empty if no remedy was found.
     """
     found: list[Remedy] = []
     for make in (_tell_reversals, _counter_examples):

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Solving:
-    """Unchecked options of the solvers that :func:`inweights.audit.predict_source` uses.
+    """Options of the solvers that :func:`inweights.audit.predict_source` uses.
+
+    The values are checked when they are used, not by this class.
 
     Attributes:
         answers: ``several`` (all answers to a prompt are right) or ``one`` (they
@@ -24,8 +26,8 @@ class Solving:
             correct failing queries.
         state: File in which the state of a large program is stored, and from which an
             interrupted prediction continues; empty for none.
-        intervals: Whether to prove an interval for each margin that holds at every
-            optimum; this takes half of the seconds.
+        intervals: Whether to prove for each margin an interval that contains the margin
+            at every optimum. The proofs may take half of ``seconds``.
     """
 
     answers: str = "several"

@@ -41,14 +41,14 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
         solution: Optimum of program (2) (Identity Bridge §4.3), or of the soft program.
         tie: Margins of at most this absolute value are ties. If the solution contains a
             second matrix near the optimum, queries for which the verdicts of the two
-            differ are ties as well.
+            matrices differ are ties as well.
 
     Returns:
         One row per query, with the columns ``query`` (its index), ``prompt``,
         ``answer`` (the first right answer), ``right_answers`` (their number),
         ``chance`` (fraction of the outputs that are right), ``predicted`` (the output
         with the largest logit), ``margin`` (of the best right answer over the best
-        wrong output, in units of the scale of the solution), ``verdict`` (``follows``,
+        wrong output, divided by ``solution.scale``), ``verdict`` (``follows``,
         ``tied`` or ``fails``), ``tied`` (number of outputs within ``tie`` of the
         largest logit), ``expected`` (fraction of these that are right), ``role``,
         ``pattern`` (form of the prompt and answer) and ``out_of_distribution``. Queries
@@ -94,11 +94,11 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 
 
 def comparable_margin() -> pl.Expr:
-    """Return the column ``margin``, rounded to four decimals, to sort queries by it.
+    """Return an expression for sorting: the column ``margin``, rounded to four decimals.
 
     Margins that are equal in theory, such as those of symmetric facts, are computed with
-    rounding errors that depend on the processor. Sorted by this expression, they keep
-    the order of the table.
+    rounding errors that depend on the processor. A stable sort by this expression keeps
+    such margins in the order of the table.
 
     Example:
         >>> import polars as pl
@@ -195,7 +195,7 @@ def left_out(world: World, out: Bool[Bools, " facts"]) -> pl.DataFrame:
 
     Args:
         world: The whole world.
-        out: Mask of these facts among all facts of the world, ``[facts]``.
+        out: Mask ``[facts]``, true for each fact that belongs to no solved part.
 
     Returns:
         One row per fact, with the columns of :func:`outvoted`: ``fact`` (its index),

@@ -36,8 +36,9 @@ def trust(prediction: Prediction) -> str:
         prediction: Result of :func:`inweights.predict`.
 
     Returns:
-        Sentences on the nearest family of trained worlds and the errors there, and on
-        kinds of queries to which the prediction does not apply.
+        Text that names the family of trained worlds most similar to the predicted world
+        and the errors of predictions there, and the kinds of queries to which the
+        prediction does not apply.
     """
     near = prediction.nearest
     known = calibration()
@@ -98,7 +99,7 @@ def meaning(prediction: Prediction) -> str:
 
 
 def propose_training(prediction: Prediction) -> str:
-    """Return a sentence that recommends training small models; empty if the prediction is reliable.
+    """Return a sentence that recommends training small models if a prediction is unreliable.
 
     A prediction is unreliable if at least a quarter of the queries have the outlook
     ``open``, or if the fit of the probabilities is too uncertain for this world
@@ -106,6 +107,10 @@ def propose_training(prediction: Prediction) -> str:
 
     Args:
         prediction: Result of :func:`inweights.predict`.
+
+    Returns:
+        The sentence, with an estimate of the training time in seconds; an empty string
+        if the prediction is reliable.
     """
     words = prediction.probabilities["outlook"]
     uncertain = (words == "open").sum() / max(len(words), 1)

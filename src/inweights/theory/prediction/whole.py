@@ -38,7 +38,7 @@ GAP = 1e-2
 
 
 def whole_fits(world: World, seconds: float | None, decay: float | None = None) -> bool:
-    """Return whether one program of all facts can be expected to be solved within a time limit.
+    """Return whether a single program for all facts is expected to be solved in time.
 
     Args:
         world: The world with the facts.
@@ -46,9 +46,9 @@ def whole_fits(world: World, seconds: float | None, decay: float | None = None) 
         decay: Weight decay of the soft program; ``None`` for program (2).
 
     Returns:
-        False for up to 1,000 facts, which are solved in a different way; without a
-        decay, for facts with identities whose prompts have several tokens; and if the
-        expected time is above the limit. Otherwise true.
+        Whether the expected time is within the limit. Always false for up to 1,000
+        facts, which are solved in a different way, and, without a decay, for facts with
+        identities whose prompts have several tokens.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -80,16 +80,18 @@ def solve_whole(
         world: Facts and queries.
         answers: Whether a prompt may have ``several`` right answers, or ``one``; has no
             effect on the soft program.
-        gap: Relative gap to certify, at least 1e-7 and below 1; raised to at least 1%
-            for more than 3,000 facts.
+        gap: Relative gap to certify, at least 1e-7 and below 1; for more than 3,000
+            facts, smaller values are replaced with 0.01.
         seconds: Time limit in seconds; ``None`` for no limit.
         decay: Weight decay of the soft program; ``None`` solves program (2).
-        state: File in which the state of program (2) is stored, and from which it
-            continues; ``None`` for none.
-        progress: Called with the iteration and the gap.
+        state: File in which the state of program (2) is stored while it is solved, and
+            from which an interrupted solution continues; ``None`` stores nothing. It
+            has no effect on the soft program.
+        progress: Called with the number of the iteration and the gap; ``None`` disables
+            it.
 
     Returns:
-        The solution, and remarks on it as text.
+        The solution, and a text with remarks on its accuracy.
 
     Raises:
         SolverError: There is no solution, its arrays do not fit in memory, or its gap
@@ -141,12 +143,13 @@ def solve_whole(
 def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
     """Solve a world with added facts as one program, and return no remark.
 
-    The search for advice shows a remark as the reason why facts cannot be stored. The
-    remark of :func:`solve_whole` is about the gap, and is left out.
+    The search for advice shows a remark as the reason why facts cannot be stored, but
+    the remark of :func:`solve_whole` is about the gap. This function raises the same
+    errors as :func:`solve_whole`.
 
     Args:
         world: Facts and queries.
-        options: Keyword arguments of :func:`solve_whole`, which raises the same errors.
+        **options: Keyword arguments of :func:`solve_whole`.
 
     Returns:
         The solution and an empty text.

@@ -25,8 +25,8 @@ class Certified:
     """Result of a solver, with a certificate of its distance from the optimum.
 
     Attributes:
-        program: The constraints under which it was solved.
-        status: ``certified`` if ``gap`` is at most the requested one, otherwise ``not
+        program: The constraints of the program that was solved.
+        status: ``certified`` if ``gap`` is at most the requested gap, otherwise ``not
             certified``. The gap is valid in both cases.
         templates: The logit matrix ``W``, ``[P, K]`` (``P`` input tokens, ``K``
             outputs): one row of logits for each input token.
@@ -60,13 +60,13 @@ class Certified:
         began: float,
         **more: Any,
     ) -> Self:
-        """Make a solution from the final state of a solver's run.
+        """Create a result from the final state of a solver.
 
         Args:
-            program: The constraints under which it was solved.
+            program: The constraints of the program that was solved.
             run: Any object with the attributes ``templates``, ``optimum``, ``bound``,
                 ``dual``, ``gap`` and ``rank``.
-            gap: Relative gap that was requested; decides the ``status``.
+            gap: Relative gap that was requested, which determines the ``status``.
             iterations: Number of iterations.
             began: Value of :func:`time.perf_counter` when the run began.
             **more: Further attributes of a subclass, by name.
@@ -103,8 +103,8 @@ def check_limits(
             ``None`` for the solver's own start.
 
     Raises:
-        ConfigError: A limit is out of range, or ``start`` does not have the shape of
-            ``W``.
+        ConfigError: A limit is out of range, or ``start`` does not have the shape ``[P,
+            K]``.
 
     Example:
         >>> from inweights.worlds import TwoHop

@@ -64,9 +64,10 @@ class Solution(Certified):
     measured, here 1.
 
     Attributes:
-        another: A second feasible matrix of nearly the same norm, if the solver has one
-            (:func:`~.large_scale.solve_large`), otherwise ``None``. If the two answer a
-            query differently, the gap is too large to decide it.
+        another: A second feasible matrix of nearly the same norm, if the solver returns
+            one (:func:`~.large_scale.solve_large`), otherwise ``None``. If the two
+            matrices answer a query differently, the gap is too large to decide between
+            the answers.
     """
 
     another: Float[Floats, "P K"] | None = None
@@ -96,7 +97,7 @@ class Solution(Certified):
     def compare(
         self, statements: Statements
     ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
-        """Return the logits of statements, and the column of the answer and the rivals of each.
+        """Return the logits of statements, the column of each answer and the mask of its rivals.
 
         Args:
             statements: Queries or facts of the program's world.
@@ -130,11 +131,11 @@ def solve(
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, with the same effect. No limit by default.
+        seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
-            such as a solution of fewer facts; zeros by default.
-        progress: Called with the iterations made and the current certified gap, at each
-            evaluation of the bounds.
+            such as a solution of fewer facts; ``None`` starts from zeros.
+        progress: Called at each evaluation of the bounds, with the number of iterations
+            and the current gap.
 
     Returns:
         A :class:`Solution` with ``templates``, bounds (``optimum`` and ``bound``) and
@@ -143,8 +144,7 @@ def solve(
     Raises:
         ConfigError: ``gap``, ``iterations``, ``seconds`` or the shape of ``start`` is
             invalid.
-        DataError: A world is given from which no program can be made
-            (:meth:`.Program.of`).
+        DataError: A world was passed for which :meth:`.Program.of` raises this error.
         SolverError: No matrix has these margins (the message names facts that exclude
             each other), or no such matrix was found within the limits.
 

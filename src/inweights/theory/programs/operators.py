@@ -25,8 +25,8 @@ def shrink(
 
     This is the proximal map of the nuclear norm ``‖·‖_*``. The eigenvectors of the
     smaller Gram matrix are used, which takes half the time of a singular value
-    decomposition. Singular values below 1e-8 times the largest one are lost, but they
-    would be shrunk to 0 anyway.
+    decomposition. Singular values below 1e-8 times the largest one are lost; such
+    values are usually shrunk to 0 anyway.
 
     Args:
         matrix: ``[P, K]`` (``P`` input tokens, ``K`` outputs).

@@ -76,7 +76,7 @@ class Program:
     def of(
         cls, world: World, answers: Answers = "one", *, held: int = _FACT
     ) -> Program:
-        """Make program (2) of Identity Bridge (§4.3) for a world's facts.
+        """Create program (2) of Identity Bridge (§4.3) for a world's facts.
 
         Args:
             world: Facts and queries with answers of one token each.
@@ -87,7 +87,7 @@ class Program:
                 prompt, and no output needs to be wrong. Use ``any`` for the soft
                 program, which always has a solution.
             held: Number of bytes that the solver needs for each pair of a fact and an
-                output, for the check of the memory.
+                output; used only to check that the arrays fit in memory.
 
         Returns:
             The constraints; prompts are in the order of their first facts.
@@ -224,7 +224,7 @@ class Program:
     def compare(
         self, templates: Float[Floats, "P K"], statements: Statements
     ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
-        """Return the logits of statements, and the column of the answer and the rivals of each.
+        """Return the logits of statements, the column of each answer and the mask of its rivals.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -257,7 +257,7 @@ class Program:
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
             statements: Facts or queries of the program's world.
-            most: Maximum number of statements in a part.
+            most: Maximum number of statements per part, at least 1.
 
         Yields:
             Logits ``[Q, K]``, columns of the answers ``[Q]`` and masks of the rivals

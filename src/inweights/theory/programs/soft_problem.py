@@ -197,15 +197,15 @@ class Problem:
         )
 
     def widen(self, factors: Floats, point: Point) -> Floats | None:
-        """Return factors with further columns, along which the objective decreases.
+        """Return factors with additional columns, along which the objective decreases.
 
         Args:
             factors: ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors).
             point: Result of :meth:`certify` for these factors.
 
         Returns:
-            A new array with the given columns and further ones; ``None`` if no
-            direction lowers the objective.
+            A new array with the given columns followed by the additional ones; ``None``
+            if no direction lowers the objective.
         """
         left, values, right = np.linalg.svd(-point.slope, full_matrices=False)
         promising = values > self.decay * (1 + 1e-9)

@@ -122,17 +122,18 @@ def solve_soft(
     differences of 1e-4 in the margins on some processors.
 
     Args:
-        program: Facts; ``Program.of(world, "any")`` accepts all facts.
-        decay: ``λ``, above 0.
+        program: The facts. ``Program.of(world, "any")`` creates a program from any
+            facts, even if they contradict each other.
+        decay: ``λ``, above 0 and finite.
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, with the same effect. No limit by default.
+        seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
-            such as a solution for a different decay; by default one step of steepest
-            descent from zero.
-        progress: Called with the iterations made and the current certified gap, every
-            50 iterations.
+            such as a solution for a different decay. ``None`` starts after one step of
+            steepest descent from zero.
+        progress: Called about every 50 iterations, with the number of iterations and
+            the current gap; ``None`` disables it.
 
     Returns:
         A :class:`SoftSolution` with ``templates``, bounds (``optimum`` and ``bound``,
@@ -140,7 +141,7 @@ def solve_soft(
         the optimum, the templates are 0 and their rank is 0.
 
     Raises:
-        ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is outside ``[1e-7,
+        ConfigError: ``decay`` is infinite or not above 0, ``gap`` is outside ``[1e-7,
             1)``, ``iterations`` is below 1, ``seconds`` is below 0, or ``start`` has
             the wrong shape.
 
@@ -176,18 +177,20 @@ def decay_path(
     """Solve the soft program for several decays, starting each time from the previous solution.
 
     Args:
-        program: Facts.
+        program: The facts.
         decays: Values of ``λ``, above 0; descending order is the fastest.
         gap: Requested relative duality gap of each solution, at least 1e-7 and below 1.
-        seconds: Time limit for each solution, in seconds. No limit by default.
-        progress: Called with the iterations made and the gap, as in :func:`solve_soft`.
+        seconds: Time limit for each solution, in seconds; ``None`` for no limit.
+        progress: Called with the number of iterations and the gap, as in
+            :func:`solve_soft`; ``None`` disables it.
 
     Yields:
-        One solution for each decay, in the order of ``decays``, when the next one is
+        One solution per decay, in the order of ``decays``. Each is computed when it is
         requested.
 
     Raises:
-        ConfigError: A decay, ``gap`` or ``seconds`` is invalid.
+        ConfigError: A decay, ``gap`` or ``seconds`` is out of range. The error is
+            raised when the solution is requested.
 
     Example:
         >>> from inweights.worlds import TwoHop

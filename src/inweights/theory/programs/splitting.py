@@ -28,7 +28,7 @@ MEMORY = 2 * 2**30
 
 
 class Splitting:
-    """State of the alternating direction method of multipliers for program (2).
+    """State of the alternating direction method of multipliers for program (2) of Identity Bridge.
 
     ``x`` is ``Z`` plus its multiplier, stacked on ``S`` plus its multiplier. A subclass
     sets the initial ``x`` and ``penalty``, and then calls :meth:`split` once.
@@ -99,7 +99,7 @@ class Splitting:
     def shrunk(
         self, above: Float[Floats, "P K"]
     ) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
-        """Apply the proximal map of the objective, which shrinks all singular values, to templates.
+        """Shrink the singular values of templates by the proximal map of the objective.
 
         Args:
             above: Templates ``Z`` plus their multiplier, ``[P, K]`` (``P`` input
@@ -280,8 +280,8 @@ def multipliers(
 
     Returns:
         Matrix ``[M, K]`` that is at least 0 at right answers and at most 0 elsewhere,
-        and whose rows sum to 0. The negative entries of ``direction`` at wrong answers
-        are kept.
+        and whose rows sum to 0. At wrong answers, negative entries of ``direction`` are
+        unchanged and positive ones are set to 0.
 
     Example:
         >>> multipliers(np.array([[0.0, -1.0, 2.0]]), np.array([[True, False, False]])).tolist()

@@ -12,15 +12,16 @@ from inweights.theory.programs.nuclear_norm import Solution
 
 
 def to_model(solution: Solution) -> EmbMLP:
-    """Return an Emb-MLP with the logits of a solution of program (2).
+    """Return an Emb-MLP whose logits equal those of a solution of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits ``W`` under a margin of at least 1 for every trained fact.
 
-    The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``. Of all pairs with
-    this product, they have the smallest norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is
-    why program (1) of the paper is equivalent to program (2). Tokens that occur in no
-    prompt have zero embeddings.
+    With the singular value decomposition ``W = U S Vᵀ``, the factors are ``E = U √S``
+    and ``W_proj = √S Vᵀ``. Among all pairs with the product ``W``, these minimise
+    ``½(‖E‖² + ‖W_proj‖²)``, and the minimum is ``‖W‖_*``. For this reason, program (1)
+    of the paper is equivalent to program (2). Tokens that occur in no prompt have zero
+    embeddings.
 
     Args:
         solution: A solution of :func:`~.nuclear_norm.solve`.

@@ -17,14 +17,14 @@ def transfer_margin(members: int, told: int) -> float:
     logits ``W`` under a margin of at least 1 for every trained fact.
 
     All ``members`` of a group share a value of one relation; for ``told`` of them, a
-    second value is trained as well. For the others, the second value follows, correctly
-    or not, with a margin of ``min(1, √(told / (members - told)))``, for any number of
-    groups. One example is therefore enough for any group, and if half of the group is
-    trained, the rest has the margin of a trained fact. If counter-examples, which state
-    another group's value, outnumber the examples, the sign changes. This formula is our
-    own. It was found on certified optima and is tested against them, but it is not
-    proved. The world is :class:`~inweights.worlds.Implication` without
-    counter-examples.
+    second value is trained as well. For the other members, the second value follows,
+    correctly or not, with a margin of ``min(1, √(told / (members - told)))``, for any
+    number of groups. One example is therefore enough for any group. If half of the
+    group is trained, the rest has the margin of a trained fact. The formula applies to
+    :class:`~inweights.worlds.Implication` without counter-examples (members that have
+    the second value of another group); if these outnumber the examples, the margin is
+    negative. The formula is our own. It was found on certified optima and is tested
+    against them, but it is not proved.
 
     Args:
         members: Number of members of one group, at least 2.

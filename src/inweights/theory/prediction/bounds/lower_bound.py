@@ -54,7 +54,7 @@ class Bound:
         value: The bound; ``-inf`` if none was found.
         dual: ``U(Λ)``, ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), from which
             :func:`prove` computes the bound.
-        iterations: Number of iterations that were made to find it.
+        iterations: Number of iterations of the search for the bound.
     """
 
     value: float
@@ -113,14 +113,14 @@ def lower_bound(
         solution: A feasible matrix and multipliers. A smaller gap gives a closer bound:
             the bound loses about the square root of twice the absolute gap.
         functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
-        goal: Value of the bound at which the search stops; infinite by default, so that
-            it does not stop early.
-        iterations: Number of iterations for each of three sizes of the extra term.
-        late: Time of :func:`time.perf_counter`, in seconds, after which the best bound
-            found so far is returned (``-inf`` if there is none). By default ``None``,
-            for no limit.
+        goal: Value of the bound at which the search stops. By default infinite, so that
+            the search does not stop early.
+        iterations: Maximum number of iterations for each of three sizes of the extra
+            term ``ε ⟨C, W⟩``.
+        late: Value of :func:`time.perf_counter`, in seconds, after which the best bound
+            found so far is returned (``-inf`` if there is none); ``None`` for no limit.
         inverse: Result of :func:`~.splitting.coupled_inverse` for the program, ``(I + κ
-            Xᵀ X)⁻¹``, ``[P, P]``; by default it is computed.
+            Xᵀ X)⁻¹``, ``[P, P]``; ``None`` computes it.
 
     Returns:
         The best bound that was found, with its multipliers.

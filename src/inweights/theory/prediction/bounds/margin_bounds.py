@@ -39,21 +39,22 @@ def margin_bounds(
     every rival (every wrong output), and the upper end only for the nearest rival. If
     the margin differs between optima, its interval contains all of these margins, even
     if the gap is small. For a query of the role ``unstated``, which has no right
-    answer, the margin is the lead of the leading output.
+    answer, the margin is the lead of the output with the largest logit.
 
     Args:
-        solution: A solution; if its gap is too large for the accuracy, it is refined,
-            starting from this point.
-        queries: Indices of the queries; by default all.
-        accuracy: Half the width of an interval that is narrow enough, above 0. With
-            ``None``, intervals are narrowed only until they prove that the margin is
-            above ``tie``, or below ``-tie``. This takes a few solutions for a query
-            that fails, and one for each rival for a query that follows.
-        tie: Margins of at most this absolute value are ties; 0 by default.
-        seconds: Time limit in seconds, after which remaining intervals are left open;
-            by default there is no limit.
+        solution: A solution. If its gap is too large for the accuracy, it is refined,
+            starting from this point. If it contains a second matrix (``another``), as
+            solutions of thousands of facts do, all intervals are left open.
+        queries: Indices of the queries; ``None`` for all queries.
+        accuracy: Half the width at which an interval is narrow enough, above 0. With
+            ``None``, an interval is narrowed only until it proves that the margin is
+            above ``tie``, or below ``-tie``. The solver then runs a few times for a
+            query that fails, and once per rival for a query that follows.
+        tie: Margins of at most this absolute value are ties.
+        seconds: Time limit in seconds, after which the remaining intervals are left
+            open; ``None`` for no limit.
         progress: Called with the number of finished queries and the number of all
-            queries.
+            requested queries; ``None`` disables it.
 
     Returns:
         One row per query, in the order of ``queries``, with the columns ``query`` (its
@@ -63,10 +64,10 @@ def margin_bounds(
         it is between both, otherwise ``open``.
 
     Raises:
-        ConfigError: ``accuracy`` is not above 0, a query does not exist, or ``seconds``
-            is negative and the solution has to be refined.
-        SolverError: No matrix satisfies the facts, or none was found within the limits.
-        DataError: No program can be made from the world.
+        ConfigError: ``accuracy`` is not above 0, an index in ``queries`` is negative or
+            too large, or ``seconds`` is negative and the solution has to be refined.
+        SolverError: The solution has to be refined, and no feasible matrix was found
+            within the limits.
 
     Example:
         >>> from inweights.worlds import TwoHop

@@ -146,7 +146,7 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
 
 
 def properties(world: World) -> dict[str, float]:
-    """Return the properties of a world by which the nearest family of trained worlds is found.
+    """Return the properties by which a world is compared with the families of trained worlds.
 
     Args:
         world: Facts and queries.

@@ -71,9 +71,10 @@ class Nearest(msgspec.Struct, frozen=True):
 
     @property
     def far(self) -> bool:
-        """Whether the world is unlike every family of trained worlds: its distance is above 1.5.
+        """Whether the world is unlike every family of trained worlds.
 
-        The unit of the distance from the nearest family is the radius of that family.
+        This is so if :attr:`distance`, in units of the radius of the nearest family, is
+        above 1.5.
         """
         return self.distance > FAR
 
@@ -111,9 +112,9 @@ class Calibration(msgspec.Struct, frozen=True):
 
         Args:
             features: Table of :func:`~.features.query_features`.
-            without: Name of a family, a key of :attr:`families`; the fit that was made
-                without this family is used. By default empty, and the fit to all
-                families is used.
+            without: Name of a family, a key of :attr:`families`. The probabilities are
+                then those of the fit without this family. By default empty, which
+                selects the fit to all families.
 
         Returns:
             One row per row of ``features``, with the columns ``query``, and ``Emb-MLP``
@@ -228,8 +229,9 @@ def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
     """Return each probability, or the chance of a right guess if the chance is larger.
 
     Args:
-        probabilities: One probability per query; null if there is none.
-        chances: Chance of a guess for each query; null if there is no right answer.
+        probabilities: One probability per query; null if it is not known.
+        chances: Probability that a guess is right, for each query; null if the query
+            has no right answer.
 
     Returns:
         The larger of the two for each query; the chance if the probability is null, the
