@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the trainings of an Emb-MLP and a GPT, with and without identity facts.
+    """Plan training runs of an Emb-MLP and a GPT, with and without identity facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``models`` and ``every``;
@@ -50,9 +50,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt-small; the conditions of
-        :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
-        (whether the identity facts are trained: True, False); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``curves``
+        :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity`` (True
+        or False: whether the identity facts are part of training); the measures
+        ``accuracy`` (:func:`inweights.probes.accuracy`), ``curves``
         (:func:`inweights.probes.accuracy`; during training, only for ``model``
         gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
         ``rows="composition"``; only for ``model`` emb-mlp, only for the first seed).
@@ -61,7 +61,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,
-            ``every`` is negative, or a number is out of range for a model or its
+            ``every`` is negative, or a value is out of range for a model or its
             training.
     """
     check_size("the number of models", len(settings.models))
@@ -109,7 +109,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             column_group, value, top, answer``). All have the columns ``model, identity,
             seed``. The labels are ``model`` (emb-mlp, gpt-small; the conditions are
             explained at :func:`~inweights.recipes.identity_bridge.common.trial`) and
-            ``identity`` (whether the identity facts are trained: True, False).
+            ``identity`` (True or False: whether the identity facts are part of
+            training). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:
@@ -123,7 +124,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     given = pl.when("identity").then(pl.lit("with b → b")).otherwise(pl.lit("without"))
     asked = pl.col("role").replace_strict(_ASKED, default=None)

@@ -32,8 +32,8 @@ class Settings(iw.Config):
         architectures: Names of architectures, some of ``Node2Vec``, ``TinyGPT``,
             ``TinySSM`` and ``TinyNN``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training. ``None`` (the default) or 0 means
-            the paper's number.
+        most: Largest number of updates of a training run. With ``None`` (the default)
+            or 0, the paper's number is used.
         path: Number of nodes of the path graph of Remark 4, at least 2.
     """
 
@@ -45,7 +45,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on the tiny graphs, and every test on embeddings with a known geometry.
+    """Plan training runs on the tiny graphs, and tests on embeddings with a known geometry.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
@@ -62,7 +62,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, ``most`` is negative,
-            ``path`` is below 2, or a number of ``descent`` is out of range.
+            ``path`` is below 2, or a value in ``descent`` is out of range.
     """
     worlds: dict[str, Graph] = {shape: Graph(shape=shape) for shape in settings.graphs}
     worlds[PATH] = Graph(shape="path-star", arms=1, nodes=settings.path)
@@ -118,7 +118,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           with its ``value``. Columns: ``graph, embedding, seed, test, value``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     tables = judged(tables)
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(

@@ -45,15 +45,15 @@ class Settings(iw.Config):
             ``irregular``.
         architectures: Names of architectures, some of ``TinyGPT``, ``TinySSM`` and
             ``TinyNN``.
-        most: Largest number of updates of a training. ``None`` (the default) or 0 means
-            the paper's number.
+        most: Largest number of updates of a training run. With ``None`` (the default)
+            or 0, the paper's number is used.
         conditions: Names of conditions, some of ``the code's``, ``the code's, bf16``
             and ``ours``. Claims are judged in ``the code's``.
         wide: Width of the wide TinyNN, at least 1. It is trained for the same number of
             updates as the narrow one on the grid.
-        longer: Smallest number of updates of the TinyNN with frozen embeddings at its
-            own learning rate. If B.2 states a larger number, that number is used.
-        looks: Approximate number of measurements during a training, at least 1.
+        longer: Smallest number of updates of the TinyNN with frozen embeddings at the
+            learning rate of B.2. If B.2 states a larger number, that number is used.
+        looks: Approximate number of measurements during a training run, at least 1.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -66,7 +66,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every architecture twice from the same start: with free and with frozen embeddings.
+    """Plan two training runs of every architecture: with free and with frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
@@ -75,15 +75,15 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN,
-        own rate``: only frozen, at the learning rate of B.2), ``condition`` (the
-        code's, ours), and ``embeddings`` (``free``: trained; ``frozen``); the measures
-        ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
-        (:func:`inweights.probes.graph_recall`; during training), which is measured in
-        all runs at intervals that depend on the architecture. The label values listed
-        here apply to the default settings. The label ``condition`` names the training:
-        ``the code's`` (with the settings of the paper's code), ``the code's, bf16``
-        (the same in emulated bfloat16) or ``ours`` (with the simplest world and
-        initialisation that suffice).
+        own rate``: only with frozen embeddings, at the learning rate of B.2),
+        ``condition`` (the code's, ours), and ``embeddings`` (``free``: trained;
+        ``frozen``); the measures ``cosines`` (:func:`inweights.probes.cosines`) and
+        ``recall`` (:func:`inweights.probes.graph_recall`; during training), which is
+        measured in all runs at intervals that depend on the architecture. The label
+        values listed here apply to the default settings. ``condition`` is ``the
+        code's`` (the settings of the paper's code), ``the code's, bf16`` (the same in
+        emulated bfloat16) or ``ours`` (the simplest sufficient world and
+        initialisation).
 
     Raises:
         ConfigError: ``looks`` is below 1, a name in ``architectures`` or ``conditions``
@@ -141,7 +141,7 @@ def _frozen(trial: Trial) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return recall at the end, when edges are stored, and the correlation of cosine and hops.
+    """Return final recall, the step of full recall, and the correlation of cosine and hops.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``cosines``
@@ -150,10 +150,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall_others, accuracy, ceiling, loss, floor, step``). Both have the
             columns ``graph, architecture, condition, embeddings, seed``. The labels are
             ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
-            TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN, own rate``: only
-            frozen, at the learning rate of B.2), ``condition`` (``the code's``: trained
-            as in the paper's code; ``ours``: with the simplest world and initialisation
-            that suffice), and ``embeddings`` (``free``: trained; ``frozen``).
+            TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN, own rate``: only with
+            frozen embeddings, at the learning rate of B.2), ``condition`` (``the
+            code's``: trained as in the paper's code; ``ours``: with the simplest
+            sufficient world and initialisation), and ``embeddings`` (``free``: trained;
+            ``frozen``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the
@@ -167,9 +168,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           embeddings, seed, recall, worst, recall_others, accuracy, ceiling, loss,
           floor, step, above_floor, first``.
         - ``correlation``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine
-          and hops over all pairs and over pairs two or more hops apart; ``near``, the
-          mean cosine at one hop minus the mean cosine at two hops; and ``drop``, the
-          mean cosine at two hops minus the mean cosine at more hops
+          and hops over all pairs and over pairs of nodes two or more hops apart;
+          ``near``, the mean cosine at one hop minus the mean cosine at two hops; and
+          ``drop``, the mean cosine at two hops minus the mean cosine at more hops
           (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
           embeddings, seed, all, far, near, drop``.
         - ``curves``: a row per run and step, except step 0: recall and loss; ``panel``
@@ -178,7 +179,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           above_floor, panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     ends = tables["recall"].filter(pl.col("embeddings") == FROZEN)
     beside = at_the_end(ends, ["condition", *RUN])

@@ -1,4 +1,4 @@
-"""Define the architectures, conditions and trainings that recipes of Geometric Memory share."""
+"""Define the architectures, conditions and training that recipes of Geometric Memory share."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -73,10 +73,10 @@ class Node2VecDescent(iw.Config):
 
     @property
     def learner(self) -> Descent:
-        """Gradient descent (without its model) with the settings ``rate`` and ``steps`` (updates).
+        """Gradient descent with ``steps`` updates at the learning rate ``rate``, without a model.
 
         Raises:
-            ConfigError: ``rate`` is not above 0 and finite, or ``steps`` is negative.
+            ConfigError: ``rate`` is not positive and finite, or ``steps`` is negative.
         """
         return Descent(rate=self.rate, steps=self.steps)
 
@@ -89,7 +89,7 @@ class Training(iw.Config):
     Attributes:
         architecture: ``TinyGPT``, ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative``
             (TinyNN with frozen embeddings), which is not checked.
-        rate: Peak learning rate, above 0. That of TinyGPT falls as a cosine.
+        rate: Peak learning rate, above 0. For TinyGPT it decays as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
         second: ``β₂`` of AdamW, the decay rate of its second moment, at least 0 and
@@ -209,14 +209,14 @@ def trial(
             ``ours``, see :func:`trials`), which becomes a label. With ``None``, the
             default, the trial has no label ``condition``. Node2Vec and its graph are
             the same in all conditions.
-        variant: Changes of the model; none by default.
+        variant: Changes of the model; no changes by default.
         **labels: Further labels, which become columns of the tables.
 
     Returns:
         The trial, with the given labels and, unless it is ``None``, the condition.
 
     Raises:
-        ConfigError: The condition is unknown (not checked for Node2Vec), or a number is
+        ConfigError: The condition is unknown (not checked for Node2Vec), or a value is
             out of range for the graph, the model or its training.
     """
     if condition is not None:
@@ -261,7 +261,7 @@ def trials(
         shuffled: Whether nodes are numbered in a random order (the default). Otherwise
             neighbours have similar numbers.
         conditions: Names of the conditions; by default ``the code's`` and ``ours``.
-        variant: Changes of TinyGPT and TinySSM; none by default.
+        variant: Changes of TinyGPT and TinySSM; no changes by default.
 
     Returns:
         One trial per condition, graph and architecture, in this order, with the labels

@@ -14,8 +14,8 @@ def judged(
 ) -> dict[str, pl.DataFrame]:
     """Return the rows of one condition from every table, without the column ``condition``.
 
-    Rows whose ``condition`` is null (trials without a condition) are kept, and so are
-    tables without this column.
+    Rows whose ``condition`` is null (trials without a condition) and tables without
+    this column are retained.
 
     Args:
         tables: Measured tables, by name.
@@ -45,7 +45,7 @@ def judged(
 
 
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the energy in the first and in the top eigenspaces, for embeddings and by chance.
+    """Return the energy in the first and in the top eigenspaces, and the energy by chance.
 
     The top eigenspaces are the first ones that have at least two dimensions together:
     one eigenspace for the star (three dimensions), the grid and the cycle (two
@@ -74,7 +74,7 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
-    """Add the absolute value of Spearman's ρ, and its distance from the null distribution.
+    """Add columns for the size of Spearman's ρ and its distance from the null distribution.
 
     Args:
         correlation: Table of :func:`inweights.probes.hop_correlation`; the columns
@@ -95,7 +95,7 @@ def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
 def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return Spearman's ρ of cosine and hops, over all pairs and over pairs without an edge.
 
-    Pairs without a path, and pairs of a node with itself, are left out.
+    Pairs of nodes that no path connects, and pairs of a node with itself, are left out.
 
     Args:
         cosines: A row per run and pair, with ``hops`` and ``cosine``.

@@ -14,7 +14,7 @@ LEARNT = "learnt"
 
 
 class Search(iw.Config):
-    """Settings of one training with frozen random embeddings.
+    """Settings of one training run with frozen random embeddings.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
@@ -42,10 +42,10 @@ class Settings(iw.Config):
 
     Attributes:
         star: Settings of the path-star and of the training on it.
-        search: Settings with which models with frozen embeddings are trained, one
-            training each.
-        width: Width of the models with frozen embeddings, which must memorise without a
-            geometry; 0 for the width of ``star``.
+        search: Settings of the training runs with frozen embeddings, one run each.
+        width: Width of the models with frozen embeddings; 0 for the width of ``star``.
+            It is larger by default, since these models must memorise without a
+            geometry.
         steps: Number of updates of the models with frozen embeddings. For models with
             trained embeddings, the number of ``star`` is used.
         every: Number of steps between two measurements, at least 1.
@@ -59,7 +59,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on edges and paths together, with trained or with frozen embeddings.
+    """Plan training runs on edges and paths together, with trained or frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``star``, ``search`` and ``width``;
@@ -74,8 +74,8 @@ def plan(settings: Settings) -> Plan:
         ``apart=True``). The label values listed here apply to the default settings.
 
     Raises:
-        ConfigError: ``every`` is negative, or a number is out of range for a path-star
-            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
+        ConfigError: ``every`` is negative, or a value is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes per path), the model or its training.
     """
     star = settings.star
     trials = [star.trial({"embeddings": LEARNT}, how=ways.INTERLEAVED)]
@@ -107,7 +107,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             have the columns ``embeddings, seed, part, place, accuracy, exact,
             statements``. The label is ``embeddings`` (``learnt``: trained; ``frozen,
             rate 0.005, σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this
-            learning rate and initial standard deviation).
+            learning rate and initial standard deviation). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``frozen``: a row per run with frozen embeddings at its last step: the
@@ -125,7 +126,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           step, series, accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     runs = whole(tables["paths"])
     # The best step stands beside the last one: a control that found paths on the way

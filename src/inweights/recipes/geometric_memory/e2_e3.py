@@ -30,15 +30,16 @@ class Settings(iw.Config):
 
     Attributes:
         nodes: Numbers of nodes of the cycles, each at least 3. The other graphs have
-            approximately the same numbers.
+            approximately as many nodes.
         most: Largest number of nodes of a complete bipartite graph. The number of its
             edges is a quarter of the square of the number of nodes.
         path: Number of nodes of a path of the stars, including the root; at least 2.
         graphs: Names of the graphs that the constructions store, some of ``path-star``,
             ``grid``, ``cycle`` and ``irregular``.
-        arms: Numbers of arms of stars that are embedded in fewer dimensions than arms
-            (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`
-            finds how few).
+        arms: Numbers of arms of the stars that are embedded in fewer dimensions than
+            they have arms.
+            :func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`
+            finds the smallest number of dimensions.
     """
 
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
@@ -49,7 +50,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the costs of growing graphs, in one direction and in both, and every construction.
+    """Plan the storage costs of graphs of growing size, and the check of every construction.
 
     Args:
         settings: The recipe's settings, such as ``nodes``, ``most`` and ``path``;
@@ -128,7 +129,7 @@ def _graphs(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the costs of geometric and associative storage of growing graphs, and the errors.
+    """Return the costs of geometric and associative storage, and the errors of constructions.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``costs``
@@ -140,14 +141,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall, width_over_edges, width_over_nodes``), and ``squeezed``
             (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`:
             ``arms, dimensions, over_log, over_arms, associative, geometric, ratio``).
-            All have the columns ``seed, nodes``.
+            All have the columns ``seed, nodes``. Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         - ``squeezing``: a row per seed. For the stars in fewer dimensions than arms:
-          ``growth``, the dimensions divided by the logarithm of the number of arms, as
-          the ratio of the largest star to the smallest; ``most``, the largest ratio of
-          bits (associative to geometric); ``few`` and ``many``, the dimensions divided
-          by the arms, for the star with the fewest and with the most arms. Columns:
+          ``growth``, the dimensions divided by the logarithm of the number of arms, for
+          the largest star relative to the smallest; ``most``, the largest ratio of bits
+          (associative to geometric); ``few`` and ``many``, the dimensions divided by
+          the arms, for the star with the fewest and with the most arms. Columns:
           ``seed, growth, most, few, many``.
         - ``squeezed``: a row per star and ``embedding`` (``dimensions``, or ``arms``,
           the dimensions of an embedding that is not squeezed), with its number as
@@ -167,7 +169,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           nodes (``value``). Columns: ``seed, graph, construction, value``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     words = {"forward": "one direction", "both": "both directions"}
     directions = pl.col("directions").replace_strict(words, return_dtype=pl.String)

@@ -20,9 +20,9 @@ class Settings(iw.Config):
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training. ``None`` (the default) or 0 means
-            the paper's number.
-        looks: Approximate number of frames that are recorded during a training, at
+        most: Largest number of updates of a training run. With ``None`` (the default)
+            or 0, the paper's number is used.
+        looks: Approximate number of frames that are recorded during a training run, at
             least 1; 40 of them are stored.
         draws: Number of random embeddings from which each null distribution is
             estimated.
@@ -41,7 +41,7 @@ def _world(shape: gm.Shape) -> Graph:
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan a training of every architecture on every graph; the first seed is recorded.
+    """Plan a training run of every architecture on every graph, recorded for the first seed.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
@@ -55,13 +55,12 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.hop_correlation` with ``draws=50``) and ``film``
         (:func:`inweights.probes.snapshot`; during training, only for the first seed),
         only in the condition ``the code's``. The label values listed here apply to the
-        default settings. The label ``condition`` names the training: ``the code's``
-        (with the settings of the paper's code), ``the code's, bf16`` (the same in
-        emulated bfloat16) or ``ours`` (with the simplest world and initialisation that
-        suffice).
+        default settings. ``condition`` is ``the code's`` (the settings of the paper's
+        code), ``the code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the
+        simplest sufficient world and initialisation).
 
     Raises:
-        ConfigError: ``looks`` is below 1, ``most`` is negative, or a number of
+        ConfigError: ``looks`` is below 1, ``most`` is negative, or a value in
             ``descent`` is out of range.
     """
     return filming.filmed(
@@ -77,7 +76,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the frames of the animations, the drawn graphs, and the tables that claims judge.
+    """Return the frames of the animations, the drawn graphs, and the tables used by claims.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``recall``
@@ -89,8 +88,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
             irregular), ``architecture`` (associative: TinyNN with frozen embeddings;
             TinyNN; TinyGPT; TinySSM: a Mamba; Node2Vec), and ``condition`` (``the
-            code's``: trained as in the paper's code; ``ours``: with the simplest world
-            and initialisation that suffice).
+            code's``: trained as in the paper's code; ``ours``: with the simplest
+            sufficient world and initialisation). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the
@@ -100,7 +100,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ``size``, the absolute value of ρ.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     tables = judged(tables)
     return tables | filming.pictures(

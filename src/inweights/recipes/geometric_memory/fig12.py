@@ -20,7 +20,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training.
+        stars: The path-stars, each with its training settings.
         every: Number of steps between two points of the curves, at least 1.
     """
 
@@ -29,22 +29,22 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on whole paths, with edges interleaved or first, measured token by token.
+    """Plan training runs on whole paths, with edges interleaved or first.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5))
-        and ``condition`` (``interleaved``: edges and paths together; ``geometry
-        first``: edges, then edges and paths with frozen embeddings); the measure
-        ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
-        values listed here apply to the default settings.
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
+        (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
+        ``geometry first``: edges, then edges and paths with frozen embeddings); the
+        measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The
+        label values listed here apply to the default settings.
 
     Raises:
-        ConfigError: ``every`` is negative, or a number is out of range for a path-star
-            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
+        ConfigError: ``every`` is negative, or a value is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes per path), the model or its training.
     """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
@@ -54,15 +54,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the exact match of whole paths, and the step at which each token is learnt.
+    """Return the exact match of whole paths, and the step at which each token is learned.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph,
             condition, seed, part, place, hardest, accuracy, exact, statements, chance,
-            step``. The labels are ``graph`` ((arms, nodes of a path): (200, 4); (200,
-            5)) and ``condition`` (``interleaved``: edges and paths together; ``geometry
-            first``: edges, then edges and paths with frozen embeddings).
+            step``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (200,
+            4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
+            ``geometry first``: edges, then edges and paths with frozen embeddings).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (hardest
@@ -76,16 +77,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``accuracy``, its name ``token`` and the ``panel`` of the figure (graph and
           condition). Columns: those of ``paths``, and ``token, panel``.
         - ``order``: a row per run: four columns that compare the first steps at which
-          tokens have an accuracy of a half
+          tokens reach an accuracy of 0.5
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order``, the rank
           correlation of these steps with the places of the tokens; ``hardest`` and
           ``last``, the steps of the first and the last token; and ``lead``, ``last``
-          minus ``hardest``. ``place`` and ``step`` belong to one token and are not
-          used. Columns: ``graph, condition, seed, place, step, order, hardest, last,
-          lead``.
+          minus ``hardest``. ``place`` and ``step`` are those of one token of the run,
+          and are not used. Columns: ``graph, condition, seed, place, step, order,
+          hardest, last, lead``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     told = tables["paths"]
     runs = whole(told)

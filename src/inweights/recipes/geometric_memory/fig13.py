@@ -26,13 +26,13 @@ _PHASE = iw.learners.in_context_star().phases[0]
 
 
 class InContextTraining(iw.Config):
-    """Settings of a world of graphs in context, and of the training on it.
+    """Settings of a world of graphs in context, and of training on this world.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
 
     Attributes:
-        world: Config of the world; :meth:`trial` sets its ``reverse``.
+        world: Config of the world; :meth:`trial` replaces its field ``reverse``.
         model: Config of the GPT.
         steps: Number of updates.
         batch: Number of prompts in each update; 0 for all.
@@ -67,10 +67,11 @@ class InContextTraining(iw.Config):
 
         Args:
             condition: ``next token`` (loss on every token of the path from the root),
-                ``first token alone`` (loss only on its hardest token, the first after
-                the root), ``reverse path`` (loss on the path from the goal to the root)
-                or ``teacherless`` (the tokens of the path are hidden from the model).
-                Any other name has the effect of ``next token``.
+                ``first token alone`` (loss only on the first token after the root,
+                which is the hardest), ``reverse path`` (loss on the path from the goal
+                to the root) or ``teacherless`` (the tokens of the path are hidden from
+                the model). Any other name is treated as ``next token``, and becomes the
+                label.
 
         Returns:
             The trial, with the labels ``graph``, ``arms`` and ``condition``.
@@ -150,9 +151,10 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: Graphs in context, each with its training, for the conditions in which
-            the model reads the right preceding tokens of the answer (teacher forcing).
-        hidden: Graphs in context, each with its training, for the teacherless
+        stars: Graphs in context, each with its training settings, for the conditions
+            with teacher forcing: the model reads the correct preceding tokens of the
+            answer.
+        hidden: Graphs in context, each with its training settings, for the teacherless
             condition.
         every: Number of steps between two points of the curves, at least 1.
     """
@@ -163,19 +165,19 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every condition on its graphs in context, measured token by token.
+    """Plan training runs on graphs in context in every condition, measured token by token.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``hidden`` and ``every``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (2, 5); (3, 4); (2,
-        3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss on the whole path;
-        ``first token alone``: only on the first one after the root; ``reverse path``:
-        on the path from the goal; ``teacherless``: the path is hidden from the model);
-        the measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
-        The label values listed here apply to the default settings.
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (2, 5);
+        (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss on the
+        whole path; ``first token alone``: only on the first one after the root;
+        ``reverse path``: on the path from the goal; ``teacherless``: the path is hidden
+        from the model); the measure ``paths`` (:func:`inweights.probes.path_accuracy`;
+        during training). The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``every``, a number of updates or a number of prompts is negative.
@@ -199,35 +201,37 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the curves of every token, final accuracies, and when each token is learnt.
+    """Return curves for every token, final accuracies, and the step at which each is learned.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, arms,
             condition, seed, part, place, hardest, accuracy, exact, statements, chance,
-            step``. The labels are ``graph`` ((arms, nodes of a path): (2, 5); (3, 4);
-            (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``, ``first token
-            alone``, ``reverse path``, ``teacherless``).
+            step``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (2,
+            5); (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``,
+            ``first token alone``, ``reverse path``, ``teacherless``). Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         - ``final``: a row per run: ``above``, accuracy of the hardest token minus
           chance (1/d, where ``d`` is the number of arms); ``later``, the smallest
-          accuracy of any token after it; ``exact``, the share of whole paths that are
-          right; ``above_whole``, ``exact`` minus 1/d. Columns: ``graph, condition,
-          seed, above, later, exact, above_whole``.
+          accuracy of any token after it; ``exact``, the share of paths that are
+          entirely correct; ``above_whole``, ``exact`` minus 1/d. Columns: ``graph,
+          condition, seed, above, later, exact, above_whole``.
         - ``tokens``: a row per run, step and ``token`` of held-out paths, with its
           ``accuracy``; in the condition ``first token alone``, only that token.
           ``panel`` names graph and condition. Columns: those of ``paths``, and ``token,
           panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a
           token's place with the step at which its accuracy first reaches :data:`LEARNT`
-          (.9), which is −1 if the last token is learnt first; ``hardest`` and ``last``,
-          this step for the first and the last token; ``lead``, ``last`` minus
-          ``hardest``. ``step`` belongs to the token at ``place``. Columns: ``graph,
-          condition, seed, place, step, order, hardest, last, lead``.
+          (.9), which is −1 if tokens are learned from the last to the first;
+          ``hardest`` and ``last``, this step for the first and the last token;
+          ``lead``, ``last`` minus ``hardest``. ``step`` is the one of the token at
+          ``place``. Columns: ``graph, condition, seed, place, step, order, hardest,
+          last, lead``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     place = pl.col("place")
     chance = pl.col("chance").first()

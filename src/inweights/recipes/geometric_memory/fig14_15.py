@@ -39,11 +39,12 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training, which is run once with and once
-            without a residual stream.
+        stars: The path-stars, each with its training settings. Every model is trained
+            once with and once without a residual stream.
         every: Number of steps between two points of the curves, at least 1.
         arms: Number of held-out arms that a heat-map shows.
-        draws: Number of random embeddings with which the rank correlation is compared.
+        draws: Number of random embeddings from which the null distribution of the rank
+            correlation is estimated.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
@@ -53,30 +54,30 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Mamba with and without a residual stream: three trainings on paths, and one on edges.
+    """Plan training runs of Mamba on paths and on edges, with and without a residual stream.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``every`` and ``arms``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)), ``block``
-        (``residual``: blocks add to their input; ``no residual``: they replace it),
-        ``condition`` (``interleaved``: edges and paths together; ``geometry first``:
-        edges, then edges and paths with frozen embeddings; ``edges alone``), and
-        ``taught`` (``full path``: loss on the whole path; ``first token``: only on its
-        hardest token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`;
-        during training), ``cosines`` (:func:`inweights.probes.arm_cosines` with
-        ``arms=30``), ``navigation`` (:func:`inweights.probes.navigation`; only for
-        ``taught`` full path), ``edges`` (:func:`inweights.probes.stepwise` with
-        ``roles=("edge", "reverse_edge")``) and ``hops``
-        (:func:`inweights.probes.hop_correlation` with ``draws=20``; only for
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200,
+        4)), ``block`` (``residual``: blocks add to their input; ``no residual``: they
+        replace it), ``condition`` (``interleaved``: edges and paths together;
+        ``geometry first``: edges, then edges and paths with frozen embeddings; ``edges
+        alone``), and ``taught`` (``full path``: loss on all tokens of the path; ``first
+        token``: loss only on the first token after the root, the hardest); the measures
+        ``paths`` (:func:`inweights.probes.path_accuracy`; during training), ``cosines``
+        (:func:`inweights.probes.arm_cosines` with ``arms=30``), ``navigation``
+        (:func:`inweights.probes.navigation`; only for ``taught`` full path), ``edges``
+        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``) and
+        ``hops`` (:func:`inweights.probes.hop_correlation` with ``draws=20``; only for
         ``condition`` edges alone, ``graph`` (200, 4)). The label values listed here
         apply to the default settings.
 
     Raises:
-        ConfigError: ``every`` is negative, or a number is out of range for a path-star
-            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
+        ConfigError: ``every`` is negative, or a value is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes per path), the model or its training.
     """
     trials = []
     for star, block in product(settings.stars, (ADDS, REPLACES)):
@@ -112,7 +113,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and final accuracies of paths, when tokens are learnt, and the geometry.
+    """Return curves and final accuracies of paths, when tokens are learned, and the geometry.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
@@ -124,15 +125,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``part, role, place, statements, accuracy, recall, exact``), and ``hops``
             (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
             null_high, p``). All have the columns ``graph, block, condition, taught,
-            seed``. The labels are ``graph`` ((arms, nodes of a path): (200, 4)),
-            ``block`` (``residual``: blocks add to their input; ``no residual``: they
-            replace it), ``condition`` (``interleaved``: edges and paths together;
+            seed``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (200,
+            4)), ``block`` (``residual``: blocks add to their input; ``no residual``:
+            they replace it), ``condition`` (``interleaved``: edges and paths together;
             ``geometry first``: edges, then edges and paths with frozen embeddings;
-            ``edges alone``), and ``taught`` (``full path``: loss on the whole path;
-            ``first token``: only on its hardest token).
+            ``edges alone``), and ``taught`` (``full path``: loss on all tokens of the
+            path; ``first token``: loss only on the first token after the root, the
+            hardest). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``curves``: a row per run that is trained on paths, and step: the accuracies
+        - ``curves``: a row per step and run that is trained on paths: the accuracies
           ``hardest`` (hardest token, the first after the root, of held-out paths),
           ``exact`` (whole held-out paths), ``easiest_last`` (last token of held-out
           paths) and ``trained`` (whole trained paths); ``chance``, the accuracy of
@@ -146,12 +148,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           held-out paths, with its ``accuracy``; ``panel`` names condition and block.
           Columns: those of ``paths``, and ``token, panel``.
         - ``order``: a row per run: four columns that compare the first steps at which
-          tokens have an accuracy of a half
+          tokens reach an accuracy of 0.5
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order`` (rank
           correlation with the place), ``hardest`` and ``last`` (steps of the first and
           the last token) and ``lead`` (``last`` minus ``hardest``); ``place`` and
-          ``step`` belong to one token. Columns: ``graph, block, condition, taught,
-          seed, place, step, order, hardest, last, lead``.
+          ``step`` are those of one token of the run. Columns: ``graph, block,
+          condition, taught, seed, place, step, order, hardest, last, lead``.
         - ``geometry``: a row per run with the loss on whole paths
           (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): mean
           cosines within an arm (``own``) and across arms (``others``), their difference
@@ -165,7 +167,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           cosine and hops. Columns: those of ``hops``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     taught_paths = pl.col("condition") != ways.ALONE
     runs = derived_paths.whole(tables["paths"]).filter(taught_paths)

@@ -21,16 +21,16 @@ KNOWN = 0.95
 
 
 class Tree(iw.Config):
-    """Settings of a tree-star and of the training on it.
+    """Settings of a tree-star and of training on it.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
 
     Attributes:
-        star: Settings of the training, the number of children of the root (``arms``)
-            and the number of nodes of a path.
-        branches: Number of children of every other inner node, at least 1; by default
-            2.
+        star: Settings of training, including the number of children of the root
+            (``arms``) and the number of nodes of a path (``nodes``).
+        branches: Number of children of every inner node except the root, at least 1; by
+            default 2.
     """
 
     star: ways.PathStarTraining = ways.PathStarTraining(
@@ -44,10 +44,10 @@ class Tree(iw.Config):
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:
-        """Return the config of the tree's world with one of the two splits.
+        """Return the config of the tree's world for one of the two splits.
 
-        Its ``arms`` and ``nodes`` are the defaults of :class:`PathStar`, until
-        ``star.trial`` sets them.
+        The fields ``arms`` and ``nodes`` of the config have their default values;
+        ``star.trial`` replaces them.
 
         Args:
             split: ``leaf`` to hold out single leaves. Any other text, such as ``first
@@ -71,7 +71,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        trees: The tree-stars, each with its training.
+        trees: The tree-stars, each with its training settings.
         every: Number of steps between two points of the curves, at least 1.
     """
 
@@ -80,7 +80,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan both splits with edges and paths interleaved, geometry first, or frozen embeddings.
+    """Plan training runs on both splits, with trained and with frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``trees`` and ``every``;
@@ -98,7 +98,7 @@ def plan(settings: Settings) -> Plan:
         label values listed here apply to the default settings.
 
     Raises:
-        ConfigError: ``every`` is negative, or a number is out of range for a tree-star
+        ConfigError: ``every`` is negative, or a value is out of range for a tree-star
             (such as fewer than 2 children of the root or 1 branch), the model or its
             training.
     """
@@ -130,7 +130,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             and paths together; ``geometry first``: edges, then edges and paths with
             frozen embeddings; ``random``: together, with frozen random embeddings), and
             ``split`` (what is held out: ``leaf``, single leaves; ``first token``, all
-            leaves below some children of the root).
+            leaves below some children of the root). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
@@ -150,7 +151,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``paths``, and ``panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     panel = pl.format("{}, {}", "graph", "condition")
     runs = whole(tables["paths"]).with_columns(panel=panel)
@@ -176,14 +177,14 @@ token = exact.of("hardest")
 
 
 def harder(score: Score) -> Score:
-    """Return a score with the leaf split, minus the same score with the first-token split.
+    """Return the difference of a score between the split by leaf and the split by first token.
 
     Args:
         score: Score of a table with the labels ``condition``, ``split`` and ``graph``.
 
     Returns:
-        The difference of the two scores in the condition ``interleaved``, for each
-        graph.
+        The score with the split ``leaf`` minus the score with the split ``first
+        token``, in the condition ``interleaved``, for each graph.
     """
     interleaved = score.at(condition=ways.INTERLEAVED).over("graph")
     return interleaved.at(split=LEAF) - interleaved.at(split=ARM)

@@ -27,11 +27,11 @@ class Settings(iw.Config):
         architectures: Names of architectures, some of ``Node2Vec``, ``TinyGPT``,
             ``TinySSM``, ``TinyNN`` and ``associative``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training. ``None`` (the default) or 0 means
-            the paper's number.
+        most: Largest number of updates of a training run. With ``None`` (the default)
+            or 0, the paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; none by default.
+        variant: Changes of TinyGPT and TinySSM; no changes by default.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -45,7 +45,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan a training of every architecture on every graph, with three measures of geometry.
+    """Plan a training run of every architecture on every graph, with measures of geometry.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
@@ -58,15 +58,14 @@ def plan(settings: Settings) -> Plan:
         measures ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``). The label values
-        listed here apply to the default settings. The label ``condition`` names the
-        training: ``the code's`` (with the settings of the paper's code), ``the code's,
-        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
-        initialisation that suffice).
+        listed here apply to the default settings. ``condition`` is ``the code's`` (the
+        settings of the paper's code), ``the code's, bf16`` (the same in emulated
+        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, ``most`` is negative, a
-            number of ``descent`` is out of range, or ``variant`` changes a model that
-            is not trained.
+            value in ``descent`` is out of range, or ``variant`` changes a model that is
+            not trained.
     """
     draws = {"draws": settings.draws}
     return Plan(
@@ -86,7 +85,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return three measures of each memory's geometry, compared with random vectors.
+    """Return three measures of the geometry of each memory, compared with random vectors.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``recall``
@@ -99,8 +98,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
             irregular), ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN;
             associative: TinyNN with frozen embeddings), and ``condition`` (``the
-            code's``: trained as in the paper's code; ``ours``: with the simplest world
-            and initialisation that suffice).
+            code's``: trained as in the paper's code; ``ours``: with the simplest
+            sufficient world and initialisation). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the
@@ -135,7 +135,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           hops. Columns: those of the measured ``correlation``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     tables = judged(tables)
     correlation = beside_random(tables["correlation"])

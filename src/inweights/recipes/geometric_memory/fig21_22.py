@@ -45,7 +45,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan TinyNN with frozen and with free embeddings, and TinyGPT, on every graph.
+    """Plan training runs of TinyNN, with frozen and free embeddings, and of TinyGPT.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``width`` and
@@ -119,13 +119,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyNN,
             TinyGPT), ``embeddings`` (``frozen``, only of TinyNN, or ``free``: trained),
             and ``condition`` (``the code's``: trained as in the paper's code).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``steps``: a row per graph and seed: the first step at which TinyNN with
-          frozen embeddings has ``stored`` all edges (recall 1), the first step at which
-          TinyNN with free embeddings gives each node's smallest neighbour a margin over
-          other nodes that is positive on average (``alone``), and ``ratio``, the second
-          divided by the first. Columns: ``graph, seed, stored, alone, ratio``.
+          frozen embeddings has ``stored`` all edges (recall 1), the first step at
+          which, in TinyNN with free embeddings, the margin of each node's least likely
+          neighbour over other nodes is positive on average (``alone``), and ``ratio``,
+          the second divided by the first. Columns: ``graph, seed, stored, alone,
+          ratio``.
         - ``gpt``: a row per graph and seed: the half-time of TinyGPT's recall
           (``edges``) and of its geometry (``shape``), and ``lead``, the first minus the
           second. Columns: ``graph, seed, edges, shape, lead``.
@@ -134,7 +136,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``value``. Columns: ``graph, seed, step, value, series``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     margin = tables["margin"].filter(
         pl.col("over") == "min", pl.col("rivals") == "nodes"

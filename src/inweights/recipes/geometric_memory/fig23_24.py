@@ -29,8 +29,8 @@ class Settings(iw.Config):
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training. ``None`` (the default) or 0 means
-            the paper's number.
+        most: Largest number of updates of a training run. With ``None`` (the default)
+            or 0, the paper's number is used.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -39,9 +39,10 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on graphs whose nodes are numbered in order, so that heat-maps show hops.
+    """Plan training runs on graphs whose nodes are numbered in order.
 
-    Only the numbering is fixed. Each seed has its own initialisation.
+    With this numbering, neighbours are adjacent in heat-maps of the cosines. Each seed
+    has its own initialisation.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
@@ -51,15 +52,14 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen
         embeddings), and ``condition`` (the code's, ours); the measures ``cosines``
-        (:func:`inweights.probes.cosines`) and ``early``
-        (:func:`inweights.probes.cosines`; during training), only for TinyNN in the
-        condition ``the code's``. The label values listed here apply to the default
-        settings. The label ``condition`` names the training: ``the code's`` (with the
+        (:func:`inweights.probes.cosines`) and ``early``, the same probe applied during
+        training, only for TinyNN in the condition ``the code's``. The label values
+        listed here apply to the default settings. ``condition`` is ``the code's`` (the
         settings of the paper's code), ``the code's, bf16`` (the same in emulated
-        bfloat16) or ``ours`` (with the simplest world and initialisation that suffice).
+        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
 
     Raises:
-        ConfigError: ``most`` is negative, or a number of ``descent`` is out of range.
+        ConfigError: ``most`` is negative, or a value in ``descent`` is out of range.
     """
     architectures = (gm.NODE2VEC, gm.GPT, gm.NN, gm.FROZEN)
     trials = gm.trials(
@@ -88,19 +88,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             are ``graph`` (path-star, grid, cycle, irregular), ``architecture``
             (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen embeddings), and
             ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
-            with the simplest world and initialisation that suffice).
+            with the simplest sufficient world and initialisation).
 
     Returns:
         - ``conditions``: a row per run in each condition
-          (:func:`~.derived.far_correlation`), with the columns of ``far``, of which
-          ``all`` is called ``spearman``. Columns: ``graph, architecture, condition,
+          (:func:`~.derived.far_correlation`), with the columns of ``far``; the column
+          ``all`` is renamed ``spearman``. Columns: ``graph, architecture, condition,
           seed, spearman, far, near, drop``.
         - ``far``: a row per run in the judged condition (the settings of the paper's
           code): ``all`` and ``far``, Spearman's ρ of cosine and hops over all pairs and
-          over pairs two or more hops apart; ``near``, the mean cosine at one hop minus
-          the mean cosine at two hops; and ``drop``, the mean cosine at two hops minus
-          the mean cosine at more hops. Columns: ``graph, architecture, seed, all, far,
-          near, drop``.
+          over pairs of nodes two or more hops apart; ``near``, the mean cosine at one
+          hop minus the mean cosine at two hops; and ``drop``, the mean cosine at two
+          hops minus the mean cosine at more hops. Columns: ``graph, architecture, seed,
+          all, far, near, drop``.
         - ``early``: the same for TinyNN at the step that the code's notebook plots
           (:data:`DRAWN`, or the last step if that is sooner). Columns: as in ``far``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
@@ -110,7 +110,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           architecture, seed, source, target, hops, cosine``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     all_pairs = far_correlation(tables["cosines"], (*LABELS, "condition"))
     table = judged(tables)["cosines"]

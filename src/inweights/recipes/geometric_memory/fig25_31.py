@@ -27,7 +27,7 @@ CHANCE = "random vectors"
 
 
 class Ablation(iw.Config):
-    """Settings of one training of TinyNN on the cycle.
+    """Settings of one training run of TinyNN on the cycle.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
@@ -35,10 +35,10 @@ class Ablation(iw.Config):
     Attributes:
         rate: Learning rate of AdamW; by default 0.01.
         unit_normal: Whether embeddings are initialised from N(0, 1) instead of N(0,
-            .02²); by default not.
-        weight_decay: Weight decay of AdamW; none by default.
-        dropout: Dropout rate of the middle layer; 0 by default.
-        self_edges: Whether every node is also its own neighbour; by default not.
+            .02²); by default false.
+        weight_decay: Weight decay of AdamW; by default 0.
+        dropout: Dropout rate of the middle layer; by default 0.
+        self_edges: Whether every node has an edge to itself; by default false.
     """
 
     rate: float = 1e-2
@@ -75,10 +75,10 @@ class Settings(iw.Config):
     Values for other scales are in ``fig25_31.toml``.
 
     Attributes:
-        ablations: Names of the trainings, keys of ``ABLATIONS``.
+        ablations: Names of the training runs, which are keys of ``ABLATIONS``.
         n: Number of nodes of the cycle, at least 3.
         width: Width of TinyNN, at least 1.
-        steps: Number of updates, the same for all trainings.
+        steps: Number of updates of each training run.
         draws: Number of random embeddings from which each null distribution is
             estimated.
         conditions: Names of conditions, some of ``the code's, bf16``, ``the code's``
@@ -100,7 +100,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every training of TinyNN on a cycle whose nodes are numbered in order.
+    """Plan the training runs of TinyNN on a cycle whose nodes are numbered in order.
 
     Args:
         settings: The recipe's settings, such as ``ablations``, ``n`` and ``width``;
@@ -122,10 +122,9 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
         :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
         (:func:`inweights.probes.cosines`; only for the first seed). The label values
-        listed here apply to the default settings. The label ``condition`` names the
-        training: ``the code's`` (with the settings of the paper's code), ``the code's,
-        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
-        initialisation that suffice).
+        listed here apply to the default settings. ``condition`` is ``the code's`` (the
+        settings of the paper's code), ``the code's, bf16`` (the same in emulated
+        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
 
     Raises:
         ConfigError: A condition is unknown, ``n`` is below 3, ``steps`` is negative, or
@@ -211,8 +210,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             normal, rate .0001; unit normal, rate .1; unit normal, weight decay 10; unit
             normal, dropout .4; unit normal, rate .001) and ``condition`` (``the code's,
             bf16``: trained as in the paper's code, in emulated bfloat16; ``the
-            code's``: in fp32; ``ours``: with the simplest world and initialisation that
-            suffice).
+            code's``: in fp32; ``ours``: with the simplest sufficient world and
+            initialisation). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the
@@ -227,8 +226,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``random vectors``. Columns: ``setting, seed, spearman, null_mean, null_low,
           null_high, p, geometry, size, graph``.
         - ``margins``: a row per run in each condition and ``neighbour`` (``largest
-          neighbour`` or ``smallest neighbour``), with the margin of this neighbour over
-          other nodes. Columns: those of ``margin``, and ``neighbour``.
+          neighbour`` or ``smallest neighbour``, by logit), with the margin of this
+          neighbour over other nodes. Columns: those of ``margin``, and ``neighbour``.
         - ``zigzags``: a row per run: energy along negative eigendirections. Columns:
           ``setting, seed, zigzag, bottom, null_mean, null_low, null_high,
           bottom_null``.
@@ -237,7 +236,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           degenerate, null_mean, null_low, null_high, number, model``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     conditions = tables["correlation"].with_columns(graph=pl.lit("cycle"))
     every = tables["margin"].filter(pl.col("rivals") == "nodes")

@@ -39,9 +39,9 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan pictures and counts of both tasks, from their statements; nothing is trained.
+    """Plan the computation of pictures and counts of both tasks; nothing is trained.
 
-    Numbers that are out of range are rejected when ``star`` or ``context`` is created,
+    Values that are out of range raise an error when ``star`` or ``context`` is created,
     not here.
 
     Args:
@@ -84,7 +84,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table ``task``, with the number of possible first nodes for each arm.
+    """Return the table ``task``, with the number of possible first nodes per arm.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``stars``
@@ -98,7 +98,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         first nodes (``first``) divided by the number of arms.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     choices = pl.col("first") / pl.col("arms")
     return {"task": tables["design"].with_columns(choices=choices)}

@@ -40,16 +40,16 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, at least one, each with its training. The controls use
-            the first one.
-        memorising: Number of updates on paths of the controls with frozen embeddings,
-            which need more updates to memorise.
+        stars: The path-stars, at least one, each with its training settings. The
+            controls use the first one.
+        memorising: Number of updates on paths for the controls with frozen embeddings.
+            They need more updates than the others to memorise their facts.
         every: Number of steps between two points of the curves, at least 1.
-        larger: Further path-stars, which are trained only as in the paper, with the
-            loss on the full path; none by default.
-        own: A path-star of your own. If it is given, only the first of ``stars`` is
-            trained, on this graph instead of the paper's. ``None``, the default, means
-            the paper's graphs.
+        larger: Additional path-stars, which are trained only as in the paper, with the
+            loss on the full path; by default none.
+        own: A path-star of your own. If it is given, it replaces the graph of the first
+            of ``stars``, and all other path-stars are left out. ``None``, the default,
+            means the paper's graphs.
     """
 
     later = {"own": None, "larger": ()}
@@ -62,30 +62,31 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan both trainings on paths with both losses on every graph, and the controls.
+    """Plan training runs on every graph with both losses, and the controls.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``memorising`` and
             ``every``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5);
-        (1000, 5)), ``condition`` (``interleaved``: edges and paths together; ``geometry
-        first``: edges, then edges and paths with frozen embeddings; the controls
-        ``random``, frozen random embeddings, and ``permuted``, as ``geometry first``
-        but with the edges of the same graph over other nodes; ``forward edges only``,
-        edges away from the root; ``reverse path``, from the leaf), and ``taught``
-        (``full path``: loss on the whole path; ``first token``: only on its hardest
-        token); the measures ``paths`` (:func:`inweights.probes.path_accuracy`; during
-        training) and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
-        "reverse_edge")``). The label values listed here apply to the default settings.
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
+        (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths together;
+        ``geometry first``: edges, then edges and paths with frozen embeddings; the
+        controls ``random``, frozen random embeddings, and ``permuted``, as ``geometry
+        first`` but with permuted nodes in the edges; ``forward edges only``, only edges
+        away from the root; ``reverse path``, paths from the leaf to the root), and
+        ``taught`` (``full path``: loss on all tokens of the path; ``first token``: loss
+        only on the first token after the root, the hardest); the measures ``paths``
+        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
+        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``). The
+        label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``stars`` is empty, ``every`` or ``memorising`` is negative, a
-            number is out of range for a path-star (such as fewer than 2 arms or 3 nodes
-            of a path), the model or its training, or the settings of ``own`` contradict
+            value is out of range for a path-star (such as fewer than 2 arms or 3 nodes
+            per path), the model or its training, or the settings of ``own`` contradict
             each other.
-        DataError: ``own`` has no path, and its edges are ``listed``.
+        DataError: The edges of ``own`` are ``listed``, and it has no path.
     """
     check_size("the number of stars", len(settings.stars))
     task = settings.own or PathStar()
@@ -132,24 +133,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``) and
             ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). Both have
             the columns ``graph, condition, taught, seed, part, place, accuracy, exact,
-            statements``. The labels are ``graph`` ((arms, nodes of a path): (200, 4);
-            (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths
-            together; ``geometry first``: edges, then edges and paths with frozen
+            statements``. The labels are ``graph`` (the text ``(arms, nodes per path)``:
+            (200, 4); (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and
+            paths together; ``geometry first``: edges, then edges and paths with frozen
             embeddings; the controls ``random``, frozen random embeddings, and
-            ``permuted``, as ``geometry first`` but with the edges of the same graph
-            over other nodes; ``forward edges only``, edges away from the root;
-            ``reverse path``, from the leaf), and ``taught`` (``full path``: loss on the
-            whole path; ``first token``: only on its hardest token).
+            ``permuted``, as ``geometry first`` but with permuted nodes in the edges;
+            ``forward edges only``, only edges away from the root; ``reverse path``,
+            paths from the leaf to the root), and ``taught`` (``full path``: loss on all
+            tokens of the path; ``first token``: loss only on the first token after the
+            root, the hardest). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (hardest
           token, the first after the root, of held-out paths), ``exact`` (whole held-out
           paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
           trained paths); ``chance``, the accuracy of guessing the hardest token; and
-          for edges ``recall`` and ``answered`` (the share of nodes whose most likely
-          answer is right; null if only one direction is trained). Columns: ``graph,
-          condition, taught, seed, step, hardest, exact, easiest_last, trained, chance,
-          recall, answered``.
+          for edges ``recall`` and ``answered`` (the share of nodes for which the most
+          likely answer is correct; null if only one direction is trained). Columns:
+          ``graph, condition, taught, seed, step, hardest, exact, easiest_last, trained,
+          chance, recall, answered``.
         - ``curves``: a row per run and step of the conditions ``interleaved`` and
           ``geometry first``, the accuracy of the hardest token of held-out leaves, with
           ``line`` (condition and loss, for the figure). Columns: those of ``paths``,
@@ -160,7 +162,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     curves = hardest(tables["paths"]).with_columns(
         line=pl.format("{}, {}", "condition", "taught")

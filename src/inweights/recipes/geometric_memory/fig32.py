@@ -31,11 +31,11 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        most: Largest number of updates of a training. ``None`` (the default) or 0 means
-            the paper's number.
+        most: Largest number of updates of a training run. With ``None`` (the default)
+            or 0, the paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; none by default.
+        variant: Changes of TinyGPT and TinySSM; no changes by default.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -47,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on edges as they are written, reversed, or in both directions.
+    """Plan training runs on edges in the forward, the backward, or both directions.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``most`` and ``draws``;
@@ -56,8 +56,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
-        embeddings), ``edges`` (directions that are trained: both, forward, backward),
-        and ``condition`` (the code's, ours); the measures ``recall``
+        embeddings), ``edges`` (directions of the trained edges: both, forward,
+        backward), and ``condition`` (the code's, ours); the measures ``recall``
         (:func:`inweights.probes.graph_recall`), ``cosines``
         (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
         :func:`inweights.probes.cosines`), ``correlation``
@@ -65,10 +65,9 @@ def plan(settings: Settings) -> Plan:
         :func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
         (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
         :func:`inweights.probes.spectral_energy` with ``draws=200``). The label values
-        listed here apply to the default settings. The label ``condition`` names the
-        training: ``the code's`` (with the settings of the paper's code), ``the code's,
-        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
-        initialisation that suffice).
+        listed here apply to the default settings. ``condition`` is ``the code's`` (the
+        settings of the paper's code), ``the code's, bf16`` (the same in emulated
+        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
 
     Raises:
         ConfigError: ``most`` is negative.
@@ -115,9 +114,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``graph, architecture, edges, condition, seed``. The labels are
             ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
             TinySSM: a Mamba; associative: TinyNN with frozen embeddings), ``edges``
-            (directions that are trained: both, forward, backward), and ``condition``
-            (``the code's``: trained as in the paper's code; ``ours``: with the simplest
-            world and initialisation that suffice).
+            (directions of the trained edges: both, forward, backward), and
+            ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
+            with the simplest sufficient world and initialisation). Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the
@@ -138,15 +138,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           as in ``correlation``.
         - ``one_way_top``: the rows of ``top`` with edges in one direction. Columns: as
           in ``top``.
-        - ``far``: a row per run on one direction: ``all`` and ``far``, Spearman's ρ of
-          cosine and hops over all pairs and over pairs two or more hops apart;
-          ``near``, the mean cosine at one hop minus the mean cosine at two hops; and
-          ``drop``, the mean cosine at two hops minus the mean cosine at more hops
-          (:func:`~.derived.far_correlation`). Columns: ``graph, architecture, edges,
-          seed, all, far, near, drop``.
+        - ``far``: a row per run on edges in one direction: ``all`` and ``far``,
+          Spearman's ρ of cosine and hops over all pairs and over pairs of nodes two or
+          more hops apart; ``near``, the mean cosine at one hop minus the mean cosine at
+          two hops; and ``drop``, the mean cosine at two hops minus the mean cosine at
+          more hops (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
+          edges, seed, all, far, near, drop``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     gpt = tables["correlation"].filter(pl.col("architecture") == gm.GPT)
     tables = derived.judged(tables)

@@ -37,7 +37,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training.
+        stars: The path-stars, each with its training settings.
         every: Number of steps between two points of the curves, at least 1.
     """
 
@@ -46,24 +46,24 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan edges away from the root, towards it, and both, each with forward and reverse paths.
+    """Plan training runs on each direction of edges, with forward and with reverse paths.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)), ``edges``
-        (directions that are trained: both; forward, away from the root; backward,
-        towards it), and ``task`` (``forward path``, from the root to the leaf;
-        ``reverse path``, from the node before the leaf to the root; ``reverse path,
-        leaf first``, only with backward edges); the measure ``paths``
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200,
+        4)), ``edges`` (directions of the trained edges: both; forward, away from the
+        root; backward, towards the root), and ``task`` (``forward path``, from the root
+        to the leaf; ``reverse path``, from the node before the leaf to the root;
+        ``reverse path, leaf first``, only with backward edges); the measure ``paths``
         (:func:`inweights.probes.path_accuracy`; during training). The label values
         listed here apply to the default settings.
 
     Raises:
-        ConfigError: ``every`` is negative, or a number is out of range for a path-star
-            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
+        ConfigError: ``every`` is negative, or a value is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes per path), the model or its training.
     """
     trials = []
     for star, task in product(settings.stars, TASKS):
@@ -77,7 +77,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the accuracies of every run during training and at its end.
+    """Return the accuracies of every run, during training and at the end.
 
     If edges are trained only towards the root, a leaf is the target of no edge. A
     trained leaf is then an answer only in trained paths, and a held-out leaf is never
@@ -87,11 +87,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, edges,
             task, seed, part, place, hardest, accuracy, exact, statements, chance,
-            step``. The labels are ``graph`` ((arms, nodes of a path): (200, 4)),
-            ``edges`` (directions that are trained: both; forward, away from the root;
-            backward, towards it), and ``task`` (``forward path``, from the root to the
-            leaf; ``reverse path``, from the node before the leaf to the root; ``reverse
-            path, leaf first``, only with backward edges).
+            step``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (200,
+            4)), ``edges`` (directions of the trained edges: both; forward, away from
+            the root; backward, towards the root), and ``task`` (``forward path``, from
+            the root to the leaf; ``reverse path``, from the node before the leaf to the
+            root; ``reverse path, leaf first``, only with backward edges). Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
@@ -104,7 +105,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: the rows of ``curves`` at the last step, without ``panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")

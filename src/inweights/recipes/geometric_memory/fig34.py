@@ -1,4 +1,4 @@
-"""Figure 34 of Geometric Memory: the reverse path is learnt sooner than the forward one."""
+"""Figure 34 of Geometric Memory: the reverse path is learned sooner than the forward one."""
 
 from itertools import product
 
@@ -23,7 +23,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training.
+        stars: The path-stars, each with its training settings.
         every: Number of steps between two measurements, at least 1.
     """
 
@@ -32,22 +32,22 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on edges in both directions and on paths, written forward or in reverse.
+    """Plan training runs on edges in both directions, and on forward or reverse paths.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5))
-        and ``task`` (``forward path``: written from the root to the leaf; ``reverse
-        path``: from the leaf to the root; the leaf is the prompt of both); the measure
-        ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
-        values listed here apply to the default settings.
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
+        (200, 5)) and ``task`` (``forward path``: written from the root to the leaf;
+        ``reverse path``: from the leaf to the root; the leaf is the prompt of both);
+        the measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
+        The label values listed here apply to the default settings.
 
     Raises:
-        ConfigError: ``every`` is negative, or a number is out of range for a path-star
-            (such as fewer than 2 arms or 3 nodes of a path), the model or its training.
+        ConfigError: ``every`` is negative, or a value is out of range for a path-star
+            (such as fewer than 2 arms or 3 nodes per path), the model or its training.
     """
     trials = [
         star.trial(
@@ -59,15 +59,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and final accuracies of held-out and trained paths, and when they are learnt.
+    """Return curves and final accuracies of paths, and the step at which they are learned.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, task,
             seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
-            labels are ``graph`` ((arms, nodes of a path): (200, 4); (200, 5)) and
-            ``task`` (``forward path``: written from the root to the leaf; ``reverse
-            path``: from the leaf to the root; the leaf is the prompt of both).
+            labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4); (200,
+            5)) and ``task`` (``forward path``: written from the root to the leaf;
+            ``reverse path``: from the leaf to the root; the leaf is the prompt of
+            both). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
@@ -78,11 +79,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           task, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
         - ``when``: a row per run: ``first``, the first step at which at least half of
-          the held-out paths are right as a whole; one more than the last step if there
-          is none. Columns: ``graph, task, seed, first``.
+          the held-out paths are entirely correct, or the last step plus 1 if there is
+          no such step. Columns: ``graph, task, seed, first``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     runs = whole(tables["paths"])
     return {

@@ -24,7 +24,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training.
+        stars: The path-stars, each with its training settings.
         pauses: Numbers of pause tokens, at least 0. Claims are about 0, 2 and 5.
         every: Number of steps between two measurements, at least 1.
     """
@@ -43,23 +43,24 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on one graph with several numbers of pause tokens between leaf and path.
+    """Plan training runs on one graph with different numbers of pause tokens.
 
-    All trainings have a task token, so that they differ only in the pauses.
+    Pause tokens are placed between the leaf and the path. All runs have a task token,
+    so that they differ only in the pauses.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``pauses`` and ``every``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (600, 5)) and
-        ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5); the measure ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training). The label values
-        listed here apply to the default settings.
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (600, 5))
+        and ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5); the measure
+        ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
+        values listed here apply to the default settings.
 
     Raises:
-        ConfigError: ``every`` or a number of pauses is negative, or a number is out of
-            range for a path-star (such as fewer than 2 arms or 3 nodes of a path), the
+        ConfigError: ``every`` or a number of pauses is negative, or a value is out of
+            range for a path-star (such as fewer than 2 arms or 3 nodes per path), the
             model or its training.
     """
     trials = [
@@ -72,14 +73,15 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves, their means and final values, and when held-out paths are learnt.
+    """Return curves, their means and final values, and the step at which paths are learned.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`) with the columns ``graph, pauses,
             seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
-            labels are ``graph`` ((arms, nodes of a path): (600, 5)) and ``pauses``
-            (number of pause tokens, as text: 0, 1, 2, 5).
+            labels are ``graph`` (the text ``(arms, nodes per path)``: (600, 5)) and
+            ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5). Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
@@ -89,14 +91,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           pauses, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
-        - ``mean``: a row per run: ``exact``, its mean over the steps. Columns: ``graph,
-          pauses, seed, exact``.
+        - ``mean``: a row per run, with the mean of ``exact`` over the steps. Columns:
+          ``graph, pauses, seed, exact``.
         - ``when``: a row per run: ``first``, the first step at which at least half of
-          the held-out paths are right as a whole; one more than the last step if there
-          is none. Columns: ``graph, pauses, seed, first``.
+          the held-out paths are entirely correct, or the last step plus 1 if there is
+          no such step. Columns: ``graph, pauses, seed, first``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     runs = whole(tables["paths"])
     return {

@@ -22,11 +22,11 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training.
-        paths: Number of updates on paths, which is larger than in other recipes, so
-            that the decline after the peak is visible.
+        stars: The path-stars, each with its training settings.
+        paths: Number of updates on paths. It is larger than in other recipes, to show
+            the decline after the peak.
         every: Number of steps between two measurements of paths, at least 1. Edges are
-            measured at intervals five times as long.
+            measured every ``5 * every`` steps.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
@@ -35,24 +35,24 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan paths after edges: alone, with edges rehearsed, and also with frozen embeddings.
+    """Plan training runs on edges and then on paths, with and without rehearsal of the edges.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``paths`` and ``every``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4)) and
-        ``condition`` (``two phases``: edges, then paths alone; ``edges first``: edges,
-        then edges and paths; ``geometry first``: edges, then edges and paths with
-        frozen embeddings); the measures ``paths``
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4))
+        and ``condition`` (``two phases``: edges, then paths alone; ``edges first``:
+        edges, then edges and paths; ``geometry first``: edges, then edges and paths
+        with frozen embeddings); the measures ``paths``
         (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
         (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``;
         during training). The label values listed here apply to the default settings.
 
     Raises:
-        ConfigError: ``every`` or ``paths`` is negative, or a number is out of range for
-            a path-star (such as fewer than 2 arms or 3 nodes of a path), the model or
+        ConfigError: ``every`` or ``paths`` is negative, or a value is out of range for
+            a path-star (such as fewer than 2 arms or 3 nodes per path), the model or
             its training.
     """
     trials = [
@@ -73,10 +73,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance``) and ``edges``
             (:func:`inweights.probes.stepwise`: ``role, recall``). Both have the columns
             ``graph, condition, seed, part, place, accuracy, exact, statements, step``.
-            The labels are ``graph`` ((arms, nodes of a path): (200, 4)) and
+            The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4)) and
             ``condition`` (``two phases``: edges, then paths alone; ``edges first``:
             edges, then edges and paths; ``geometry first``: edges, then edges and paths
-            with frozen embeddings).
+            with frozen embeddings). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (exact match and hardest token
@@ -92,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           trained, chance, peak, lost, lost_hardest``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     runs = whole(tables["paths"])
     edges = mean_recall(tables["edges"], [*KEYS, "step"])

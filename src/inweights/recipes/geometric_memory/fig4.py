@@ -22,7 +22,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training.
+        stars: The path-stars, each with its training settings.
         arms: Number of held-out arms that are compared with each other.
     """
 
@@ -31,24 +31,24 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan edges and paths interleaved, edges alone, and frozen random embeddings.
+    """Plan training runs on edges and paths, on edges alone, and with frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``arms``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 4); (200, 5))
-        and ``condition`` (``interleaved``: edges and paths together; ``edges alone``;
-        ``random``: together, with frozen random embeddings); the measures ``cosines``
-        (:func:`inweights.probes.arm_cosines` with ``arms=30``), ``navigation``
-        (:func:`inweights.probes.navigation`) and ``paths``
+        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
+        (200, 5)) and ``condition`` (``interleaved``: edges and paths together; ``edges
+        alone``; ``random``: together, with frozen random embeddings); the measures
+        ``cosines`` (:func:`inweights.probes.arm_cosines` with ``arms=30``),
+        ``navigation`` (:func:`inweights.probes.navigation`) and ``paths``
         (:func:`inweights.probes.path_accuracy`). The label values listed here apply to
         the default settings.
 
     Raises:
-        ConfigError: In ``stars``, a number is out of range for a path-star (such as
-            fewer than 2 arms or 3 nodes of a path), the model or its training.
+        ConfigError: In ``stars``, a value is out of range for a path-star (such as
+            fewer than 2 arms or 3 nodes per path), the model or its training.
     """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
@@ -67,7 +67,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return cosines of a leaf with the first node of its own arm, and of all other arms.
+    """Return cosines of leaves with the first node of their own arm and of other arms.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``cosines``
@@ -76,9 +76,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ridge, explained, chance``), and ``paths``
             (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
             exact, statements, chance``). All have the columns ``graph, condition,
-            seed``. The labels are ``graph`` ((arms, nodes of a path): (200, 4); (200,
-            5)) and ``condition`` (``interleaved``: edges and paths together; ``edges
-            alone``; ``random``: together, with frozen random embeddings).
+            seed``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (200,
+            4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
+            ``edges alone``; ``random``: together, with frozen random embeddings).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``runs``: a row per run
@@ -94,7 +95,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``cosine``. Columns: ``graph, condition, seed, arm, cosine``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     cosines = tables["cosines"]
     runs = own_and_other_arms(cosines, tables["navigation"], KEYS)

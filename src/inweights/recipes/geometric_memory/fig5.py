@@ -29,13 +29,13 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        most: Largest number of updates of a training. ``None`` (the default) or 0 means
-            the paper's number.
-        looks: Approximate number of measurements during a training, at least 1. TinyGPT
-            is measured at least every 20 updates.
+        most: Largest number of updates of a training run. With ``None`` (the default)
+            or 0, the paper's number is used.
+        looks: Approximate number of measurements during a training run, at least 1.
+            TinyGPT is measured at least every 20 updates.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; none by default.
+        variant: Changes of TinyGPT and TinySSM; no changes by default.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -48,7 +48,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on edges, each a sequence of two tokens, with measurements during training.
+    """Plan training runs on edges, each a sequence of two tokens, measured during training.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``most`` and ``looks``;
@@ -61,10 +61,10 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.cosines`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=50``; during training)
         and ``recall`` (:func:`inweights.probes.graph_recall`; during training). The
-        label values listed here apply to the default settings. The label ``condition``
-        names the training: ``the code's`` (with the settings of the paper's code),
-        ``the code's, bf16`` (the same in emulated bfloat16) or ``ours`` (with the
-        simplest world and initialisation that suffice).
+        label values listed here apply to the default settings. ``condition`` is ``the
+        code's`` (the settings of the paper's code), ``the code's, bf16`` (the same in
+        emulated bfloat16) or ``ours`` (the simplest sufficient world and
+        initialisation).
 
     Raises:
         ConfigError: ``looks`` is below 1, or ``most`` is negative.
@@ -101,16 +101,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             architecture, condition, seed``. The labels are ``graph`` (path-star, grid,
             cycle, irregular), ``architecture`` (TinyGPT; TinySSM: a Mamba; associative:
             TinyNN with frozen embeddings), and ``condition`` (``the code's``: trained
-            as in the paper's code; ``ours``: with the simplest world and initialisation
-            that suffice).
+            as in the paper's code; ``ours``: with the simplest sufficient world and
+            initialisation). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the
         paper's code) and without the column ``condition``, and:
 
-        - ``course``: a row per run and step, except step 0: correlation of cosine and
-          hops, and recall of edges. Columns: ``graph, architecture, seed, spearman,
-          null_mean, null_low, null_high, p, step, recall, recall_others``.
+        - ``course``: a row per run and step, except step 0, with the correlation of
+          cosine and hops and the recall of edges. Columns: ``graph, architecture, seed,
+          spearman, null_mean, null_low, null_high, p, step, recall, recall_others``.
         - ``last``: the rows of the last step, with ``size``, the absolute value of ρ,
           and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of its null
           distribution. Columns: ``graph, architecture, seed, spearman, null_mean,
@@ -119,18 +119,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           lowest value at any step. Columns: ``graph, architecture, seed, spearman,
           null_mean, null_low, null_high, p, step, recall, recall_others, loss``.
         - ``far``: a row per run (:func:`~.derived.far_correlation`): ``all`` and
-          ``far``, Spearman's ρ of cosine and hops over all pairs and over pairs two or
-          more hops apart; ``near``, the mean cosine at one hop minus the mean cosine at
-          two hops; and ``drop``, the mean cosine at two hops minus the mean cosine at
-          more hops; ``size`` is the absolute value of ``far``. Columns: ``graph,
-          architecture, seed, all, far, near, drop, size``.
+          ``far``, Spearman's ρ of cosine and hops over all pairs and over pairs of
+          nodes two or more hops apart; ``near``, the mean cosine at one hop minus the
+          mean cosine at two hops; and ``drop``, the mean cosine at two hops minus the
+          mean cosine at more hops; ``size`` is the absolute value of ``far``. Columns:
+          ``graph, architecture, seed, all, far, near, drop, size``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
         - ``conditions``: a row per run in each condition, at its last step: Spearman's
           ρ of cosine and hops. Columns: those of the measured ``correlation``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     tables = judged(tables)
     keys = [*LABELS, "seed", "step"]

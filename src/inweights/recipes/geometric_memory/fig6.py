@@ -41,8 +41,8 @@ class Settings(iw.Config):
         every: Number of steps between two measurements of the long runs of TinyNN, at
             least 1.
         gpt_every: Number of steps between two measurements of TinyGPT, at least 1.
-        gpt_most: Largest number of updates of TinyGPT. ``None`` (the default) or 0
-            means the paper's number.
+        gpt_most: Largest number of updates of TinyGPT. With ``None`` (the default) or
+            0, the paper's number is used.
         descent: Settings of Node2Vec and its gradient descent.
         widths: Widths at which one gradient step of the correlation loss is computed.
     """
@@ -63,7 +63,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan frozen and free TinyNN, TinyGPT, Node2Vec, and one gradient step from zero.
+    """Plan training runs of TinyNN, TinyGPT and Node2Vec, and one gradient step from zero.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``width`` and
@@ -82,14 +82,14 @@ def plan(settings: Settings) -> Plan:
         with ``draws=1``; during training, only for ``architecture`` TinyGPT,
         ``horizon`` late); the computation ``one_step``
         (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`), with the
-        label ``graph``. The label values listed here apply to the default settings. The
-        label ``condition`` names the training: ``the code's`` (with the settings of the
-        paper's code), ``the code's, bf16`` (the same in emulated bfloat16) or ``ours``
-        (with the simplest world and initialisation that suffice).
+        label ``graph``. The label values listed here apply to the default settings.
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: ``every``, ``gpt_every`` or a number of updates is negative, or a
-            width, a rate, ``second`` or a number of ``descent`` is out of range.
+            width, a rate, ``second`` or a value in ``descent`` is out of range.
     """
     wide = partial(gm.Training, width=settings.width)
     frozen = wide(
@@ -181,17 +181,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             after each; ``late``: many; ``late, β₂ = .9995``: the same with this decay
             rate of AdamW's second moment, on the cycle), and ``condition`` (``the
             code's, bf16``: trained as in the paper's code, in emulated bfloat16; ``the
-            code's``: in fp32; ``ours``: with the simplest world and initialisation that
-            suffice).
+            code's``: in fp32; ``ours``: with the simplest sufficient world and
+            initialisation). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``times``: a row per run, in the condition ``the code's, bf16``: ``stored``,
-          the first step of recall 1; ``positive``, the first step at which the mean
-          margin of each node's smallest neighbour over other nodes is above 0 (null
-          without margins); ``half_time`` of the energy in the top eigenspaces, ``lag``
-          (half-time minus stored) and ``ratio`` (positive over stored). Columns:
-          ``graph, architecture, horizon, seed, stored, positive, half_time, lag,
-          ratio``.
+          the first step of recall 1; ``positive``, the first step at which the margin
+          of each node's least likely neighbour over other nodes is positive on average
+          (null without margins); ``half_time`` of the energy in the top eigenspaces,
+          ``lag`` (half-time minus stored) and ``ratio`` (positive over stored).
+          Columns: ``graph, architecture, horizon, seed, stored, positive, half_time,
+          lag, ratio``.
         - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
           Columns: as in ``times``.
         - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ of cosine
@@ -199,9 +199,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``graph, architecture, horizon, seed, half_time, stored, lag``.
         - ``node2vec``: a row per run of Node2Vec: half-time of the energy in the top
           eigenspaces. Columns: ``graph, architecture, horizon, seed, half_time``.
-        - ``soon``: a row per long run of TinyNN in every condition: the margin of its
-          smallest neighbour over other nodes at the first measured step; ``stored`` is
-          1.0 if it is above 0. Columns: those of ``margin``, and ``stored``.
+        - ``soon``: a row per long run of TinyNN in every condition: the margin of each
+          node's least likely neighbour over other nodes at the first measured step;
+          ``stored`` is 1.0 if it is above 0. Columns: those of ``margin``, and
+          ``stored``.
         - ``end``: the same at the last step. Columns: as in ``soon``.
         - ``margins``: the same at every step except 0, with ``moment``, the ``β₂`` of
           AdamW in words. Columns: those of ``margin``, and ``stored, moment``.
@@ -213,7 +214,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           horizon, seed, step, series, value``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     by = [*LABELS, "seed"]
     keys = [*LABELS, "seed", "step"]

@@ -41,11 +41,11 @@ class Settings(iw.Config):
             ``irregular``.
         widths: Widths of Node2Vec, at least 1 (100 in the paper). The graphs have 15 to
             17 nodes.
-        stds: Initial scales of Node2Vec, above 0, each at the paper's width. The
+        stds: Initial scales of Node2Vec, above 0, each used with the paper's width. The
             paper's scale is 1.
         steps: Number of updates of Node2Vec.
-        most: Largest number of updates of TinyGPT. ``None`` (the default) or 0 means
-            the paper's number.
+        most: Largest number of updates of TinyGPT. With ``None`` (the default) or 0,
+            the paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
     """
@@ -59,7 +59,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Node2Vec at every width and from every initial scale, and TinyGPT, which is deeper.
+    """Plan training runs of Node2Vec at every width and initial scale, and of TinyGPT.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``widths`` and ``stds``;
@@ -73,9 +73,9 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.spectral_energy` with ``draws=200``) and ``deeper``
         (:func:`inweights.probes.spectral_energy` with ``draws=200``; only for
         ``architecture`` TinyGPT). The label values listed here apply to the default
-        settings. The label ``condition`` names the training: ``the code's`` (with the
-        settings of the paper's code), ``the code's, bf16`` (the same in emulated
-        bfloat16) or ``ours`` (with the simplest world and initialisation that suffice).
+        settings. ``condition`` is ``the code's`` (the settings of the paper's code),
+        ``the code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: A width or an initial scale is out of range, or ``steps`` or
@@ -127,7 +127,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             is varied: ``width``, ``initial scale``) and ``value`` (as text: 2, 8, 17,
             100, 400; 0.02, 0.3, 1.0); of the others, ``architecture`` (TinyGPT) and
             ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
-            with the simplest world and initialisation that suffice).
+            with the simplest sufficient world and initialisation).
 
     Returns:
         - ``top``: a row per run: share of the energy in the first eigenspace
@@ -151,7 +151,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           condition``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     by = ["graph", "axis", "value"]
     # Node2Vec's trials have no condition, as it is the same under all; TinyGPT is shown

@@ -51,10 +51,11 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan descents on every graph, with C, S and V during training, and one descent by autograd.
+    """Plan gradient descents of Node2Vec on every graph in closed form, and one by autograd.
 
-    C is the matrix of coefficients with which Node2Vec's vectors are updated, S the
-    softmax of their products, and V the vectors (Geometric Memory, F.2).
+    During a descent, three matrices are measured (Geometric Memory, F.2): C, the
+    coefficients with which the vectors are updated; S, the softmax of the products of
+    the vectors; and V, the vectors.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and
@@ -67,11 +68,12 @@ def plan(settings: Settings) -> Plan:
         :func:`inweights.probes.dynamics.along_descent`, for each seed, with the label
         ``graph`` (path-star, grid, cycle, irregular); and one trial with the label
         ``graph`` (cycle), trained by autograd, with the measure ``autograd``
-        (:func:`inweights.probes.dynamics.off_descent`), its distance from the descent
-        in closed form. The label values listed here apply to the default settings.
+        (:func:`inweights.probes.dynamics.off_descent`), the distance of this descent
+        from the one in closed form. The label values listed here apply to the default
+        settings.
 
     Raises:
-        ConfigError: ``nodes`` is below 3, ``long`` is negative, or a number of
+        ConfigError: ``nodes`` is below 3, ``long`` is negative, or a value in
             ``descent`` is out of range.
     """
     from inweights.probes.dynamics import along_descent, off_descent
@@ -161,7 +163,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``uneven``: ``longer`` without the cycle. Columns: as in ``longer``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     moments = tables["moments"]
     by = ["graph", "seed"]

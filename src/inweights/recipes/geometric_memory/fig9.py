@@ -30,10 +30,10 @@ class Settings(iw.Config):
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         steps: Number of updates of Node2Vec.
-        std: Initial scale of the untied Node2Vec, above 0; by default as small as that
+        std: Initial scale of the untied Node2Vec, above 0; by default 0.02, the scale
             of TinyNN.
-        most: Largest number of updates of TinyNN. ``None`` (the default) or 0 means the
-            paper's number.
+        most: Largest number of updates of TinyNN. With ``None`` (the default) or 0, the
+            paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
         conditions: Names of conditions in which TinyNN is trained, some of ``the
@@ -50,7 +50,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every model with and without self-edges, measured on the graph without self-edges.
+    """Plan training runs of every model on graphs with and without self-edges.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``steps`` and ``std``;
@@ -59,10 +59,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``model``
         (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
-        normal: from N(0, 1); TinyNN), ``self_edges`` (whether every node is also its
-        own neighbour: True, False), and ``condition`` (the code's, bf16; the code's;
-        ours); the measures ``recall`` (:func:`inweights.probes.graph_recall`),
-        ``margin`` (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
+        normal: from N(0, 1); TinyNN), ``self_edges`` (True or False: whether every node
+        has an edge to itself), and ``condition`` (the code's, bf16; the code's; ours);
+        the measures ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
+        (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
         ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
         only for ``model`` TinyNN), ``zigzag``
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
@@ -71,10 +71,9 @@ def plan(settings: Settings) -> Plan:
         :func:`inweights.probes.spectral_energy` with ``draws=200``) and ``correlation``
         (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
         :func:`inweights.probes.hop_correlation` with ``draws=200``). The label values
-        listed here apply to the default settings. The label ``condition`` names the
-        training: ``the code's`` (with the settings of the paper's code), ``the code's,
-        bf16`` (the same in emulated bfloat16) or ``ours`` (with the simplest world and
-        initialisation that suffice).
+        listed here apply to the default settings. ``condition`` is ``the code's`` (the
+        settings of the paper's code), ``the code's, bf16`` (the same in emulated
+        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
 
     Raises:
         ConfigError: A condition is unknown, ``steps`` or ``most`` is negative, or
@@ -135,11 +134,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_high, p``). All have the columns ``graph, model, self_edges, condition,
             seed``. The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``model`` (Node2Vec: tied; untied Node2Vec: from the small scale ``std``;
-            untied, unit normal: from N(0, 1); TinyNN), ``self_edges`` (whether every
-            node is also its own neighbour: True, False), and ``condition`` (``the
-            code's, bf16``: trained as in the paper's code, in emulated bfloat16; ``the
-            code's``: in fp32; ``ours``: with the simplest world and initialisation that
-            suffice).
+            untied, unit normal: from N(0, 1); TinyNN), ``self_edges`` (True or False:
+            whether every node has an edge to itself), and ``condition`` (``the code's,
+            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
+            code's``: in fp32; ``ours``: with the simplest sufficient world and
+            initialisation). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the
@@ -156,9 +155,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           eigenspace, with ``number`` (from 1) and ``panel`` (model and graph);
           ``condition`` here is ``with self-edges`` or ``without``. Columns: those of
           ``energy``, and ``number, panel``.
-        - ``least``: a row per run of TinyNN in every condition: the margin of its
-          smallest neighbour over other nodes, with ``loops`` (``with self-edges`` or
-          ``without``). Columns: those of ``margin``, and ``loops``.
+        - ``least``: a row per run of TinyNN in every condition: the margin of each
+          node's least likely neighbour over other nodes, with ``loops`` (``with
+          self-edges`` or ``without``). Columns: those of ``margin``, and ``loops``.
         - ``cycle_margins``: the rows of ``margin`` on the cycle whose rivals are nodes,
           in every condition. Columns: those of ``margin``.
         - ``cycle_own``: a row per run of TinyNN on the cycle: the margin of the
@@ -172,7 +171,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           hops. Columns: those of the measured ``correlation``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     loops = pl.when(pl.col("self_edges")).then(pl.lit("with self-edges"))
     without = loops.otherwise(pl.lit("without"))
@@ -212,7 +211,7 @@ on_cycle = number("cycle_margins", "margin", condition=gm.BF16)
 
 
 def looped(score: Score, model: str) -> Score:
-    """Return a score with self-edges, minus the same score without them.
+    """Return the difference of a score with and without self-edges.
 
     Args:
         score: Score of a table with the labels ``model`` and ``self_edges``.
@@ -220,7 +219,7 @@ def looped(score: Score, model: str) -> Score:
             normal`` or ``TinyNN``.
 
     Returns:
-        The difference of the two scores.
+        The score of the model with self-edges minus its score without.
     """
     return score.at(model=model, self_edges=True) - score.at(
         model=model, self_edges=False

@@ -28,19 +28,20 @@ def filmed(
     draws: int,
     conditions: Sequence[str | None] = (None,),
 ) -> Plan:
-    """Return a plan that trains every architecture on every graph and records the first seed.
+    """Plan a training run of every architecture on every graph, recorded for the first seed.
 
     Args:
         graphs: Configs of the graphs, by name.
-        training: Function that returns the settings of a training, given the name of an
+        training: Function that returns the training settings for the name of an
             architecture and the name of a graph. It is not called for Node2Vec.
         descent: Settings of Node2Vec and its gradient descent.
-        looks: Approximate number of recordings during a training, at even intervals; at
-            least 1.
-        draws: Number of random embeddings with which the correlations are compared.
+        looks: Approximate number of frames that are recorded during a training run, at
+            even intervals; at least 1.
+        draws: Number of random embeddings from which the null distribution of the
+            correlation is estimated.
         conditions: Names of the conditions in which models are trained (``the code's``,
-            ``the code's, bf16`` or ``ours``, see :func:`~.common.trials`). ``None``,
-            the default and only condition, changes nothing and adds no label. Only the
+            ``the code's, bf16`` or ``ours``, see :func:`~.common.trials`). The default
+            is one condition ``None``, which changes nothing and adds no label. Only the
             first condition is recorded.
 
     Returns:
@@ -51,9 +52,9 @@ def filmed(
         (:func:`inweights.probes.snapshot`, during training).
 
     Raises:
-        ConfigError: ``looks`` is below 1, a condition is unknown, or a number is out of
-            range for a graph, a model or its training. Errors of ``training`` are
-            passed on.
+        ConfigError: ``looks`` is below 1, a condition is unknown, or a value is out of
+            range for a graph, a model or its training. Exceptions of ``training``
+            propagate.
     """
     check_size("looks", looks)
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
@@ -87,7 +88,7 @@ def filmed(
 def pictures(
     tables: Mapping[str, pl.DataFrame], graphs: Mapping[str, Graph]
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames of animations, the drawn graphs, and the tables that claims judge.
+    """Return the frames of animations, the drawn graphs, and the tables used by claims.
 
     Args:
         tables: The tables ``film``, ``recall`` and ``correlation`` that a plan of
@@ -104,14 +105,16 @@ def pictures(
           :func:`~inweights.theory.geometric_memory.layout.scene`.
         - ``curves``: Spearman's ρ of cosine and hops in each frame, except at step 0
           (``graph, architecture, seed, step, spearman``).
-        - ``correlation``: the measured table, with the absolute value of ρ as ``size``.
-        - ``stored``: the measured ``recall`` with ``edges``, the recall that claims
-          judge, which for Node2Vec ignores a node's own logit.
+        - ``correlation``: the measured table, with the additional column ``size``, the
+          absolute value of ρ.
+        - ``stored``: the measured table ``recall``, with the additional column
+          ``edges``, the recall by which claims are judged. For Node2Vec it ignores a
+          node's own logit.
 
     Raises:
         KeyError: A table is missing, or a graph of ``film`` is not among ``graphs``.
         DataError: A graph has no edge between two different nodes, or ``film`` contains
-            a step twice or other nodes than the graph.
+            a step twice or has a different number of nodes than the graph.
     """
     film = tables["film"]
     worlds = {
@@ -153,7 +156,7 @@ size = share("correlation", "size").over("graph")
 
 
 def more_geometric(more: str, less: str) -> Judged:
-    """Return a judged score: one architecture is at least as geometric as another on every graph.
+    """Return a score and target: one architecture is at least as geometric as another.
 
     Args:
         more: Name of the architecture that should be more geometric.

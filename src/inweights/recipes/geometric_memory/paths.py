@@ -1,4 +1,4 @@
-"""Define the graph, the trainings and the measures that the path-star recipes share."""
+"""Define the graph, the training and the measures that the path-star recipes share."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -69,7 +69,7 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
         every: Number of steps between measurements during training; 0 (the default)
             measures once, at the end.
         apart: Whether edges of the root are measured separately (column ``hub``); by
-            default not.
+            default false.
 
     Returns:
         The measure, whose probe is :func:`inweights.probes.stepwise` of the roles
@@ -83,13 +83,13 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
 
 
 class PathStarTraining(iw.Config):
-    """Settings of a path-star (several paths from one root, its arms) and of a training on it.
+    """Settings of a path-star (several paths from one root, its arms) and of training on it.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked on use.
 
     Attributes:
         arms: Number of arms, at least 2.
-        nodes: Number of nodes of a path, with root and leaf; at least 3.
+        nodes: Number of nodes of a path, including root and leaf; at least 3.
         pauses: Number of pause tokens between the leaf and its path.
         model: Config of the GPT or Mamba that is trained.
         edges: Number of updates on edges alone, if edges are trained first.
@@ -147,18 +147,17 @@ class PathStarTraining(iw.Config):
         loss: Loss = FULL,
         task: PathStar | OwnPathStar = PathStar(),  # noqa: B008
     ) -> Trial:
-        """Return the trial of one training on the path-star.
+        """Return the trial of one kind of training on the path-star.
 
         Args:
             labels: Labels of the trial, by name, which become columns of the tables.
             how: Order in which edges and paths are trained, by default ``interleaved``;
                 :meth:`curriculum` lists all.
-            loss: ``full path`` (loss over all tokens of a path) or ``first token``
-                (only over the hardest token, the first after the root; the answer then
-                is this token alone).
-            task: Config of the world. Its pauses and its answer are replaced by those
-                of this training, and so are the numbers of arms and nodes of a
-                :class:`PathStar`.
+            loss: ``full path`` (the default; loss over all tokens of a path) or ``first
+                token`` (only over the hardest token, the first after the root; the
+                answer then is this token alone).
+            task: Config of the world. Its pauses and answer are replaced by those of
+                these settings; for a :class:`PathStar`, so are its arms and nodes.
 
         Returns:
             The trial, with the given labels.
@@ -197,15 +196,15 @@ class PathStarTraining(iw.Config):
     def curriculum(
         self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES
     ) -> Curriculum:
-        """Return the phases of a training on paths, and on edges of the given roles.
+        """Return the curriculum of training on paths and on edges of the given roles.
 
         Args:
             how: ``interleaved`` (edges and paths together), ``random`` (the same with
                 frozen embeddings), ``edges first`` (edges, then edges and paths),
                 ``geometry first`` (the same; embeddings are frozen in the second
-                phase), ``permuted`` (the same, but the first phase trains the edges of
-                the same graph over other nodes), ``two phases`` (edges, then paths
-                alone) or ``edges alone``.
+                phase), ``permuted`` (the same, but with permuted nodes in the edges of
+                the first phase), ``two phases`` (edges, then paths alone) or ``edges
+                alone``.
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root).
             roles: Roles of the trained edges: ``edge`` (away from the root),

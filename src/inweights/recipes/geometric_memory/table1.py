@@ -27,11 +27,11 @@ class Settings(iw.Config):
         graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training. ``None`` (the default) or 0 means
-            the paper's number.
+        most: Largest number of updates of a training run. With ``None`` (the default)
+            or 0, the paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT; none by default.
+        variant: Changes of TinyGPT; no changes by default.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -44,7 +44,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the storage of every graph in associative memory, by a Transformer and by Node2Vec.
+    """Plan training runs on every graph: associative memory, a Transformer and Node2Vec.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
@@ -57,13 +57,12 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.cosines`), ``correlation``
         (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``recall``
         (:func:`inweights.probes.graph_recall`). The label values listed here apply to
-        the default settings. The label ``condition`` names the training: ``the code's``
-        (with the settings of the paper's code), ``the code's, bf16`` (the same in
-        emulated bfloat16) or ``ours`` (with the simplest world and initialisation that
-        suffice).
+        the default settings. ``condition`` is ``the code's`` (the settings of the
+        paper's code), ``the code's, bf16`` (the same in emulated bfloat16) or ``ours``
+        (the simplest sufficient world and initialisation).
 
     Raises:
-        ConfigError: ``most`` is negative, a number of ``descent`` is out of range, or
+        ConfigError: ``most`` is negative, a value in ``descent`` is out of range, or
             ``variant`` changes the block of TinySSM, which is not trained here.
     """
     draws = {"draws": settings.draws}
@@ -96,17 +95,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             architecture, condition, seed``. The labels are ``graph`` (path-star, grid,
             cycle, irregular), ``architecture`` (associative: TinyNN with frozen
             embeddings; TinyGPT; Node2Vec), and ``condition`` (``the code's``: trained
-            as in the paper's code; ``ours``: with the simplest world and initialisation
-            that suffice).
+            as in the paper's code; ``ours``: with the simplest sufficient world and
+            initialisation). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the
         paper's code) and without the column ``condition``, and:
 
         - ``far``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine and hops
-          over all pairs and over pairs two or more hops apart; ``near``, the mean
-          cosine at one hop minus the mean cosine at two hops; and ``drop``, the mean
-          cosine at two hops minus the mean cosine at more hops
+          over all pairs and over pairs of nodes two or more hops apart; ``near``, the
+          mean cosine at one hop minus the mean cosine at two hops; and ``drop``, the
+          mean cosine at two hops minus the mean cosine at more hops
           (:func:`~.derived.far_correlation`); ``all_size`` and ``far_size`` are the
           absolute values of the first two. Columns: ``graph, architecture, seed, all,
           far, near, drop, all_size, far_size``.
@@ -118,14 +117,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of its
           null distribution. Columns: ``graph, architecture, seed, spearman, null_mean,
           null_low, null_high, p, size, beyond_chance``.
-        - ``stored``: a row per run, with ``memory``, the recall that claims judge,
-          which for Node2Vec ignores a node's own logit. Columns: ``graph, architecture,
-          seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, memory``.
+        - ``stored``: a row per run, with ``memory``, the recall by which claims are
+          judged. For Node2Vec it ignores a node's own logit. Columns: ``graph,
+          architecture, seed, recall, worst, recall_others, accuracy, ceiling, loss,
+          floor, memory``.
         - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
           hops. Columns: those of the measured ``correlation``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     tables = judged(tables)
     far = far_correlation(tables["cosines"], LABELS).with_columns(

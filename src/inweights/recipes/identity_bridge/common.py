@@ -1,4 +1,4 @@
-"""Define the conditions and trainings that the recipes of Identity Bridge share."""
+"""Define the conditions and training settings that the recipes of Identity Bridge share."""
 
 from msgspec.structs import replace
 
@@ -20,13 +20,13 @@ class EmbMLPTraining(iw.Config):
 
     Attributes:
         width: Width of the embedding, from 1 to 65,536.
-        rate: Learning rate, above 0. With ``per_fact``, the learning rate divided by
-            the number of facts.
+        rate: Learning rate, above 0. With ``per_fact``, it is multiplied by the number
+            of facts.
         steps: Number of updates, at least 0.
         weight_decay: Weight decay of both matrices, at least 0; by default none.
-        per_fact: Whether the learning rate is proportional to the number of facts; by
-            default false. The loss is a mean over the facts, so that each fact
-            contributes less if there are more of them.
+        per_fact: Whether ``rate`` is multiplied by the number of facts; by default
+            false. The loss is a mean over the facts, so that with more facts each
+            contributes less.
     """
 
     later = {"weight_decay": 0.0, "per_fact": False}
@@ -50,12 +50,11 @@ class EmbMLPTraining(iw.Config):
     def curriculum(self) -> iw.Curriculum:
         """Curriculum with one phase of full-batch gradient descent, at the learning rate ``rate``.
 
-        If the learning rate is proportional to the number of facts (``per_fact``), use
-        :meth:`of_world` instead.
+        The field ``per_fact`` is ignored here; :meth:`of_world` takes it into account.
 
         Raises:
-            ConfigError: ``rate`` is not above 0 and finite, ``steps`` is negative, or
-                ``weight_decay`` is out of range.
+            ConfigError: ``rate`` is not positive and finite, ``steps`` is negative, or
+                ``weight_decay`` is negative or not finite.
         """
         return self.of_world(1)
 
@@ -63,17 +62,17 @@ class EmbMLPTraining(iw.Config):
         """Return the curriculum for a world with the given number of facts.
 
         Args:
-            facts: Number of facts of the world. It has an effect only with
-                ``per_fact``, which makes the learning rate proportional to it.
+            facts: Number of facts of the world. It is used only if ``per_fact`` is
+                true.
 
         Returns:
             A curriculum with one phase of ``steps`` updates of full-batch gradient
-            descent. Its learning rate is ``rate``, with ``per_fact`` multiplied by the
-            number of facts.
+            descent. Its learning rate is ``rate``, multiplied by ``facts`` if
+            ``per_fact`` is true.
 
         Raises:
-            ConfigError: The learning rate is not above 0 and finite, ``steps`` is
-                negative, or ``weight_decay`` is out of range.
+            ConfigError: The learning rate is not positive and finite, ``steps`` is
+                negative, or ``weight_decay`` is negative or not finite.
         """
         rate = self.rate * facts if self.per_fact else self.rate
         return iw.learners.two_hop_mlp(
@@ -89,7 +88,7 @@ class GPTTraining(iw.Config):
 
     Attributes:
         model: Config of the GPT.
-        phase: The only phase of the training.
+        phase: The single phase of training.
         tuned_width: Model width for which the learning rate of ``phase`` was chosen.
             For any other width, :attr:`scaled` multiplies the rate by ``tuned_width /
             width``.
@@ -108,12 +107,13 @@ class GPTTraining(iw.Config):
 
     @property
     def scaled(self) -> iw.Phase:
-        """The training phase, with its learning rate times ``tuned_width / model.width``.
+        """The training phase, with the learning rate times ``tuned_width / model.width``.
 
-        The rate was chosen for models of the width ``tuned_width``.
+        The learning rate of ``phase`` was chosen for a model of the width
+        ``tuned_width``.
 
         Raises:
-            ConfigError: ``tuned_width`` is not above 0.
+            ConfigError: ``tuned_width`` is not positive.
         """
         # A rate that suits one width is too large for a wider model: it falls as one over
         # the width.
@@ -160,7 +160,8 @@ def trial(
     The conditions are ``emb-mlp``; ``gpt``, with standard initialisation;
     ``gpt-small``, with small initialisation; ``gpt-tied``, with standard initialisation
     and a tied head; ``gpt-tied-decay``, the same with strong weight decay; and
-    ``gpt-fixed``, the same as ``gpt`` without random offsets of the positions.
+    ``gpt-fixed``, the same as ``gpt`` but without random position offsets: every
+    sequence starts at the first position.
 
     Args:
         name: Name of the condition, one of these six.
@@ -175,7 +176,7 @@ def trial(
         The trial, with the label ``model`` (which is ``name``) and the given labels.
 
     Raises:
-        ConfigError: ``name`` is not one of the six conditions, or a number is out of
+        ConfigError: ``name`` is not one of the six conditions, or a value is out of
             range for the world, the model or its training.
     """
     check_names("model", [name], (*CONDITIONS, FIXED))

@@ -24,7 +24,7 @@ MIXES = {
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the evaluation of a pretrained model on real facts, and its fine-tuning on three mixes.
+    """Plan the evaluation of a pretrained model, and its fine-tuning on invented facts.
 
     Args:
         settings: The recipe's settings, such as ``model``, ``world`` and ``tokens``;
@@ -37,9 +37,9 @@ def plan(settings: Settings) -> Plan:
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
         are ``facts`` (``real``: facts about people and substances, only in ``before``;
         ``invented``) and, only in ``after``, ``condition``, the statements that are
-        trained: ``one hop`` (single facts), ``two hops of half`` (also the two-hop
-        facts through half of the bridges) or ``and identity`` (also the identity of
-        each bridge).
+        trained: ``one hop`` (single facts), ``two hops of half`` (single facts and the
+        two-hop facts through half of the bridges) or ``and identity`` (the same and the
+        identity of each bridge).
     """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
@@ -69,6 +69,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             probability, share, others, kind, thought, told, layer, cosine, other,
             contrast``. The labels are ``facts`` (``real``, ``invented``) and
             ``condition`` (``one hop``, ``two hops of half``, ``and identity``).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
@@ -86,7 +87,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           before, chance, excess, asked``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     before = tables["before"]
     # Nothing is trained of real people: they are asked about once.

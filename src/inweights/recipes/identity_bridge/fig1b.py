@@ -21,7 +21,7 @@ class Settings(iw.Config):
     Attributes:
         n: Number ``N`` of subjects, of bridges and of objects, at least 2.
         relations: Numbers of second relations ``|R2|``, each from 1 to ``n``. A subject
-            reaches one object by each of them.
+            leads to one object by each second relation.
         told: Fractions of the two-hop facts that are trained, each at least 0 and below
             1.
         models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
@@ -41,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan both models in worlds with one or more second relations, with and without identities.
+    """Plan training runs of both models for each number of second relations.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``told``;
@@ -51,14 +51,14 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``model`` (emb-mlp, gpt; the conditions of
         :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations`` (number
         of second relations: 1, 2), ``told`` (fraction of the two-hop facts that are
-        trained: 0.5), and ``identity`` (whether the identity facts are trained: True,
-        False); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
-        values listed here apply to the default settings.
+        trained: 0.5), and ``identity`` (True or False: whether the identity facts are
+        part of training); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
+        The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2, a
             number of relations is not from 1 to ``n``, a fraction is outside ``[0,
-            1)``, or a number is out of range for a model or its training.
+            1)``, or a value is out of range for a model or its training.
     """
     training = settings.gpt, settings.emb_mlp
     trials = []
@@ -83,7 +83,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on the two-hop questions that were not trained, and recall of the facts.
+    """Return accuracy on the two-hop queries and recall of the facts.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -93,23 +93,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (emb-mlp, gpt; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
             (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
-            that are trained: 0.5), and ``identity`` (whether the identity facts are
-            trained: True, False).
+            that are trained: 0.5), and ``identity`` (True or False: whether the
+            identity facts are part of training). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         - ``queries``: a row per run and ``distribution`` (``in``: through bridges some
-          of whose two-hop facts are trained; ``out``: all others) of the two-hop
+          of whose two-hop facts are trained; ``out``: all other bridges) of the two-hop
           queries, with ``accuracy``. Columns: those of ``accuracy``.
         - ``shown``: the same rows with labels for the figure: ``given`` (``with
-          identity`` or ``without``) and ``world`` (number of second relations, whether
-          two-hop facts are trained, and the distribution, in words). Columns: those of
-          ``accuracy``, and ``given, world``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
-          it recalls worst. Columns: ``model, relations, told, identity, seed,
-          accuracy``.
+          identity`` or ``without``) and ``world`` (text with the number of second
+          relations, whether two-hop facts are trained, and the distribution). Columns:
+          those of ``accuracy``, and ``given, world``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, relations, told, identity,
+          seed, accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
     given = (

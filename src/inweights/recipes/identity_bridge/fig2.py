@@ -27,13 +27,15 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects and of objects, at least 2.
         complexities: Values of ``C``, the number of objects per subject (from 1 to
             ``n``), in worlds with identities.
-        controls: Values of ``C`` without identities.
+        controls: Values of ``C`` in worlds without identities.
         models: Models with an untied head: ``emb-mlp``, ``gpt``, ``gpt-small``.
         tied_models: Models with a tied head: ``gpt-tied``, ``gpt-tied-decay``.
-        tied_complexities: Values of ``C`` with identities for models with a tied head.
-        tied_controls: Values of ``C`` without identities for models with a tied head.
-        fixed_complexities: Values of ``C`` with identities for ``gpt-fixed``, whose
-            sequences all start at the first position.
+        tied_complexities: Values of ``C`` in worlds with identities, for models with a
+            tied head.
+        tied_controls: Values of ``C`` in worlds without identities, for models with a
+            tied head.
+        fixed_complexities: Values of ``C`` in worlds with identities, for
+            ``gpt-fixed``, whose sequences all start at the first position.
         gpt: The GPTs with an untied head, and their training.
         tied: The GPTs with a tied head, and their training.
         emb_mlp: The Emb-MLP and its training.
@@ -55,7 +57,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every model with identities, and without them at fewer complexities.
+    """Plan training runs of every model with identities, and at fewer complexities without them.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and
@@ -64,15 +66,15 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
         gpt-tied-decay, gpt-fixed; the conditions of
-        :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (whether
-        the identity facts are trained: True, False), and ``complexity`` (``C``: 1, 2,
-        3, 5); the measure ``accuracy`` (:func:`inweights.probes.accuracy`). The label
-        values listed here apply to the default settings.
+        :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (True or
+        False: whether the identity facts are part of training), and ``complexity``
+        (``C``, the number of objects per subject: 1, 2, 3, 5); the measure
+        ``accuracy`` (:func:`inweights.probes.accuracy`). The label values listed here
+        apply to the default settings.
 
     Raises:
         ConfigError: The name of a model is unknown, ``n`` is below 2, a complexity is
-            not from 1 to ``n``, or a number is out of range for a model or its
-            training.
+            not from 1 to ``n``, or a value is out of range for a model or its training.
     """
     training = settings.gpt, settings.emb_mlp, settings.tied
     arms = (
@@ -102,29 +104,32 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy_among, chance, loss, right_answers``. The labels are ``model``
             (emb-mlp, gpt, gpt-small, gpt-tied, gpt-tied-decay, gpt-fixed; the
             conditions are explained at
-            :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
-            (whether the identity facts are trained: True, False), and ``complexity``
-            (``C``: 1, 2, 3, 5).
+            :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (True
+            or False: whether the identity facts are part of training), and
+            ``complexity`` (``C``, the number of objects per subject: 1, 2, 3, 5).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions outside the
-          training distribution, with ``one_over_c`` (1/C, for comparison) and
-          ``bridge`` (``with identity`` or ``without identity``, for figures). Columns:
-          those of ``accuracy``, and ``one_over_c, bridge``.
+          training distribution, with ``one_over_c`` (1/C, the accuracy of a guess among
+          the ``C`` objects of a subject) and ``bridge`` (``with identity`` or ``without
+          identity``, for figures). Columns: those of ``accuracy``, and ``one_over_c,
+          bridge``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
           ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
           ``one_over_c, excess``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
-          it recalls worst. Columns: ``model, identity, complexity, seed, accuracy``.
-        - ``known``: the rows of ``compositions``, with ``recall`` (accuracy on the role
-          of facts that the run recalls worst); where it is below .99, ``accuracy`` is
-          NaN. Columns: those of ``accuracy``, and ``one_over_c, recall``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, identity, complexity, seed,
+          accuracy``.
+        - ``known``: the rows of ``compositions``, with ``recall``, the lowest accuracy
+          of the run over the roles (kinds) of facts. ``accuracy`` is NaN if ``recall``
+          is below 0.99. Columns: those of ``accuracy``, and ``one_over_c, recall``.
         - ``controls``: the rows of ``compositions`` without identity, with ``head``
           (``tied`` or ``untied``). Columns: those of ``accuracy``, and ``one_over_c,
           head``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

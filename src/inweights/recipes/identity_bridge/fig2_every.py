@@ -50,7 +50,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every model with identities; the GPTs with an untied head at fewer complexities.
+    """Plan training runs of every model with identities, at all or some complexities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and ``tied``;
@@ -60,11 +60,12 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied; the
         conditions of :func:`~inweights.recipes.identity_bridge.common.trial`; and
         gpt-tied-small, with a tied head and small initialisation) and ``complexity``
-        (``C``: 1 to 8); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
-        The label values listed here apply to the default settings.
+        (``C``, the number of objects per subject: 1 to 8); the measure ``accuracy``
+        (:func:`inweights.probes.accuracy`). The label values listed here apply to the
+        default settings.
 
     Raises:
-        ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a number
+        ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a value
             is out of range for a model or its training.
     """
     arms = (
@@ -104,23 +105,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``. The labels are ``model`` (emb-mlp, gpt,
             gpt-small, gpt-tied; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`; and gpt-tied-small,
-            with a tied head and small initialisation) and ``complexity`` (``C``: 1 to
-            8).
+            with a tied head and small initialisation) and ``complexity`` (``C``, the
+            number of objects per subject: 1 to 8). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with
-          ``one_over_c`` (1/C, for comparison). Columns: those of ``accuracy``, and
-          ``one_over_c``.
+          ``one_over_c`` (1/C, the accuracy of a guess among the ``C`` objects of a
+          subject). Columns: those of ``accuracy``, and ``one_over_c``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
           ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
           ``one_over_c, excess``.
         - ``excess_among``: the same, but ``excess`` is ``accuracy_among`` (the accuracy
-          among the objects) minus 1/C. Columns: as in ``excess``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
-          it recalls worst. Columns: ``model, complexity, seed, accuracy``.
+          if only objects count as candidates) minus 1/C. Columns: as in ``excess``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, complexity, seed,
+          accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

@@ -27,9 +27,10 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects and of objects, at least 2.
         complexities: Values of ``C``, the number of objects per subject (from 1 to
             ``n``), with identities.
-        controls: Values of ``C`` without identities, from the initialisation of GPT-2.
-        uniform_controls: Values of ``C`` without identities, if all matrices have the
-            same initial standard deviation.
+        controls: Values of ``C`` in worlds without identities, with the initialisation
+            of GPT-2.
+        uniform_controls: Values of ``C`` in worlds without identities, with the same
+            initial standard deviation for all matrices.
         tied: The GPTs with a tied head, and their training.
     """
 
@@ -41,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings with identities, without them, and without them from a uniform initialisation.
+    """Plan training runs with and without identities, and from a uniform initialisation.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and
@@ -50,15 +51,16 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``model`` (gpt-tied, gpt-tied-decay; the conditions of
         :func:`~inweights.recipes.identity_bridge.common.trial`), ``start`` (how the
-        matrices that write into the residual stream are initialised: ``GPT-2's``,
-        smaller by depth; ``uniform``, with the same standard deviation as all other
-        matrices), ``identity`` (whether the identity facts are trained: True, False),
-        and ``complexity`` (``C``: 1, 3); the measure ``accuracy``
+        matrices that write into the residual stream are initialised: ``GPT-2's``, with
+        a standard deviation that decreases with the number of layers; ``uniform``, with
+        the same standard deviation as all other matrices), ``identity`` (True or False:
+        whether the identity facts are part of training), and ``complexity`` (``C``, the
+        number of objects per subject: 1, 3); the measure ``accuracy``
         (:func:`inweights.probes.accuracy`). The label values listed here apply to the
         default settings.
 
     Raises:
-        ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a number
+        ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a value
             is out of range for the model or its training.
     """
     arms = (
@@ -91,7 +93,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on compositions, with 1/C for comparison, and recall of the facts.
+    """Return accuracy on compositions, 1/C for comparison, and recall of the facts.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -101,21 +103,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (gpt-tied, gpt-tied-decay; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``start`` (how the
             matrices that write into the residual stream are initialised: ``GPT-2's``,
-            smaller by depth; ``uniform``, with the same standard deviation as all other
-            matrices), ``identity`` (whether the identity facts are trained: True,
-            False), and ``complexity`` (``C``: 1, 3).
+            with a standard deviation that decreases with the number of layers;
+            ``uniform``, with the same standard deviation as all other matrices),
+            ``identity`` (True or False: whether the identity facts are part of
+            training), and ``complexity`` (``C``, the number of objects per subject: 1,
+            3). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with
-          ``one_over_c`` (1/C, for comparison) and ``arm`` (identity and start, in
-          words, for the figure). Columns: those of ``accuracy``, and ``one_over_c,
-          arm``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
-          it recalls worst. Columns: ``model, start, identity, complexity, seed,
-          accuracy``.
+          ``one_over_c`` (1/C, the accuracy of a guess among the ``C`` objects of a
+          subject) and ``arm`` (text with ``identity`` and ``start``, for the figure).
+          Columns: those of ``accuracy``, and ``one_over_c, arm``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, start, identity,
+          complexity, seed, accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

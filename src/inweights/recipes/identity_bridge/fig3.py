@@ -27,7 +27,7 @@ _PANELS = (
 
 
 class Size(iw.Config):
-    """One size of the world, and the training that suits this size.
+    """Size of the world, and the training settings for this size.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
@@ -48,9 +48,9 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        shown: The ``N`` whose templates are drawn and judged; it must be the ``n`` of
-            one of ``sizes``, which is not checked.
-        sizes: All values of ``N``, each with its training.
+        shown: The ``N`` whose templates are drawn and judged. It must be the ``n`` of
+            one of ``sizes``; this is not checked.
+        sizes: All values of ``N``, each with its training settings.
     """
 
     shown: int = 10
@@ -62,16 +62,16 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan an Emb-MLP at complexity one for every ``N``, with and without identities.
+    """Plan training runs of an Emb-MLP for every ``N``, with and without identities.
 
     Args:
         settings: The recipe's settings, such as ``shown`` and ``sizes``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``n`` (``N``: 10, 20, 50) and ``identity`` (whether the
-        identity facts are trained: True, False); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``tokens``
+        Trials with the labels ``n`` (``N``: 10, 20, 50) and ``identity`` (True or
+        False: whether the identity facts are part of training); the measures
+        ``accuracy`` (:func:`inweights.probes.accuracy`), ``tokens``
         (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n`` 10),
         ``one_hop`` (:func:`inweights.probes.templates` with ``rows="first_hop"``; only
         for ``n`` 10) and ``two_hop`` (:func:`inweights.probes.templates` with
@@ -79,7 +79,7 @@ def plan(settings: Settings) -> Plan:
         to the default settings.
 
     Raises:
-        ConfigError: An ``n`` is below 2, or a number is out of range for a model or its
+        ConfigError: An ``n`` is below 2, or a value is out of range for a model or its
             training.
     """
     trials = [
@@ -110,8 +110,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``row, row_group, column, column_group, value, top, answer``), and
             ``two_hop`` (:func:`inweights.probes.templates`: ``row, row_group, column,
             column_group, value, top, answer``). All have the columns ``n, identity,
-            seed``. The labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (whether
-            the identity facts are trained: True, False).
+            seed``. The labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (True or
+            False: whether the identity facts are part of training). Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         - ``panels``: the templates of the first seed, with ``panel``, the title of the
@@ -126,11 +127,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           toward_bridges``.
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:
           those of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
-          it recalls worst. Columns: ``n, identity, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``n, identity, seed, accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     tokens = tables["tokens"]
     panels = [

@@ -37,7 +37,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the trainings of the GPTs on one world with identities.
+    """Plan training runs of the GPTs on one world with identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;
@@ -53,7 +53,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,
-            ``complexity`` is not from 1 to ``n``, or a number is out of range for a
+            ``complexity`` is not from 1 to ``n``, or a value is out of range for a
             model or its training.
     """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
@@ -85,6 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             y, trustworthiness``). All have the columns ``model, seed``. The label is
             ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay; the conditions are
             explained at :func:`~inweights.recipes.identity_bridge.common.trial`).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``states``: two-dimensional projections of hidden states, with ``note``, which
@@ -96,14 +97,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``by_model``: a row per run and ``place`` (``first_hop`` or ``query``), with
           the means over the blocks of ``cosine``, ``contrast`` and ``nearest``.
           Columns: ``model, seed, place, cosine, contrast, nearest``.
-        - ``known``: a row per run, the accuracy on the compositions, with ``recall``
-          (accuracy on the role of facts that the run recalls worst); where it is below
-          .99, ``accuracy`` is NaN. Columns: those of ``accuracy``, and ``recall``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
-          it recalls worst. Columns: ``model, seed, accuracy``.
+        - ``known``: a row per run, the accuracy on the compositions, with ``recall``,
+          the lowest accuracy of the run over the roles (kinds) of facts. ``accuracy``
+          is NaN if ``recall`` is below 0.99. Columns: those of ``accuracy``, and
+          ``recall``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, seed, accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     # Neighbours in the plane need not be neighbours before: the picture says how far
     # that can be trusted.
@@ -131,7 +133,7 @@ contrast = number("by_model", "contrast")
 
 
 def tighter(more: str, less: str, place: str) -> list[Score]:
-    """Return by how much alignment and contrast of one model exceed those of the other, as scores.
+    """Return scores for how much the alignment and contrast of one model exceed another's.
 
     Args:
         more: Label ``model`` of the model whose values are expected to be larger.
@@ -140,8 +142,8 @@ def tighter(more: str, less: str, place: str) -> list[Score]:
             r1, r2)``).
 
     Returns:
-        Two scores: the differences, ``more`` minus ``less``, of the mean cosine over
-        the blocks and of the mean contrast.
+        Two scores: the mean cosine over the blocks of ``more`` minus that of ``less``,
+        and the same difference of the mean contrast.
     """
     both = [score.at(place=place) for score in (cosines, contrast)]
     return [score.at(model=more) - score.at(model=less) for score in both]

@@ -41,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan two GPTs on one world with identities, with measurements throughout training.
+    """Plan training runs of two GPTs on one world with identities, measured during training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;
@@ -63,7 +63,7 @@ def plan(settings: Settings) -> Plan:
     Raises:
         ConfigError: ``models`` is empty or contains an unknown condition, ``n`` is
             below 2, ``complexity`` is not from 1 to ``n``, ``every`` is negative, or a
-            number is out of range for a model or its training.
+            value is out of range for a model or its training.
     """
     check_size("the number of models", len(settings.models))
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
@@ -86,7 +86,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves for the animation, half-times, and correlations over the steps of training.
+    """Return curves for the animation, half-times, and correlations over the training steps.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -100,19 +100,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
             y, trustworthiness``). All have the columns ``model, seed, step``. The label
             is ``model`` (gpt-small, gpt; the conditions are explained at
-            :func:`~inweights.recipes.identity_bridge.common.trial`).
+            :func:`~inweights.recipes.identity_bridge.common.trial`). Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (``accuracy`` on compositions,
-          ``recall`` of the role of facts that the run recalls worst, ``alignment at
-          r1`` and ``alignment at r2``: share of subjects whose own bridge is nearest,
-          mean over the blocks; ``memory a → c``: share of the prompts ``(a, r2)`` that
-          reach an object of their subject), with its ``value``. Columns: ``model, seed,
-          step, series, value``.
+          ``recall``, the lowest accuracy over the roles of facts; ``alignment at r1``
+          and ``alignment at r2``: share of subjects whose own bridge is nearest, mean
+          over the blocks; ``memory a → c``: share of the prompts ``(a, r2)`` that reach
+          an object of their subject), with its ``value``. Columns: ``model, seed, step,
+          series, value``.
         - ``film_curves``: the curves of the model that the animation shows. Columns: as
           in ``curves``.
-        - ``leads``: a row per run, with the step at which each series is half-way from
-          its first value to its largest, and two differences in steps,
+        - ``leads``: a row per run, with the step at which each series is halfway
+          between its first and its largest value, and two differences in steps,
           ``alignment_r1_leads`` and ``memory_leads``: the half-time of accuracy minus
           the half-time of alignment at r1 and of memory, respectively. Columns:
           ``model, seed, accuracy, recall, alignment at r1, alignment at r2, memory a →
@@ -129,7 +130,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           previous frame. Columns: those of the measured ``states``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     keys = ["model", "seed", "step"]
     answered = derived.compositions(tables["accuracy"]).select(*keys, "accuracy")

@@ -38,10 +38,10 @@ class Settings(iw.Config):
     ``ConfigError``; ranges are checked when the recipe is run.
 
     Attributes:
-        models: Models that are fine-tuned: folders, names of Hugging Face models in the
-            local cache, or ``@smollm2``.
+        models: Models that are fine-tuned. Each is a folder, the name of a Hugging Face
+            model in the local cache, or ``@smollm2``.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
-        tokens: Number of tokens of one pass, the same in every condition.
+        tokens: Number of tokens of one epoch, the same in every condition.
         tuning: Settings of the fine-tuning.
     """
 
@@ -57,7 +57,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the files of each model, by its name; models of installed packages are left out.
+        """Hash of the files of each model, by name; models of installed packages are left out.
 
         Raises:
             DataError: A file of a model cannot be read.
@@ -95,7 +95,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the rise of the answer's probability for the prompt ``(e1, r2)``, and accuracies.
+    """Return how much the answer's probability rises for ``(e1, r2)``, and accuracies.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``before``
@@ -107,6 +107,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             probability, share, others, kind, thought, told, layer, cosine, other,
             contrast``. The label ``condition`` is ``one-hop`` (single facts are
             trained), ``with identity`` (also identities) or ``second hop only``.
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
@@ -121,9 +122,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           for the prompt ``(e1, r2)``, as
           :func:`~inweights.recipes.shared.language.tables.rises` returns them: in
           powers of ten (``decades``), the same minus the rise of the wrong candidates'
-          probability (``own``), and differences of its probability (``rise``) and of
-          its share among the candidates (``share_rise``). Columns: ``model, condition,
-          seed, set, decades, own, rise, share_rise``.
+          probability (``own``), and the difference of the answer's probability
+          (``rise``) and of its share among the candidates (``share_rise``). Columns:
+          ``model, condition, seed, set, decades, own, rise, share_rise``.
         - ``all``: a row per run: the same over all questions; ``set`` is ``all``.
           Columns: as in ``sets``.
         - ``shown``: ``sets`` with one row per ``what`` (``probability`` or ``share
@@ -134,7 +135,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           accuracy, before, chance, excess``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     measured = both_times(tables["before"], tables["after"], ["model"])
     accuracy = accuracies(measured, LABELS)

@@ -31,8 +31,7 @@ class Settings(iw.Config):
         n: ``N``, the number of subjects and of objects (at least 2), of the world whose
             templates are drawn.
         sizes: All values of ``N`` for which the optimum is judged, each at least 2.
-        gap: Relative duality gap that every solution has to certify, at least 1e-7 and
-            below 1.
+        gap: Largest relative duality gap of a solution, at least 1e-7 and below 1.
     """
 
     n: int = 10
@@ -48,8 +47,8 @@ def plan(settings: Settings, identity: bool) -> Plan:
 
     Args:
         settings: Settings of the recipe: ``n`` and ``sizes``, the numbers of subjects,
-            and ``gap``, the relative duality gap of the solutions.
-        identity: Whether the identity facts are trained.
+            and ``gap``, the largest relative duality gap of the solutions.
+        identity: Whether the identity facts are part of training.
 
     Returns:
         Trials with the label ``n`` (``settings.n`` and all ``sizes``), which are solved
@@ -126,7 +125,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``n, seed, least_margin, norm, bound, gap``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     bounds = tables["bounds"].select("n", bound="value")
     shown = tables["composition"]["n"].min()

@@ -14,14 +14,14 @@ def computations(
 ) -> list[experiments.Computation]:
     """Return the computation of every step of the proofs at every size.
 
-    Each computation returns the columns ``check`` (name of a number) and ``value``, to
-    which its labels are added.
+    Each computation returns a table with the columns ``check`` (name of a number) and
+    ``value`` (the number), to which its labels are added.
 
     Args:
         sizes: Numbers of entities of each kind at which steps with closed forms are
             checked.
-        small: Numbers of entities of each kind at which steps with random or whole
-            matrices are checked, whose cost grows fast with the number.
+        small: Numbers of entities of each kind at which steps with random or full
+            matrices are checked. The cost of these steps grows fast with the number.
         worlds: Pairs of the number of subjects and the complexity of worlds for which
             the full program (2) is solved, with and without identities. Program (2)
             (§4.3) minimises the nuclear norm of the matrix of logits under margins of

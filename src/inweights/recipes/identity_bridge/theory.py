@@ -1,4 +1,4 @@
-"""The proofs of Identity Bridge (§4.3, App. A), step by step, and trainings compared with them."""
+"""The proofs of Identity Bridge (§4.3, App. A), step by step, compared with training runs."""
 
 from itertools import product
 
@@ -33,7 +33,7 @@ class Settings(iw.Config):
         complexities: Values of ``C``, the number of objects per subject, of those
             worlds; each from 1 to ``ties``.
         trained: ``N`` of the worlds on which models are trained, at least 2.
-        steps: Number of updates of each training.
+        steps: Number of updates of each training run.
         every: Number of updates between two measurements of the direction of the
             weights, at least 1.
         rate: Learning rate of gradient descent, above 0.
@@ -61,15 +61,15 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan every step of the proofs at every size, and trainings with and without identities.
+    """Plan the check of every step of the proofs, and training runs to compare with them.
 
     Args:
         settings: The recipe's settings, such as ``sizes``, ``full`` and ``ties``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``identity`` (whether the identity facts are trained:
-        True, False) and ``training`` (standard, small initialisation, large
+        Trials with the labels ``identity`` (True or False: whether the identity facts
+        are part of training) and ``training`` (standard, small initialisation, large
         initialisation, weight decay: the initial scale and decay of :data:`TRAININGS`);
         the measures ``directions`` (:func:`inweights.probes.direction`; during
         training), ``ends`` (:func:`inweights.probes.direction`) and ``accuracy``
@@ -86,9 +86,9 @@ def plan(settings: Settings) -> experiments.Plan:
         ``full`` (:func:`~inweights.theory.identity_bridge.full_matrices.full_program`).
 
     Raises:
-        ConfigError: ``trained`` is below 2, ``every`` is negative, or a number is out
-            of range for the model or its training. Numbers of the computations are
-            checked when they are computed.
+        ConfigError: ``trained`` is below 2, ``every`` is negative, or a value is out of
+            range for the model or its training. Numbers of the computations are checked
+            when they are computed.
     """
     worlds = [(n, 1) for n in settings.full] + [
         (settings.ties, c) for c in settings.complexities
@@ -118,7 +118,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return margins by ``n``, the expected accuracy minus 1/C, and whether signs of margins agree.
+    """Return margins, the predicted accuracy minus 1/C, and whether signs of margins agree.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``directions`` and
@@ -127,10 +127,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``step``); ``accuracy``, which is not used; and those of the computations,
             with the columns ``check`` and ``value``, ``seed`` and their labels:
             ``with`` and ``without`` (``n``) and ``full`` (``n, identity, complexity``)
-            are used. The labels are ``identity`` (whether the identity facts are
-            trained: True, False) and ``training`` (standard, small initialisation,
-            large initialisation, weight decay: the initial scale and decay of
-            :data:`TRAININGS`).
+            are used. The labels are ``identity`` (True or False: whether the identity
+            facts are part of training) and ``training`` (standard, small
+            initialisation, large initialisation, weight decay: the initial scale and
+            decay of :data:`TRAININGS`). Accuracies and recall are fractions from 0 to
+            1.
 
     Returns:
         - ``margins``: a row per ``n`` and theorem: the margin of the compositions at
@@ -149,7 +150,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``condition``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     shown = (("with", "thm 1", "with identity"), ("without", "thm 2", "without"))
     margins = [

@@ -23,8 +23,8 @@ class Settings(iw.Config):
     Attributes:
         groups: Number of groups, at least 2.
         cells: Worlds, each given by two numbers: the number of members of a group, and
-            the number of members whose second value is stated, at least 1 and below the
-            first number.
+            the number of these members whose second value is among the facts. The
+            latter is at least 1 and below the former.
         width: Number of columns of the first of two matrices, and width of the single
             matrix; at least the number of tokens.
         std: Initial standard deviation of all matrices, above 0.
@@ -52,17 +52,19 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``members`` (of a group: 8, 16), ``told`` (number of
-        members whose second value is trained: 1, 3), and ``model`` (``two matrices``,
-        ``one matrix``); the measures ``accuracy`` (:func:`inweights.probes.accuracy`),
-        ``ends`` (:func:`inweights.probes.direction`), ``nuclear``
+        Trials with the labels ``members`` (number of members of a group: 8, 16),
+        ``told`` (number of members of a group whose second value is among the facts: 1,
+        3), and ``model`` (``two matrices``, ``one matrix``); the measures ``accuracy``
+        (:func:`inweights.probes.accuracy`), ``ends``
+        (:func:`inweights.probes.direction`), ``nuclear``
         (:func:`inweights.probes.nuclear_norm`) and ``frobenius``
         (:func:`inweights.probes.nuclear_norm` with ``order="fro"``). The label values
         listed here apply to the default settings.
 
     Raises:
-        ConfigError: ``groups`` is below 2, the numbers of a cell do not fit each other,
-            or a number is out of range for a model or its training.
+        ConfigError: ``groups`` is below 2, the second number of a cell is not below the
+            first one or is below 1, or a value is out of range for a model or its
+            training.
     """
     init = iw.Init(std=settings.std)
     models: dict[str, experiments.ModelConfig] = {
@@ -99,7 +101,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on the queries (``questions``) and on the facts (``memorised``).
+    """Return the accuracy on the queries and on the facts.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -110,17 +112,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.nuclear_norm`: ``least_margin, norm``), and
             ``frobenius`` (:func:`inweights.probes.nuclear_norm`: ``least_margin,
             norm``). All have the columns ``members, told, model, seed``. The labels are
-            ``members`` (of a group: 8, 16), ``told`` (number of members whose second
-            value is trained: 1, 3), and ``model`` (``two matrices``, ``one matrix``).
+            ``members`` (number of members of a group: 8, 16), ``told`` (number of
+            members of a group whose second value is among the facts: 1, 3), and
+            ``model`` (``two matrices``, ``one matrix``). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``questions``: a row per run, role and distribution of the queries. Columns:
           those of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
-          it recalls worst. Columns: ``model, members, told, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, members, told, seed,
+          accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     return {
         "questions": tables["accuracy"].filter(pl.col("part") == "queries"),

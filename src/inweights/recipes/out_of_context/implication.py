@@ -32,7 +32,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan every number of examples and counter-examples that leaves members for queries.
+    """Plan training runs for each number of examples and counter-examples.
 
     Args:
         settings: The recipe's settings, such as ``groups``, ``members`` and ``told``;
@@ -48,12 +48,12 @@ def plan(settings: Settings) -> experiments.Plan:
         (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
         that the programs predict for every query, for both conditions of the Emb-MLP,
         with the same labels and for each seed. Pairs of ``told`` and ``denied`` whose
-        sum is not below ``members`` are left out. The label values listed here apply to
-        the default settings.
+        sum is not below ``members`` are left out, since no member would remain for
+        queries. The label values listed here apply to the default settings.
 
     Raises:
         ConfigError: ``groups`` is below 2, a value of ``told`` is below 1, a value of
-            ``denied`` is negative, or a number is out of range for a model or its
+            ``denied`` is negative, or a value is out of range for a model or its
             training.
     """
     worlds: list[tuple[dict[str, experiments.Value], experiments.WorldConfig]] = [

@@ -1,4 +1,4 @@
-"""Share code between recipes that compare the answers of two models to queries with predictions."""
+"""Share code between recipes that compare the answers of two models with predictions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,8 +26,8 @@ class Training(iw.Config):
         width: Width of the Emb-MLP, at least 1.
         rate: Learning rate of the Emb-MLP, above 0.
         steps: Number of updates of the Emb-MLP.
-        decay: Weight decay of the Emb-MLP in the condition with decay, and of the
-            prediction for this condition.
+        decay: Weight decay of the Emb-MLP in the condition with weight decay, and in
+            the prediction for this condition.
         gpt: Settings of the GPT and its training. The initial standard deviation of a
             matrix with ``d`` inputs is ``d^-γ``, with the exponent ``small_gamma``.
     """
@@ -39,12 +39,13 @@ class Training(iw.Config):
     gpt: GPTTraining = NARROW
 
     def learners(self) -> dict[str, tuple[experiments.ModelConfig, iw.Curriculum]]:
-        """Return model and curriculum of every condition, by the name of the condition.
+        """Return the model config and the curriculum of every condition.
 
         Returns:
-            Three pairs of a model's config and its curriculum, by name: ``Emb-MLP``
-            (gradient descent without weight decay), ``Emb-MLP, decay`` (with the weight
-            decay ``decay``) and ``GPT, small`` (with small initialisation).
+            Three pairs of a model config and a curriculum, by name of the condition:
+            ``Emb-MLP`` (gradient descent without weight decay), ``Emb-MLP, decay``
+            (with the weight decay ``decay``) and ``GPT, small`` (with small
+            initialisation).
 
         Raises:
             ConfigError: A setting is out of range for a model or its training.
@@ -81,7 +82,7 @@ def plan(
     training: Training,
     undecayed: float | None = None,
 ) -> experiments.Plan:
-    """Return a plan that predicts every world with and without decay, and trains all models on it.
+    """Plan training runs of all models on every world, and predictions of their answers.
 
     Args:
         worlds: For each world, its labels and its config.
@@ -95,9 +96,9 @@ def plan(
         GPT, small: the conditions of :meth:`Training.learners`); the measures
         ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
         (:func:`inweights.probes.accuracy`); and the computation ``predicted``
-        (:func:`inweights.theory.predicted_queries`), the predicted answers to every
-        query, for both conditions of the Emb-MLP, with the same labels and for each
-        seed.
+        (:func:`inweights.theory.predicted_queries`), the predicted answer to every
+        query. Predictions are made for both conditions of the Emb-MLP, with the same
+        labels and for each seed.
 
     Raises:
         ConfigError: A setting of the training is out of range.
@@ -138,12 +139,13 @@ def plan(
 def common_scores(
     *labels: str, **where: experiments.Value
 ) -> dict[str, experiments.Judged]:
-    """Return judged scores that all recipes on kinds of queries share, by the id of the claim.
+    """Return the judged scores that the recipes on kinds of queries share, by id of the claim.
 
     Args:
-        *labels: Labels that name the worlds. Recall is judged separately for all their
-            values.
-        **where: Values of labels, by name, to which the agreement is restricted.
+        *labels: Names of the labels that identify a world. Recall is judged separately
+            for each combination of their values.
+        **where: Label values, by name of the label, to which the judged agreement is
+            restricted; by default all rows are used.
 
     Returns:
         Three judged scores: ``soft-program-agrees`` (for the Emb-MLP with decay,
@@ -171,8 +173,8 @@ def derive(
             (:func:`inweights.probes.accuracy`) and ``predicted``
             (:func:`inweights.theory.predicted_queries`).
         labels: Names of the columns that identify the worlds.
-        by: Labels for whose values the agreement is computed separately. By default it
-            is computed over all worlds.
+        by: Names of labels; the agreement is computed separately for each of their
+            values. By default it is computed over all worlds.
 
     Returns:
         - ``questions``: a row per run, role and distribution of the queries: the rows
@@ -180,14 +182,14 @@ def derive(
         - ``agreement``: a row per value of ``by``, ``model`` and ``seed``, with
           ``agrees``, the share (0 to 1) of the queries for which the predicted and the
           trained margin have the same sign. Queries that are predicted to tie are left
-          out. There are rows only for the two conditions of the Emb-MLP, which are
-          predicted.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts of the role that
-          it recalls worst. Columns: ``model``, those in ``labels``, ``seed`` and
-          ``accuracy``.
+          out. Only the two conditions of the Emb-MLP have rows, since there is no
+          prediction for the GPT.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model``, those in ``labels``,
+          ``seed`` and ``accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(

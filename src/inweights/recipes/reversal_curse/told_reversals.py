@@ -19,16 +19,16 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of pairs, at least 2.
-        told: Numbers of pairs whose reversal is stated (at least 0 and below ``n``), in
-            worlds with bare identities, ``a → a``.
-        identities: Ends of the pairs that have identities: ``none``, ``first``,
-            ``second`` or ``both``.
-        told_phrased: Numbers of pairs whose reversal is stated (at least 0 and below
-            ``n``), in worlds in which both ends have phrased identities, ``(a, same) →
-            a``.
-        undecayed: Weight decay of the program that predicts the training without decay
-            in worlds with phrased identities. In the other worlds, this training is
-            predicted by program (2).
+        told: Numbers of pairs whose reversal is among the facts (at least 0 and below
+            ``n``), in worlds with identity facts of the form ``a → a``.
+        identities: The elements of a pair that have identity facts, one choice per
+            world: ``none``, ``first``, ``second`` or ``both``.
+        told_phrased: The same as ``told``, for worlds in which both elements of a pair
+            have identity facts of the form ``(a, same) → a``.
+        undecayed: Weight decay of the program that predicts training without weight
+            decay, in the worlds of ``told_phrased``. In the other worlds, program (2)
+            predicts it (Identity Bridge §4.3: the smallest nuclear norm with margins of
+            at least 1).
         training: Settings of the models and their training.
     """
 
@@ -41,20 +41,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan every number of trained reversals with every choice of identities.
+    """Plan training runs for each number of trained reversals and each choice of identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``identities``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``identities`` (the ends of pairs that have identity
-        facts: ``none``, ``first``, ``both``; ``both, phrased``: of both ends, as ``(a,
-        same) → a``), ``told`` (number of pairs whose reversal is trained: 0, 2, 5, 10),
-        ``phrased`` (True, False: whether the identities are ``(a, same) → a``), and
-        ``model`` (Emb-MLP; Emb-MLP, decay; GPT, small: the conditions of
-        :meth:`~.kinds.Training.learners`); the measures ``trained``
-        (:func:`inweights.probes.margins`) and ``accuracy``
+        Trials with the labels ``identities`` (the elements of a pair that have identity
+        facts: ``none``, ``first``, ``both``; ``both, phrased``: both have identity
+        facts of the form ``(a, same) → a``), ``told`` (number of pairs whose reversal
+        is trained: 0, 2, 5, 10), ``phrased`` (True or False: whether the identity facts
+        have the form ``(a, same) → a``), and ``model`` (Emb-MLP; Emb-MLP, decay; GPT,
+        small: the conditions of :meth:`~.kinds.Training.learners`); the measures
+        ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
         (:func:`inweights.probes.accuracy`); the computation ``predicted``
         (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
         that the programs predict for every query, for both conditions of the Emb-MLP,
@@ -63,7 +63,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Raises:
         ConfigError: ``n`` is below 2, ``identities`` contains an unknown value, a
-            number of reversals is outside ``[0, n)``, or a number is out of range for a
+            number of reversals is outside ``[0, n)``, or a value is out of range for a
             model or its training.
     """
     n = settings.n
