@@ -97,8 +97,7 @@ class Edited:
     def apply(self) -> None:
         """Change the weights of the model in place, so that the chosen facts get new answers.
 
-        Each replica is edited separately; one with infinite or NaN parameters is
-        unchanged.
+        Replicas are edited separately, except those with infinite or NaN parameters.
 
         Raises:
             ConfigError: The model has no ``config``, or a parameter without a replica
