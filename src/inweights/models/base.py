@@ -28,7 +28,7 @@ from inweights.worlds.world import World
 
 
 class Model(ReadableStates):
-    """``R`` models of one architecture as one module; ``R`` is the first axis of every parameter.
+    """Module that contains ``R`` models of one architecture, along the first axis of parameters.
 
     A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` if it
     has no :attr:`head_matrix`. Its method :meth:`states` passes each state through
@@ -107,7 +107,7 @@ class Model(ReadableStates):
         """Return the index of the logit column of each answer token, in the shape of ``answers``.
 
         Args:
-            answers: Token ids of any shape, from 0 to ``V - 1``, which is not checked.
+            answers: Token ids of any shape, from 0 to ``V - 1`` (not checked).
 
         Raises:
             DataError: A token is not among the candidates.
@@ -121,10 +121,10 @@ class Model(ReadableStates):
         return columns
 
     def check_world(self, world: World) -> None:
-        """Raise an error if a world has more tokens than the model; return nothing otherwise.
+        """Raise an error if a world has more tokens than the model.
 
         Args:
-            world: World whose facts and queries the model is to read.
+            world: World whose facts and queries are inputs of the model.
 
         Raises:
             DataError: The world has more tokens than the model.
@@ -138,12 +138,12 @@ class Model(ReadableStates):
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         """Return the logits ``[R, n, K]`` of the deepest state, over the ``K`` candidates.
 
-        By default it is the product of the state and :attr:`head_matrix`. A model
+        By default they are the product of the state and :attr:`head_matrix`. A model
         without such a matrix overrides this method.
 
         Args:
-            state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
-                width ``D``).
+            state: The state of the last of :attr:`layer_names`, ``[R, n, D]`` (``R``
+                replicas, ``n`` positions, width ``D``).
 
         Raises:
             NotImplementedError: :attr:`head_matrix` is ``None``, and the class does not
@@ -157,19 +157,19 @@ class Model(ReadableStates):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns ``[R, B, H, T, T]`` of ``H`` heads, by the layer's name.
+        """Compute the attention patterns of each layer, ``[R, B, H, T, T]``, by layer name.
 
-        Each row is the attention of one position to all positions (columns). It sums to
-        1, and is 0 for later positions. Only :class:`GPT` and :class:`OneLayer` have
-        attention that can be read.
+        A row of a pattern is the attention of one position to all positions (columns).
+        A row sums to 1 and is 0 at later positions. Only :class:`GPT` and
+        :class:`OneLayer` implement this method, with ``H`` heads.
 
         Args:
             tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
                 T]`` if the ``R`` replicas read different ones.
 
         Raises:
-            ConfigError: The architecture has no attention, or the library cannot read
-                its attention. The base class always raises the error.
+            ConfigError: The architecture has no attention, or does not implement this
+                method. The base class always raises the error.
         """
         del tokens
         raise ConfigError(
@@ -182,7 +182,7 @@ class Model(ReadableStates):
         inputs: Packed | Int[Tensor, "*R B T"],
         at: Int[Tensor, " n"] | None = None,
     ) -> Float[Tensor, "R *_ K"]:
-        """Compute logits over the candidates: column ``k`` belongs to token ``candidates[k]``.
+        """Compute the logits of all candidates; column ``k`` is that of token ``candidates[k]``.
 
         By default all tokens are candidates, in the order of the vocabulary.
 
@@ -193,14 +193,14 @@ class Model(ReadableStates):
                 by default all of them. It has no effect if ``inputs`` are token ids.
 
         Returns:
-            ``[R, B, T, K]`` for token ids, ``[R, S, K]`` or ``[R, len(at), K]`` for a
-            packed batch.
+            Logits: ``[R, B, T, K]`` for token ids; for a packed batch ``[R, S, K]``, or
+            ``[R, n, K]`` if ``at`` is given.
 
         Raises:
             DataError: ``inputs`` are not a tensor of integers of one of these shapes,
                 have no positions, or contain an id that the model does not have (which
                 is checked on the CPU, and for wrapped modules on every device).
-            ConfigError: A sequence is longer than the model's limit, or the model
+            ConfigError: A sequence is longer than the model's context, or the model
                 cannot compute logits at these positions.
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
@@ -218,10 +218,10 @@ class Model(ReadableStates):
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:
-            ``[R, len(at), D]``, or ``[R, S, D]``.
+            The state: ``[R, n, D]`` if ``at`` is given, otherwise ``[R, S, D]``.
 
         Raises:
-            ConfigError: A sequence is longer than the model's limit.
+            ConfigError: A sequence is longer than the model's context.
             DataError: A token id does not exist (checked only on the CPU).
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
@@ -229,14 +229,14 @@ class Model(ReadableStates):
 
     @property
     def head_matrix(self) -> Float[Tensor, "R D K"] | None:
-        """Matrix that maps the deepest state to logits; ``None`` if there is no such matrix.
+        """Matrix that maps the deepest state to logits, ``[R, D, K]``; ``None`` if there is none.
 
-        It is the weight of ``head`` if this is a :class:`Linear` without bias, and the
-        transposed embedding ``tokens`` if there is no head and all tokens are
-        candidates (tied weights). With many candidates, the loss is computed from this
-        matrix without storing all logits at once. A model that computes logits in
-        another way overrides :meth:`unembed`, and this property if it has layers of
-        these names. (Training compares both once before it uses the matrix.)
+        It is the weight of ``head`` if this layer is a :class:`Linear` without bias. If
+        there is no ``head`` and all tokens are candidates, it is the transposed weight
+        of the embedding ``tokens`` (tied weights). With many candidates, training uses
+        the matrix to compute the loss without storing all logits at once, after it has
+        compared its logits with those of :meth:`unembed`. A model that overrides
+        :meth:`unembed` must also override this property if it has such layers.
         """
         head = getattr(self, "head", None)
         tokens = getattr(self, "tokens", None)
@@ -292,7 +292,7 @@ class Model(ReadableStates):
         return Card(f"{type(self).__name__}: {self.extra_repr()}", about).html
 
     def extra_repr(self) -> str:
-        """Return the numbers of replicas, parameters of each, tokens and candidates, as text."""
+        """Return the numbers of replicas, parameters per replica, tokens and candidates as text."""
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
             f"{plural(self.replicas, 'replica')} of {each:,} parameters, "

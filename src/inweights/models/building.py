@@ -46,10 +46,10 @@ def build_model(
     candidates: Sequence[int] | None = None,
     embedding_std: float | None = None,
 ) -> Any:
-    """Create the model of a built-in config, and draw the initial parameters of every replica.
+    """Create the model of a built-in config, and draw the initial parameters of each replica.
 
     Args:
-        kind: The architecture, a key of ``ARCHITECTURES``.
+        kind: Name of the architecture, a key of ``ARCHITECTURES``.
         config: Settings of the architecture, a config of ``inweights.models.configs``.
         vocabulary: Number of tokens ``V``.
         seeds: Root seed of each replica; a number ``n`` means the seeds 0 to ``n - 1``.
@@ -115,10 +115,12 @@ def join_replicas(models: Sequence[Model]) -> Model:
     The result has the config of the first model, and is on its device.
 
     Args:
-        models: One or more models, which may differ only in their replicas.
+        models: One or more models. They may differ only in their numbers of replicas
+            and in the values of their parameters.
 
     Returns:
-        A model whose number of replicas is the sum of those of the models.
+        A new model. Its number of replicas is the total number of replicas of the
+        given models.
 
     Raises:
         ConfigError: There is no model, the models differ in architecture, size,
@@ -153,15 +155,15 @@ def join_replicas(models: Sequence[Model]) -> Model:
 def rebuilt(
     model: Model, state: Mapping[str, Num[Tensor, " ..."]], replicas: int
 ) -> Model:
-    """Return a model like a given one, with a different number of replicas and other tensors.
+    """Return a new model with the config of a given one, and with the given tensors.
 
     Args:
-        model: A model with an attribute ``config``.
+        model: A model with an attribute ``config``; it is not changed.
         state: The new model's ``state_dict``.
         replicas: Number of replicas of the new model.
 
     Returns:
-        A model of the same config, vocabulary and candidates, on the same device.
+        The new model, with the same vocabulary and candidates, on the same device.
 
     Raises:
         ConfigError: The config cannot build the model, for example because ``replicas``
@@ -181,7 +183,7 @@ def rebuilt(
 
 
 def fill(model: Model, state: Mapping[str, Num[Tensor, " ..."]]) -> None:
-    """Copy a ``state_dict`` into a model, which takes over the precision of the tensors.
+    """Copy a ``state_dict`` into a model, and convert the model to its precision.
 
     Args:
         model: The model, changed in place.

@@ -28,10 +28,10 @@ class DeepLinear(Model):
     """Network of ``L`` square linear layers that maps the sum of a prompt's unit vectors to logits.
 
     Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a
-    look-up. Hidden states are ``layer1`` (``W_1 x``) to ``layerL``. The weight of layer
-    ``i`` is the parameter ``layers.{i-1}.weight``, counted from layer 1. The initial
-    values are undefined until :meth:`DeepLinearConfig.build`, which creates such a model,
-    draws them.
+    look-up. Hidden states are ``layer1`` (``W_1 x``) to ``layerL``. Layers are counted
+    from 1, and parameters from 0: the weight of layer ``i`` is the parameter
+    ``layers.{i-1}.weight``. Use :meth:`DeepLinearConfig.build` to create a model with
+    initial values; the constructor leaves the parameters uninitialised.
 
     Args:
         config: Settings of the architecture.
@@ -136,7 +136,8 @@ class DeepLinear(Model):
         """Compute the logits that each token contributes, ``(A W_L ⋯ W_1)ᵀ``, ``[R, V, K]``.
 
         There are ``R`` replicas, ``V`` tokens, ``K`` candidates and ``L`` layers ``W``.
-        ``A`` is the readout; without one, it selects the first ``K`` coordinates.
+        ``A`` is the readout; without a readout, ``A`` selects the first ``K``
+        coordinates.
         """
         first = self.layers[0]
         assert isinstance(first, Linear)

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 class EmbMLP(Model):
     """Model that maps the sum of a prompt's embeddings to logits (Identity Bridge, Definition 1).
 
-    Its hidden states are ``embedding`` and ``sum``, which at position ``t`` is the sum
-    over the tokens up to ``t``. The initial values are undefined until
-    :meth:`EmbMLPConfig.build`, which creates such a model, draws them.
+    Its hidden states are ``embedding`` and ``sum``. The state ``sum`` at position ``t``
+    is the sum of the embeddings of the tokens up to ``t``. Use
+    :meth:`EmbMLPConfig.build` to create a model with initial values; the constructor
+    leaves the parameters uninitialised.
 
     Args:
         config: Settings of the architecture.

@@ -3,8 +3,8 @@
 :func:`to_transformers`, :func:`from_transformers` and :func:`to_transformer_lens` copy
 the weights of one replica, so that tools for these libraries work on trained models.
 The exported model uses the exact GELU (``activation_function="gelu"``), as the
-library's GPT does. The GPT-2 models that OpenAI released use its tanh approximation
-(``"gelu_new"``), so that :func:`from_transformers` raises an error for them.
+library's GPT does. The GPT-2 models that OpenAI released use the tanh approximation of
+the GELU (``"gelu_new"``), so that :func:`from_transformers` raises an error for them.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _REQUIRED: dict[str, tuple[Any, ...]] = {
 def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
     """Return one replica as a ``GPT2LMHeadModel`` with copied weights and the same logits.
 
-    Sinusoidal position embeddings become a learned table with the same numbers; a model
-    without position embeddings gets a table of zeros. The result is in evaluation mode,
-    without dropout.
+    Sinusoidal position embeddings are copied to a learned table. A model without
+    position embeddings gets a table of zeros. The result is in evaluation mode and has
+    no dropout.
 
     Args:
         model: The GPT.
@@ -55,8 +55,8 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
         A ``GPT2LMHeadModel`` on the device of the model, in its precision.
 
     Raises:
-        ConfigError: The model is not a GPT; it has attention other than ``causal``,
-            loops, a memory, no residual stream or no norm, which GPT-2 cannot express;
+        ConfigError: The model is not a GPT; GPT-2 cannot express the model (attention
+            other than ``causal``, loops, a memory, no residual stream or no norm);
             the replica does not exist or is not an integer; or ``transformers`` is not
             installed.
 
@@ -97,10 +97,10 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
 def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
     """Return one replica as a ``TransformerBridge``, with TransformerLens's hooks and caches.
 
-    Weights are copied as they are (no layer norm is folded and nothing is centred), so
-    that logits, hidden states and attention patterns are the same. The bridge takes
-    token ids and has no tokenizer. The bridge uses these names for the library's hidden
-    states::
+    Weights are copied without changes (no layer norm is folded and nothing is centred),
+    so that logits, hidden states and attention patterns are the same. The bridge takes
+    token ids and has no tokenizer. Its names of the hidden states, on the right,
+    correspond to those of this library::
 
         embedding   blocks.0.hook_resid_pre
         block.i     blocks.i.hook_resid_post
@@ -116,8 +116,8 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
             from the end.
 
     Raises:
-        ConfigError: The model is not a GPT; it has attention other than ``causal``,
-            loops, a memory, no residual stream or no norm, which GPT-2 cannot express;
+        ConfigError: The model is not a GPT; GPT-2 cannot express the model (attention
+            other than ``causal``, loops, a memory, no residual stream or no norm);
             the replica does not exist or is not an integer; or ``transformers`` or
             ``transformer_lens`` is not installed.
 
@@ -155,7 +155,7 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
 
 
 def from_transformers(model: GPT2LMHeadModel) -> GPT:
-    """Return a ``GPT2LMHeadModel`` as a :class:`GPT` of one replica, with copied weights.
+    """Convert a ``GPT2LMHeadModel`` to a :class:`GPT` of one replica, with copied weights.
 
     The result has no dropout, even if the given model has. It is on the device of the
     given model and in its precision.
@@ -166,8 +166,8 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
     Raises:
         ConfigError: The given model has an activation function other than the exact
             GELU (``activation_function="gelu"``), a ``layer_norm_epsilon`` other than
-            1e-5, a different scale of attention, cross-attention, or MLPs whose width
-            is not four times that of the model; or a size is above 65,536.
+            1e-5, a different scale of attention, cross-attention, or MLPs whose hidden
+            width is not four times the width of the model; or a size is above 65,536.
     """
     theirs = model.config
     for name, allowed in _REQUIRED.items():

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 
 class GPT(Model):
-    """GPT-2 that computes next-token logits; its ``R`` replicas train as one tensor program.
+    """GPT-2 that computes next-token logits; its ``R`` replicas are one tensor program.
 
-    :meth:`GPTConfig.build` makes a model and draws its initial values from one seed per
-    replica; ``GPT(...)`` leaves them uninitialised. Hidden states are ``embedding``,
-    ``block.i`` and ``final``. With several loops (Dehghani et al. 2018), ``i`` counts
-    passes, so that ``block.3`` of two blocks is the second block in the second loop.
+    Use :meth:`GPTConfig.build` to create a model with initial values, which it draws
+    from one seed per replica; the constructor leaves the parameters uninitialised.
+    Hidden states are ``embedding``, ``block.i`` and ``final``. With several loops
+    (Dehghani et al. 2018), ``i`` counts the blocks that were passed: in a model of two
+    blocks, ``block.3`` is the second block in the second loop.
 
     Args:
         config: Settings of the architecture and of the initial scale.
@@ -41,12 +42,12 @@ class GPT(Model):
         replicas: Number of independent models ``R``, the first axis of every parameter.
 
     Attributes:
-        loops: Number of loops, which may be changed after training. A saved model has
-            the number that is set when it is saved.
+        loops: Number of loops, which may be changed after training. The current number
+            is stored when the model is saved.
 
     Raises:
-        ConfigError: The number of replicas or tokens is below 1. In a call: a sequence
-            is longer than ``config.context``.
+        ConfigError: The number of replicas or tokens is below 1. A call of the model
+            raises it if a sequence is longer than ``config.context``.
 
     Example:
         >>> import torch
@@ -99,9 +100,9 @@ class GPT(Model):
     def part_names(self) -> tuple[str, ...]:
         """Names of parts that hooks can replace, such as ``block.0.heads`` or ``block.0.mlp``.
 
-        ``heads`` are the outputs of all heads, side by side; ``attention`` and ``mlp``
-        are what each part adds to the residual stream. Without attention there is only
-        ``mlp``.
+        ``heads`` are the concatenated outputs of all heads; ``attention`` and ``mlp``
+        are what each part adds to the residual stream. A model without attention has
+        only ``mlp``.
         """
         attends = self.config.attention != "none"
         parts = ("heads", "attention", "mlp") if attends else ("mlp",)
@@ -110,7 +111,7 @@ class GPT(Model):
 
     @property
     def passes(self) -> list[nn.Module]:
-        """The blocks in the order in which a sequence passes them: all of them once per loop."""
+        """All blocks in the order in which they are applied, repeated once per loop."""
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
@@ -156,7 +157,7 @@ class GPT(Model):
                 ``[n]``; by default all of them.
 
         Returns:
-            ``[R, n, D]``, or ``[R, S, D]``.
+            The state: ``[R, n, D]`` if ``at`` is given, otherwise ``[R, S, D]``.
 
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
@@ -212,7 +213,7 @@ class GPT(Model):
         Returns:
             The patterns of all ``H`` heads, by the name of the state after the block,
             such as ``block.0``. Each row contains the attention of one position to all
-            positions (columns); it sums to 1 and is 0 for later positions.
+            positions (columns). A row sums to 1 and is 0 at later positions.
 
         Raises:
             ConfigError: The config sets ``attention = "none"``, or the sequences are

@@ -43,8 +43,8 @@ class Reading:
     ) -> Float[Tensor, "R S D"]:
         """Apply an edit to a packed state, one group of prompts of equal length at a time.
 
-        Before each call, :attr:`tokens` is set to the ids of these prompts. If no
-        forward pass has set :attr:`batch`, the edit receives the packed state itself.
+        Before each call, :attr:`tokens` is set to the ids of these prompts. If
+        :attr:`batch` is still ``None``, the edit receives the packed state itself.
 
         Args:
             edit: Function of the states ``[R, B, T, D]`` of ``B`` prompts of one length
@@ -77,7 +77,8 @@ def reading(model: Any) -> Iterator[Reading]:
             batch. Its attribute ``reading`` is the record within the block.
 
     Yields:
-        The record of what the model reads; in nested blocks, that of the outer block.
+        The record of what the model reads. A nested block yields the record of the
+        outer block.
     """
     known = vars(model).get("reading")
     if known is not None:  # hooks within hooks

@@ -43,11 +43,11 @@ STEPS = (1e-3, 1e-1)
 
 
 class Mamba(Model):
-    """Mamba that computes next-token logits; its ``R`` replicas train as one tensor program.
+    """Mamba that computes next-token logits; its ``R`` replicas are one tensor program.
 
     It has no position embeddings, since the recurrence depends on the order. Hidden
-    states are ``embedding``, ``block.i`` and ``final``. The initial values are
-    undefined until :meth:`MambaConfig.build`, which creates such a model, draws them.
+    states are ``embedding``, ``block.i`` and ``final``. Use :meth:`MambaConfig.build`
+    to create a model with initial values; the constructor leaves them uninitialised.
 
     Args:
         config: Settings of the architecture.
@@ -142,12 +142,12 @@ class RMSNorm(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Set the gain to 1; ``draw`` is not used."""
+        """Set the gain to 1. The argument ``draw`` is not used."""
         del draw  # starts as the identity, whatever the initial scale
         nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return states divided by their root mean square, times the gain, ``[R, S, D]``.
+        """Divide states by their root mean square and multiply them by the gain, ``[R, S, D]``.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
@@ -181,7 +181,7 @@ class Block(nn.Module):
     def forward(
         self, x: Float[Tensor, "R S D"], shapes: tuple[tuple[int, int], ...]
     ) -> Float[Tensor, "R S D"]:
-        """Return states ``[R, S, D]`` after the block.
+        """Apply the block to states, and return the states after it, ``[R, S, D]``.
 
         Args:
             x: States of all ``S`` packed tokens, ``[R, S, D]`` (``R`` replicas, width
@@ -248,7 +248,7 @@ class Mixer(Layer):
         )
 
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
-        """Return the stream mixed over time, by convolution and recurrence, ``[R, B, T, E]``.
+        """Apply the causal convolution and the recurrence to a stream, ``[R, B, T, E]``.
 
         Args:
             u: The stream before the convolution, ``[R, B, T, E]`` for ``E`` channels.

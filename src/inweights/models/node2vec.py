@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class Node2Vec(Model):
     """Node2Vec with one hop and a full softmax: its logits are inner products of node vectors.
 
-    The states ``embedding`` and ``final`` are both the vector of the input token. The
-    initial values are undefined until :meth:`Node2VecConfig.build`, which creates such a
-    model, draws them.
+    The states ``embedding`` and ``final`` are both the vector of the input token. Use
+    :meth:`Node2VecConfig.build` to create a model with initial values; the constructor
+    leaves the parameters uninitialised.
 
     Args:
         config: Settings of the architecture.
@@ -88,8 +88,8 @@ class Node2Vec(Model):
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         """Return the logits of a state, its inner products with all node vectors, ``[R, n, V]``.
 
-        The vectors are those of the inputs in a tied model, and separate ones in an
-        untied model.
+        In a tied model, these are the vectors of the inputs; an untied model has
+        separate output vectors.
 
         Args:
             state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,

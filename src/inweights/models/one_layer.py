@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Attention(Layer):
     """The matrices ``W_KQ``, ``[R, I, I]``, and ``W_V``, ``[R, I, D]``, for ``I`` input directions.
 
-    ``key_query[s, t]`` is the score of direction ``s`` for a last token of direction
-    ``t``. ``value`` is stored transposed: row ``i`` is ``W_V e_i``.
+    ``key_query[r, s, t]`` is the score of direction ``s`` if the last token has
+    direction ``t``. ``value`` is stored transposed: its row ``i`` is ``W_V e_i``.
 
     Args:
         replicas: Number of replicas ``R``.
@@ -58,7 +58,7 @@ class Attention(Layer):
         self._width = width
 
     def initialise(self, draw: Draw) -> None:
-        """Draw both matrices from a normal distribution, with the width ``D`` as ``fan_in``.
+        """Draw ``W_KQ`` and ``W_V`` from a normal distribution, with the width ``D`` as ``fan_in``.
 
         Args:
             draw: Function that fills a parameter; see
@@ -69,7 +69,7 @@ class Attention(Layer):
 
 
 class Hidden(Layer):
-    """The vectors ``w`` of the MLP, ``M`` for each of ``K`` labels, ``[R, K, M, D]``.
+    """The weight vectors ``w`` of the MLP, ``M`` for each of ``K`` labels, ``[R, K, M, D]``.
 
     Args:
         replicas: Number of replicas ``R``.
@@ -111,8 +111,8 @@ class OneLayer(Model):
     Resemblance, §4.1) or only ``mlp.*`` (stage 2). With orthonormal embeddings the
     matrices contain only the directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V,
     D]``. Inputs have no component in any other direction, so that those directions
-    neither change nor have an effect. The initial values are undefined until
-    :meth:`OneLayerConfig.build`, which creates such a model, draws them.
+    neither change nor have an effect. Use :meth:`OneLayerConfig.build` to create a
+    model with initial values; the constructor leaves the parameters uninitialised.
 
     Args:
         config: Settings of the architecture.
@@ -231,8 +231,8 @@ class OneLayer(Model):
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
         """Compute the attention of every position, ``{"attention": [R, B, 1, T, T]}``.
 
-        Row ``t`` contains the attention of position ``t`` to all positions; it sums to 1.
-        There is one head.
+        Row ``t`` contains the attention of position ``t`` to all positions. It sums to 1
+        and is 0 at later positions. There is one head.
 
         Args:
             tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,

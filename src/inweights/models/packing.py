@@ -1,11 +1,11 @@
 """Packed batches: sequences of several lengths along one axis, without padding.
 
 Sequences of facts are short and have few lengths: the prompt of an identity has one
-token, that of a hop two. All tokens lie along one axis ``S``, one group of equal length
-after another, so that every position-wise layer is one batched matrix product; only
-attention splits the groups. :func:`pack` makes a :class:`Packed` batch, which models
-read. Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens,
-``D`` width.
+token, and the prompt of a hop has two. The tokens of all sequences are concatenated
+along one axis ``S``, grouped by length, so that every position-wise layer is one batched
+matrix product; only attention splits the groups. :func:`pack` creates a :class:`Packed`
+batch, the input of models. Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions,
+``S`` packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Packed:
     """Sequences of token ids, one after another along the axis ``S``.
 
     Attributes:
-        tokens: Token ids, ``[S]`` if all replicas read the same, otherwise ``[R, S]``.
+        tokens: Token ids, ``[S]`` if all replicas read the same ids, otherwise ``[R,
+            S]``.
         positions: Position of each token in its sequence, counted from 0, plus the
             offset that was given to :func:`pack`; ``[S]`` or ``[R, S]``.
         shapes: ``(B, T)`` of each group of sequences of one length, in their order
@@ -40,12 +41,12 @@ class Packed:
 
     @property
     def size(self) -> int:
-        """Number ``S`` of tokens of all sequences together."""
+        """Total number ``S`` of tokens of all sequences."""
         return self.tokens.shape[-1]
 
     @property
     def last(self) -> Int[Tensor, " B"]:
-        """Index in the packed axis of the last position of each of ``B`` sequences, ``[B]``."""
+        """Index of the last token of each of all ``B`` sequences in the packed axis, ``[B]``."""
         ends = []
         start = 0
         for batch, length in self.shapes:
@@ -58,7 +59,7 @@ class Packed:
         """Return the token ids of each group of sequences of one length, as views ``[B, T]``.
 
         A group has ``B`` sequences of ``T`` tokens. The views are ``[R, B, T]`` if the
-        ``R`` replicas read different tokens. The order is that along ``S``.
+        ``R`` replicas read different tokens. The groups are in their order along ``S``.
         """
         groups = []
         start = 0
@@ -69,10 +70,11 @@ class Packed:
         return groups
 
     def to(self, device: torch.device | str) -> Packed:
-        """Return a batch with the same content on a device, such as ``cpu`` or ``cuda``.
+        """Return a copy of the batch on a device.
 
         Args:
-            device: The device; tensors that are already there are not copied.
+            device: The device, such as ``cpu`` or ``cuda``. Tensors that are already on
+                it are not copied.
         """
         return Packed(self.tokens.to(device), self.positions.to(device), self.shapes)
 
@@ -167,11 +169,12 @@ def check_replicas(tokens: Int[Tensor, "*R B T"], replicas: int) -> None:
     """Raise an error unless token ids ``[R, B, T]`` fit a model's number of replicas.
 
     Args:
-        tokens: Token ids; those without a replica axis, ``[B, T]``, always fit.
+        tokens: Token ids. Ids without a replica axis, ``[B, T]``, are always valid.
         replicas: Number of replicas ``R`` of the model.
 
     Raises:
-        DataError: The first of three axes is neither 1 nor ``R``.
+        DataError: The tensor has three axes, and the length of the first is neither 1
+            nor ``R``.
     """
     if tokens.dim() == 3 and len(tokens) not in (1, replicas):
         raise DataError(
@@ -183,7 +186,7 @@ def check_replicas(tokens: Int[Tensor, "*R B T"], replicas: int) -> None:
 def running_sums(
     x: Float[Tensor, "R S D"], shapes: Sequence[tuple[int, int]]
 ) -> Float[Tensor, "R S D"]:
-    """Return at each position the sum over its sequence up to and including that position.
+    """Return, for each position, the sum over its sequence up to and including the position.
 
     Sequences are short, so that adding one position after another is several times
     faster than ``torch.cumsum`` and its gradient, which reverses its input twice.

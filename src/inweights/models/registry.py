@@ -39,7 +39,8 @@ def model_kind(name: str) -> type[msgspec.Struct]:
     """Return the config class of a kind of model.
 
     Args:
-        name: Tag of the kind: one of :func:`model_names`, ``wrap`` or ``trained``.
+        name: Tag of the kind: one of :func:`model_names`, or ``wrap`` or ``trained``
+            (a wrapped factory or wrapped trained modules).
 
     Raises:
         ConfigError: There is no such kind; the message names the most similar one.

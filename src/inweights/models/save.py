@@ -4,8 +4,8 @@ Users call :func:`save_model` and :func:`load_model`, and the store of runs call
 :func:`encode_model` and :func:`decode_model`. The JSON is under the key ``inweights``
 of the header's metadata. It identifies the kind of model by its tag, never by a class
 to import, so that reading a file executes no code. It contains a hash of itself and of
-all tensors, so that even a single changed bit is noticed. Other programs can read the
-file.
+all tensors, so that even a single changed bit is detected. Other programs that read
+safetensors can read the tensors.
 """
 
 import hashlib
@@ -59,7 +59,8 @@ def save_model(model: Model, path: str | Path) -> Path:
 
     Raises:
         ConfigError: The model has no ``config``, or an option of its config has no
-            exact encoding.
+            exact encoding; or the model is a GPT whose config sets ``inject`` and whose
+            ``loops`` was set to 1.
         RunError: The file cannot be written.
 
     Example:

@@ -21,7 +21,7 @@ from inweights.worlds.arrays import Float, Int
 
 
 class ReadableStates(nn.Module):
-    """A module whose hidden states have names, by which they can be read and replaced.
+    """Module whose hidden states have names, by which they can be read and replaced.
 
     A subclass implements :meth:`states`, :attr:`layer_names` and :meth:`unembed`.
 
@@ -43,7 +43,7 @@ class ReadableStates(nn.Module):
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of the outputs of layers' parts that :meth:`hooks` can replace; by default none."""
+        """Names of parts of layers whose outputs :meth:`hooks` can replace; by default none."""
         return ()
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
@@ -61,7 +61,7 @@ class ReadableStates(nn.Module):
         raise NotImplementedError
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits ``[R, n, K]`` (``K`` candidates); a subclass implements it.
+        """Return the logits of ``K`` candidates, ``[R, n, K]``; a subclass implements this method.
 
         Args:
             state: The deepest state, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
@@ -73,11 +73,11 @@ class ReadableStates(nn.Module):
         raise NotImplementedError
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state after the norm that precedes the head; by default, it is unchanged.
+        """Apply the norm that precedes the head; by default, return the state unchanged.
 
         Args:
-            state: A state, ``[R, n, D]`` (``R`` replicas, ``n`` positions, width
-                ``D``).
+            state: State of any layer, ``[R, n, D]`` (``R`` replicas, ``n`` positions,
+                width ``D``); the result has the same shape.
         """
         return state
 
@@ -98,14 +98,14 @@ class ReadableStates(nn.Module):
                 or a tensor of indices in the packed axis ``S``.
 
         Returns:
-            For each of the ``layers``, in their order: with ``last`` or indices a
-            tensor ``[R, n, D]``, where ``n`` is the number of sequences or indices;
-            with ``all`` ``[R, B, T, D]`` for token ids, and ``[R, S, D]`` for a packed
-            batch.
+            The state of each of the ``layers``, in their order. With ``at="last"`` or
+            indices, a state is a tensor ``[R, n, D]``, where ``n`` is the number of
+            sequences or indices. With ``at="all"``, it is ``[R, B, T, D]`` for token
+            ids, and ``[R, S, D]`` for a packed batch.
 
         Raises:
             ConfigError: A layer is unknown, ``at`` is a different string, or a sequence
-                is longer than the model's limit.
+                is longer than the model's context.
             DataError: ``inputs`` are not token ids as described, do not fit the number
                 of replicas, or contain an id that the model does not have (checked on
                 the CPU).
@@ -150,15 +150,15 @@ class ReadableStates(nn.Module):
                 or a tensor of indices in the packed axis ``S``.
 
         Returns:
-            For each of the ``layers``, in their order, logits in the shape in which
-            :meth:`hidden` returns the state, with ``K`` in place of ``D``: ``[R, n,
-            K]`` for ``n`` sequences or indices; with ``all`` ``[R, B, T, K]`` for token
+            The logits of each of the ``layers``, in their order. With ``at="last"`` or
+            indices, they are a tensor ``[R, n, K]``, where ``n`` is the number of
+            sequences or indices. With ``at="all"``, they are ``[R, B, T, K]`` for token
             ids, and ``[R, S, K]`` for a packed batch.
 
         Raises:
             ConfigError: A layer is unknown or its state cannot be decoded
                 (:meth:`decode`), ``at`` is a different string, or a sequence is longer
-                than the model's limit.
+                than the model's context.
             DataError: ``inputs`` are not token ids as described, do not fit the number
                 of replicas, or contain an id that the model does not have (checked on
                 the CPU).
@@ -180,9 +180,8 @@ class ReadableStates(nn.Module):
         """Map a layer's state to logits, as if it were the deepest (nostalgebraist 2020).
 
         Args:
-            name: Name of the layer, one of :attr:`decodable`, which is not checked
-                here. The final norm is applied to the state first, unless the layer is
-                the deepest.
+            name: Name of the layer, one of :attr:`decodable` (not checked). The final
+                norm is applied to the state first, unless the layer is the deepest.
             state: State of the layer, ``[R, ..., D]``, with one or more axes between
                 ``R`` and ``D``.
 
@@ -195,7 +194,9 @@ class ReadableStates(nn.Module):
         return self.unembed(read).unflatten(1, state.shape[1:-1])
 
     def hook(self, name: str, state: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return a state, or its replacement within :meth:`hooks`; for use in :meth:`states`.
+        """Return a state, or its replacement within the context of :meth:`hooks`.
+
+        Implementations of :meth:`states` call this method for each state.
 
         Args:
             name: Name of the layer or part to which the state belongs.
@@ -212,16 +213,17 @@ class ReadableStates(nn.Module):
         """Replace hidden states in every forward pass within the ``with`` block.
 
         Args:
-            edits: Functions of a state ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts
-                of ``T`` tokens, width ``D``) that return its replacement, by the name
-                of a layer (:attr:`layer_names`) or of a part of one
-                (:attr:`part_names`). If prompts differ in length, a function is called
-                once for each length. In nested blocks, a function receives the state
-                after the changes of the outer block.
+            edits: Functions by the name of a layer (:attr:`layer_names`) or of a part
+                of a layer (:attr:`part_names`). A function receives the state ``[R, B,
+                T, D]`` (``R`` replicas, ``B`` prompts of ``T`` tokens, width ``D``) and
+                returns its replacement, of the same shape. If prompts differ in length,
+                it is called once for each length. In nested blocks, it receives the
+                state after the changes of the outer block.
 
         Raises:
-            ConfigError: A name is unknown, or a state to be replaced was not computed
-                within the block.
+            ConfigError: A name is unknown (raised when the block is entered), or a
+                state to be replaced was not computed within the block (raised when the
+                block ends).
             DataError: A function does not return a tensor, or returns one of a
                 different shape.
 

@@ -1,7 +1,7 @@
 """TinyNN: one linear layer between tied embeddings (Geometric Memory B.2.2, B.5).
 
 ``logits = (E Wᵀ + b) Eᵀ``, without activation or residual connection. Each position
-sees only its own token. With frozen embeddings, ``W`` has to store everything (the
+sees only its own token. With frozen embeddings, ``W`` must store all facts (the
 associative variant). Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``V``
 tokens.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class FrozenEmbedding(Embedding):
     """Table of token vectors that is never trained: a buffer, not a parameter.
 
-    Its initial values are those of an :class:`Embedding` of the same name and seed.
+    Its initial values equal those of an :class:`Embedding` of the same name and seed.
     They are undefined until :meth:`initialise` draws them.
 
     Args:
@@ -60,9 +60,9 @@ class FrozenEmbedding(Embedding):
 class TinyNN(Model):
     """One linear layer between tied embeddings: its logits are ``(E Wᵀ + b) Eᵀ``.
 
-    Its hidden states are ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``). The
-    initial values are undefined until :meth:`TinyNNConfig.build`, which creates such a
-    model, draws them.
+    Its hidden states are ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``). Use
+    :meth:`TinyNNConfig.build` to create a model with initial values; the constructor
+    leaves the parameters uninitialised.
 
     Args:
         config: Settings of the architecture.

@@ -1,10 +1,10 @@
 """Configs of the built-in architectures: their settings, which do not import torch.
 
 A world, a model's config and a learner form a trial of an experiment.
-``GPTConfig().build(vocabulary=9, seeds=3)`` makes the model, and imports its
-architecture (``building.py``). Its initial scale, ``init``, may differ between
-replicas. Each class raises a ``ConfigError`` for values that are out of range or
-contradict each other.
+``GPTConfig().build(vocabulary=9, seeds=3)`` creates the model, and imports its
+architecture (``building.py``). The initial scale ``init`` may differ between replicas.
+Each class raises a ``ConfigError`` for values that are out of range or contradict each
+other.
 """
 
 from inweights.models.configs.initial_scale import MAX_SCALE, Init

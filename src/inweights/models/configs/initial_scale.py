@@ -42,7 +42,7 @@ class Init(Config):
         check_size("init.gamma", 1.0 if self.gamma is None else self.gamma, above=0)
 
     def sigma(self, fan_in: int) -> float:
-        """Return the initial standard deviation: ``fan_in ** -gamma``, or ``std`` without gamma.
+        """Return the standard deviation: ``fan_in ** -gamma``, or ``std`` if ``gamma`` is ``None``.
 
         Args:
             fan_in: Input width of the matrix, at least 1.
@@ -53,14 +53,14 @@ class Init(Config):
 
 
 def check_std(name: str, std: float | None) -> None:
-    """Raise an error unless an initial standard deviation is ``None`` or a finite number above 0.
+    """Raise an error unless an initial standard deviation is ``None`` or a valid number.
 
     Args:
-        name: Name of the setting, as files write it.
+        name: Name of the setting in messages, such as ``gpt.embedding_std``.
         std: The standard deviation; ``None`` means that of the config's ``init``.
 
     Raises:
-        ConfigError: The standard deviation is not above 0, or is not finite.
+        ConfigError: The standard deviation is not above 0, or is above 65,536.
     """
     if std is not None and not 0 < std <= MAX_SCALE:
         raise ConfigError(

@@ -53,7 +53,7 @@ class ModelConfig(Protocol):
 
 
 class Start(TypedDict):
-    """Arguments of :meth:`ModelConfig.build`, which together with the config define a model.
+    """Arguments of :meth:`ModelConfig.build`; together with the config they define a model.
 
     Attributes:
         vocabulary: Number of tokens ``V``.

@@ -28,14 +28,13 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 
     Attributes:
         layers: Number ``L`` of blocks.
-        loops: Number of times that a sequence passes through all blocks, with the same
-            weights.
-        inject: Whether the embedding is added to the state again before each further
-            pass.
-        memory: Number of slots of a trained key-value memory, shared by all blocks,
-            that is read after every block; 0 for no memory.
+        loops: Number of passes of a sequence through all blocks, with the same weights.
+        inject: Whether the embedding is added to the state before each pass after the
+            first.
+        memory: Number of slots of a trained key-value memory, which all blocks share
+            and which is read after every block; 0 for no memory.
         width: Width ``D`` of the residual stream.
-        heads: Number ``H`` of attention heads; it divides the width.
+        heads: Number ``H`` of attention heads; it must divide the width.
         positions: Position embeddings: ``learned`` (a table), ``sinusoidal`` (fixed
             sines and cosines) or ``none``.
         context: Largest number of positions; longer inputs raise an error, even without
@@ -47,10 +46,10 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             and blocks have no attention).
         residual: Whether blocks add their output to their input.
         norm: Whether layer normalisation precedes attention, MLP, memory and head.
-        embedding_std: Initial standard deviation of the token embeddings, such as 1 for
-            PyTorch's default; by default that of :attr:`init`.
-        position_std: Initial standard deviation of learned position embeddings; by
-            default that of :attr:`init`.
+        embedding_std: Initial standard deviation of the token embeddings, such as 1,
+            which is PyTorch's default; ``None`` for that of :attr:`init`.
+        position_std: Initial standard deviation of learned position embeddings;
+            ``None`` for that of :attr:`init`.
         depth_scaled: Whether the last matrices of attention and MLP, which write into
             the residual stream, are initialised ``√(2L)`` times smaller than
             :attr:`init`, as in GPT-2.
@@ -142,7 +141,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         width: Width ``D`` of the residual stream.
         state: Size ``N`` of the state of each channel.
         kernel: Number of positions that the convolution sees, up to the current one.
-        expand: Inner width as a multiple of the width.
+        expand: Inner width of a block, as a multiple of the width.
         rank: Rank of the map to the step sizes ``Δ``; ``None`` (the default) for a
             sixteenth of the width, rounded up.
         tied: Whether the head uses the token embeddings as its weight; otherwise it has
@@ -192,7 +191,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
 
     @property
     def steps_rank(self) -> int:
-        """Rank of the map to a Mamba's step sizes ``Δ``, by default ``width / 16``, rounded up."""
+        """Rank of the map to the step sizes ``Δ``: ``rank``, or ``width / 16`` rounded up."""
         return math.ceil(self.width / 16) if self.rank is None else self.rank
 
     def build(self, **start: Unpack[Start]) -> Mamba:

@@ -26,8 +26,8 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
     """Settings of an :class:`EmbMLP` (Identity Bridge, Definition 1).
 
     Attributes:
-        width: Width ``D`` of the embeddings. The theory of the smallest norm applies if
-            the width is at least the rank of the solution.
+        width: Width ``D`` of the embeddings. The theory of minimum-norm solutions
+            applies if the width is at least the rank of the solution.
         init: Initial scale of both matrices.
 
     Raises:
@@ -68,8 +68,8 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
             what is stored.
         frozen: Whether the embeddings keep their initial values, so that only ``W`` and
             ``b`` are trained (associative storage).
-        embedding_std: Initial standard deviation of the embeddings, such as 1 for
-            PyTorch's default (Fig. 28); by default that of :attr:`init`.
+        embedding_std: Initial standard deviation of the embeddings, such as 1, which is
+            PyTorch's default (Fig. 28); ``None`` for that of :attr:`init`.
         dropout: Probability with which an entry of the middle layer is set to 0 during
             training (Fig. 31).
         init: Initial scale of every weight matrix; ``b`` starts at 0.
@@ -154,10 +154,9 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
     """Settings of a :class:`DeepLinear` (Feature Resemblance §7).
 
     Attributes:
-        width: Width ``D``; at least the number of tokens, since their input vectors are
-            orthonormal.
-        layers: Number ``L`` of square layers, at least 1; the readout is one more
-            layer.
+        width: Width ``D``. It must be at least the number of tokens, since the input
+            vectors of the tokens are orthonormal.
+        layers: Number ``L`` of square layers, at least 1, not counting the readout.
         readout: Whether a separate matrix ``A`` computes the logits; it is trained as
             ``readout.weight``. Otherwise the first ``K`` coordinates of the last layer
             are the logits of the ``K`` labels.

@@ -27,7 +27,7 @@ def attend_causally(
 
     Args:
         qkv: Queries, keys and values side by side, ``[R, B, T, 3 D]``.
-        heads: Number of heads ``H``; it divides ``D``.
+        heads: Number of heads ``H``; it must divide ``D``.
 
     Returns:
         Concatenated outputs of the heads, ``[R, B, T, D]``.
@@ -61,8 +61,8 @@ def attend_uniformly(
 
     Args:
         v: Values at every position, ``[R, B, T, D]``.
-        heads: Has no effect, since the mean is the same for every head. It exists so
-            that both functions have the same signature.
+        heads: Ignored, since the mean is the same for every head; present for the same
+            signature as :func:`attend_causally`.
     """
     del heads
     counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)

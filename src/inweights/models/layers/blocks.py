@@ -27,7 +27,7 @@ PartHook = Callable[[str, Tensor], Tensor]
 
 
 class Memory(nn.Module):
-    """Memory of keys and values, shared by all sequences, that is read by attention.
+    """Trained memory of keys and values, which every state reads by attention.
 
     Args:
         config: Settings of the GPT: ``memory`` is the number of slots, ``width`` the
@@ -49,7 +49,7 @@ class Memory(nn.Module):
         self.values = Linear(replicas, config.memory, width, bias=False)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return what each state reads: the mean of values weighted by attention, ``[R, S, D]``.
+        """Return, for each state, the mean of the values weighted by attention, ``[R, S, D]``.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
@@ -105,13 +105,14 @@ class Block(nn.Module):
                 width ``D``).
             shapes: ``(B, T)``, the number and length of the sequences of each group
                 along ``S``, as in :class:`Packed`.
-            at: Indices in ``S`` at which the state is computed; by default all of them.
+            at: Indices in ``S`` at which the state is computed, ``[n]``; by default all
+                of them.
             hook: Function that is called as ``hook(name, output)`` with the output
                 ``[R, n, D]`` of each part (``heads``, ``attention`` and ``mlp``) and
                 returns its replacement. By default nothing is replaced.
 
         Returns:
-            ``[R, len(at), D]``, or ``[R, S, D]``.
+            The state: ``[R, n, D]`` if ``at`` is given, otherwise ``[R, S, D]``.
         """
         mixed = None if self.out is None else self._mix(self.qkv(self.norm1(x)), shapes)
         if at is not None:

@@ -35,8 +35,7 @@ class Linear(Layer):
         inputs: Input width ``D``.
         outputs: Output width ``F``.
         bias: Whether there is a bias ``b``, which :meth:`initialise` sets to 0.
-        shrink: Factor by which the initial ``W`` is divided after it is drawn with the
-            initial scale.
+        shrink: Divisor of the initial ``W``, applied after :meth:`initialise` draws it.
 
     Raises:
         ConfigError: A size is negative.
@@ -89,7 +88,7 @@ class Linear(Layer):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S F"]:
-        """Return the product of states and weight, plus the bias if there is one, ``[R, S, F]``.
+        """Apply the affine map to states, and return the result, ``[R, S, F]``.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
@@ -193,7 +192,7 @@ class Embedding(Layer):
                 S]``.
 
         Raises:
-            DataError: An id is not one of the table's (checked only on the CPU).
+            DataError: An id is not from 0 to ``V - 1`` (checked only on the CPU).
         """
         replicas, tokens, width = self.weight.shape
         check_ids(ids, tokens)
@@ -204,17 +203,17 @@ class Embedding(Layer):
 
 
 def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
-    """Raise an error if ids are out of range.
+    """Raise an error if a token id is not from 0 to ``end - 1``.
 
-    Such ids would be read from the table of the next replica. On an accelerator nothing
-    is checked, since the check would have to wait for the device.
+    Such an id would select a row from the table of another replica. On an accelerator
+    nothing is checked, since the check would have to wait for the device.
 
     Args:
         ids: Token ids, ``[S]`` or ``[R, S]``.
-        end: Ids must be from 0 to ``end - 1``.
+        end: Number of tokens; the largest valid id is ``end - 1``.
 
     Raises:
-        DataError: An id is out of range, and the ids are on the CPU.
+        DataError: The ids are on the CPU, and an id is negative or at least ``end``.
     """
     checked = (
         ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()

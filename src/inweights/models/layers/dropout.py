@@ -29,13 +29,13 @@ DROPOUT: Final = "dropout"
 class Dropout(nn.Module):
     """Dropout: set entries to 0 with probability ``rate``, and divide the others by ``1 - rate``.
 
-    Outside of :meth:`DropoutMasks.at` it returns its input.
+    Outside the context of :meth:`DropoutMasks.at`, the input is returned unchanged.
 
     Args:
         rate: Probability of dropping an entry, from 0 to below 1.
 
     Raises:
-        ConfigError: The rate is out of range.
+        ConfigError: The rate is negative, or at least 1.
     """
 
     def __init__(self, rate: float) -> None:
@@ -45,7 +45,7 @@ class Dropout(nn.Module):
             rate: Probability of dropping an entry, from 0 to below 1.
 
         Raises:
-            ConfigError: The rate is out of range.
+            ConfigError: The rate is negative, or at least 1.
         """
         super().__init__()
         check_size("dropout", rate, least=0, below=1)
@@ -57,14 +57,19 @@ class Dropout(nn.Module):
         return f"rate={self.rate:g}"
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return states with random entries set to 0; unchanged outside of :meth:`DropoutMasks.at`.
+        """Set random entries of states to 0, and divide the others by ``1 - rate``.
+
+        Outside the context of :meth:`DropoutMasks.at`, ``x`` is returned unchanged.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
 
+        Returns:
+            States of the same shape, ``[R, S, D]``.
+
         Raises:
-            ConfigError: The number of replicas ``R`` differs from the number of seeds
-                of the :class:`DropoutMasks`.
+            ConfigError: Within :meth:`DropoutMasks.at`, the number of replicas ``R``
+                differs from the number of seeds of the :class:`DropoutMasks`.
         """
         if self.generators is None:
             return x
@@ -80,7 +85,7 @@ class Dropout(nn.Module):
 
 
 class DropoutMasks:
-    """The masks of all dropout layers of a model during training.
+    """Masks of all dropout layers of a model during training.
 
     Args:
         model: Model whose :class:`Dropout` layers with a rate above 0 are used.
@@ -120,18 +125,18 @@ class DropoutMasks:
 
     @contextmanager
     def at(self, phase: int, step: int) -> Iterator[None]:
-        """Let the model drop entries within the ``with`` block, with the masks of one step.
+        """Activate dropout within the ``with`` block, with the masks of one step.
 
         Args:
-            phase: Index of the phase.
+            phase: Index of the phase of training, from 0.
             step: Step of the phase, counted from 0.
 
         Returns:
             A context manager; its ``with`` statement binds no value.
 
         Raises:
-            ConfigError: In a call of the model within the block, its number of replicas
-                differs from that of the seeds.
+            ConfigError: The model is called within the block, and its number of
+                replicas differs from the number of seeds.
         """
         for name, layer in self._layers:
             layer.generators = []

@@ -45,7 +45,7 @@ def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N
 
     Args:
         qkv: Queries, keys and values side by side, ``[N, 2, 3 D]``.
-        heads: Number of heads ``H``; it divides ``D``.
+        heads: Number of heads ``H``; it must divide ``D``.
 
     Returns:
         Concatenated outputs of the heads, ``[N, 2, D]``.
@@ -55,7 +55,7 @@ def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N
 
 
 def mean_of_last(x: Float[Tensor, "R n K M"]) -> Float[Tensor, "R n K"]:
-    """Return the mean over the last axis, ``x.mean(-1)``, with a faster gradient.
+    """Return the mean over the last axis, as ``x.mean(-1)`` does, with a faster gradient.
 
     Args:
         x: Numbers ``[R, n, K, M]``.

@@ -63,13 +63,13 @@ class Layer(nn.Module):
     """Base class of modules whose own parameters have a leading replica axis."""
 
     def initialise(self, draw: Draw) -> None:
-        """Fill the layer's own parameters in place; a subclass implements this method.
+        """Initialise the layer's own parameters in place; a subclass implements this method.
 
         Args:
             draw: Function ``draw(name, parameter, fan_in)`` that fills a parameter with
-                normal random numbers. Their standard deviation is that of the replica's
-                :class:`Init` for the input width ``fan_in``, unless ``std`` is given;
-                see :class:`Draw`.
+                normal random numbers. Their standard deviation is given by ``std`` or,
+                without it, by the replica's :class:`Init` for the input width
+                ``fan_in``; see :class:`Draw`.
         """
         raise NotImplementedError
 
@@ -85,7 +85,7 @@ class Layer(nn.Module):
 def in_whole_blocks(
     operation: Elementwise, x: Float[Tensor, "R ..."]
 ) -> Float[Tensor, "R ..."]:
-    """Apply an elementwise operation so that the bits of a replica do not depend on other replicas.
+    """Apply an elementwise operation with results that do not depend on the other replicas.
 
     Some PyTorch kernels round the last numbers of a tensor differently if these do not
     fill a whole register. Therefore each replica is padded to a multiple of 32 numbers.

@@ -40,10 +40,13 @@ _NO_SETTINGS = ("training", "name_or_path", "warnings_issued", "transformers_ver
 
 
 def content_hash(module: nn.Module) -> str:
-    """Return a hash of a module's parameters, buffers, settings and source, 20 hexadecimal digits.
+    """Return a hash of a module's parameters, buffers, settings and source code.
 
     Args:
         module: Any module; its device (CPU or GPU) has no effect.
+
+    Returns:
+        20 hexadecimal digits.
 
     Example:
         >>> one = content_hash(nn.Dropout(0.1))
@@ -63,16 +66,19 @@ def content_hash(module: nn.Module) -> str:
 
 
 def settings_of(module: nn.Module) -> dict[str, str]:
-    """Return the settings of a module's submodules as text, by path, such as ``attn.n_head``.
+    """Return the settings of a module and its submodules as texts, by path.
 
-    Settings are the public attributes of the module and of each submodule, except for
-    ``training``, attributes of transformers that state where a model was read,
-    submodules, parameters and buffers. The name of the class of each part has the
-    part's path with a colon as its key, such as ``attn:``; the key of the module itself
-    is ``:``.
+    Settings are the public attributes, except for submodules, parameters, buffers,
+    ``training``, and attributes in which transformers stores the origin of a model. The
+    class names are included, too.
 
     Args:
         module: Any module.
+
+    Returns:
+        The texts by key. The key of a setting is its path, such as ``attn.n_head``. The
+        key of the class name of a submodule is the submodule's path with a colon, such
+        as ``attn:``, and ``:`` for the module itself.
 
     Example:
         >>> settings_of(nn.Sequential(nn.Dropout(0.1)))["0.p"]

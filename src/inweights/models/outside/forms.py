@@ -29,15 +29,16 @@ class Form:
 
     Attributes:
         states: Names of the submodules whose output contains a state ``[B, T, D]``, in
-            the order in which their calls end.
+            the order in which their calls return.
         last_only: Whether the module returns logits only for the last position.
         dropout: The largest dropout rate of the module; 0 without dropout.
         table: Name of the weight of the embedding that reads the token ids, such as
             ``emb.weight``; empty if there is none.
         head: Name of the linear layer that computes the logits; empty if there is none.
         norm: Name of the norm before the head; empty if there is none.
-        lens: Names of the states whose width allows the head to read them.
-        deepest: Names of the states that the head reads in a call of the module.
+        lens: Names of the states that have the input width of the head, so that the
+            head can decode them.
+        deepest: Names of the states that equal the input of the head.
     """
 
     states: tuple[str, ...] = ()
@@ -73,10 +74,10 @@ def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
 def state_of_output(output: Any) -> Any:
     """Return the state in a submodule's output: ``last_hidden_state``, or a tuple's first element.
 
-    Any other output is returned unchanged; it may not be a tensor.
+    Any other output is returned unchanged, even if it is not a tensor.
 
     Args:
-        output: What the submodule returned.
+        output: The output of the submodule.
     """
     if hasattr(output, "last_hidden_state"):
         return output.last_hidden_state
@@ -127,9 +128,10 @@ def form_of(
         ``head``, ``norm``, ``lens`` and ``deepest`` are empty.
 
     Raises:
-        ConfigError: The call fails, draws random numbers other than dropout, or does
-            not return finite logits of at least ``vocabulary`` tokens, for all
-            positions or the last. Errors of ``read`` are passed on.
+        ConfigError: The call fails, draws random numbers other than those of dropout,
+            or does not return finite logits of at least ``vocabulary`` tokens, for all
+            positions or for the last one.
+        Exception: Any error of ``read``, which is passed on.
     """
     batch, length = _TRIED
     # The largest ids, so that a table that is too small is noticed at once.

@@ -58,9 +58,7 @@ def keep(
 
 
 def from_folder(folder: str) -> nn.Module:
-    """Return the causal language model in a folder.
-
-    The model is in evaluation mode, on the CPU.
+    """Read the causal language model in a folder, on the CPU and in evaluation mode.
 
     Args:
         folder: Folder with ``config.json`` and safetensors, as ``save_pretrained``
@@ -96,15 +94,14 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
 
     Args:
         config: Config of wrapped trained modules.
-        places: Indices of the modules in ``config.weights``, from 0, which are not
-            checked.
+        places: Indices of the modules in ``config.weights``, from 0 (not checked).
 
     Returns:
         One module for each index. The modules are the stored ones, not copies.
 
     Raises:
-        ConfigError: The modules were not wrapped in this process, the file now contains
-            other weights, or the factory fails.
+        ConfigError: The modules were neither wrapped in this process nor read from a
+            file, the content of the file has changed, or the factory fails.
         DataError: The file of weights cannot be read, or its names or shapes are not
             those of the module.
     """

@@ -1,8 +1,8 @@
-"""Configs of other people's modules: a factory that makes them, or trained modules.
+"""Configs of other people's modules: of a factory that creates them, or of trained modules.
 
-:func:`~inweights.wrap` makes a :class:`WrapConfig` of a factory. :func:`as_model` makes
-a model of trained modules, whose :class:`TrainedConfig` identifies the weights by their
-hash; ``instances.py`` stores the modules. Nothing here imports torch.
+:func:`~inweights.wrap` returns a :class:`WrapConfig` for a factory. :func:`as_model`
+returns a model of trained modules, whose :class:`TrainedConfig` identifies the weights
+by their hash; ``instances.py`` stores the modules. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class WrapConfig(Config, tag_field="kind", tag="wrap"):
-    """Config of a user's factory of modules; :func:`wrap` makes it.
+    """Config of a user's factory of modules; :func:`wrap` creates it.
 
     Attributes:
-        factory: Identity of a function ``factory(vocabulary, **options)`` of a module.
+        factory: Identity of a function ``factory(vocabulary, **options)``.
         options: Keyword arguments of the factory.
         logits: Identity of a function ``logits(output)`` that returns the logits;
             ``None`` if the module's output is logits, or an object with ``.logits``.
@@ -45,20 +45,20 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     logits: Code | None = None
 
     def build(self, **start: Unpack[Start]) -> Wrapped:
-        """Build the model, one replica per seed, each a new module of the factory.
+        """Build the model: call the factory once per seed, and stack the modules as replicas.
 
         The module draws its own initial values: torch, NumPy and ``random`` are seeded
         during the call of the factory, and their states are restored. Arguments are
         ``vocabulary`` (number of tokens) and ``seeds`` (root seeds, or their number);
-        ``inits`` and ``candidates`` have no effect. All tokens have logits. If
-        replicas cannot be called in a batch, a UserWarning says so.
+        ``inits`` and ``candidates`` have no effect. All tokens have logits. A
+        UserWarning is issued if the replicas cannot be called in a batch.
 
         Raises:
-            ConfigError: There are no seeds, or one is out of range; ``vocabulary`` is
-                below 1; the factory fails, or returns the same module twice; the module
-                does not map token ids ``[B, T]`` to finite logits, draws random numbers
-                other than dropout, or stores batch statistics. Errors of the function
-                ``logits`` are passed on.
+            ConfigError: There are no seeds, or one is not from 0 to ``2**63 - 1``;
+                ``vocabulary`` is below 1; the factory fails, or returns the same module
+                twice; or the module does not map token ids ``[B, T]`` to finite logits,
+                draws random numbers other than dropout, or stores batch statistics.
+            Exception: Any error of the function ``logits``, which is passed on.
         """
         from inweights.models.outside.wrapped import Wrapped
 
@@ -74,26 +74,26 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         vocabulary: Vocabulary | int | None = None,
         answers: Literal["first", "sum"] = "first",
     ) -> Trained:
-        """Return the factory's module with the weights of a file, as a model.
+        """Return the factory's module with the weights in a file, as a model.
 
         A name of several token ids causes a CautionWarning.
 
         Args:
             path: A safetensors file: the module's ``state_dict``, or a file that
-                :func:`~inweights.save_model` wrote, with all of its replicas.
+                :func:`~inweights.save_model` wrote, all replicas of which are read.
             tokens: The module's token ids by name, ``{"ann": 17, "bob": [4, 2]}``, or
-                in the world's order; by default those of the world.
+                in the world's order; by default they are the ids of the world.
             vocabulary: The world's vocabulary, or its number of tokens. Without
-                ``tokens``, it is also the factory's number of tokens, by default the
-                only one for which the shapes match the file.
-            answers: Score of a name of several ids as an answer: ``first`` (that of the
+                ``tokens``, the factory receives this number, by default the only one
+                for which the shapes match the file.
+            answers: Score of an answer with several ids: ``first`` (the score of the
                 first id) or ``sum`` (the sum of the log-probabilities of all ids).
 
         Raises:
             DataError: The file cannot be read, its names or shapes are not those of the
-                module, or ``tokens`` do not fit the world or the module.
-            ConfigError: No number of tokens fits the file, or several do; the factory
-                fails; or ``answers`` is not one of the two.
+                module, or ``tokens`` do not match the world or the module.
+            ConfigError: No number of tokens matches the file, or several do; the
+                factory fails; or ``answers`` has another value.
 
         Example:
             >>> import tempfile
@@ -127,7 +127,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of each file that an option names, by path; a DataError if one is unreadable."""
+        """Hash of each file that an option names, by path; raises DataError if unreadable."""
         return files_of(self.options)
 
     @property
@@ -141,15 +141,15 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def label(self) -> str:
-        """Name of the model in tables: the factory's name, or transformers' ``model_type``."""
+        """Name of the model in tables: the option ``model_type`` if set, or the factory's name."""
         name = self.factory.at.rpartition(":")[2].rpartition(".")[2]
         return str(self.options.get("model_type", name.strip("<>")))
 
 
 class TrainedConfig(Config, tag_field="kind", tag="trained"):
-    """Config of trained modules, whose weights are the initial values of the model.
+    """Config of trained modules, created by :func:`inweights.wrap` or :meth:`WrapConfig.load`.
 
-    :func:`inweights.wrap` and :meth:`WrapConfig.load` make it; nobody writes it by hand.
+    The weights of the modules are the initial values of the model.
 
     Attributes:
         label: Name of the modules' class.
@@ -159,12 +159,12 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         outputs: Number of tokens for which the module itself returns logits.
         tokens: The module's ids for each token of the world; empty for the world's ids.
         names: Names of the world's tokens, which a world must have; empty if unknown.
-        answers: Score of a name of several ids as an answer: ``first`` (that of the
-            first id) or ``sum`` (the sum of the log-probabilities of all ids).
+        answers: Score of an answer with several ids: ``first`` (the score of the first
+            id) or ``sum`` (the sum of the log-probabilities of all ids).
         logits: Identity of a function ``logits(output)`` that returns the logits;
             ``None`` if they can be found without it.
-        source: Factory of modules with weights of a file; ``None`` for given modules.
-        path: File of the weights; empty for given modules.
+        source: Factory of the modules if their weights were read from a file.
+        path: File of the weights; empty if they were not read from a file.
     """
 
     later = {"answers": "first"}
@@ -187,12 +187,12 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the file of weights, if any, by its path; a DataError if it is unreadable."""
+        """Hash of the file of weights, if any, by its path; raises DataError if unreadable."""
         return {self.path: fingerprint(self.path)} if self.path else {}
 
     @property
     def only_here(self) -> bool:
-        """Whether only this process can build the modules, as they were not read from a file."""
+        """Whether only this process can build the model: its weights are not from a file."""
         return self.source is None
 
     def build(
@@ -210,14 +210,13 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             seeds: Root seed of each replica; a number ``n`` means the seeds 0 to
                 ``n - 1``. If there is one module, each seed gets a copy of it. If there
                 are several, a seed is the index of a module, counted from 0.
-            inits: Unused, since the initial values are the weights.
-            candidates: Unused, since all tokens of the world have logits.
+            inits: Ignored, since the initial values are the weights.
+            candidates: Ignored, since all tokens of the world have logits.
 
         Raises:
-            ConfigError: ``vocabulary`` is not the config's number, a seed is not the
-                index of a module, there are no seeds, or the modules exist neither in
-                this process nor in their file.
-            DataError: The file of the weights cannot be read, or does not fit.
+            ConfigError: ``vocabulary`` is not the config's, there are no seeds, a seed
+                is not the index of a module, or the modules cannot be found.
+            DataError: The file of the weights cannot be read, or does not match.
         """
         del inits, candidates
         from inweights.models.outside.instances import modules_of
@@ -264,18 +263,19 @@ def as_model(
     Args:
         modules: One or more modules of one architecture.
         logits: Function of a module's output that returns the logits, if needed.
-        tokens: The module's ids by name, or in order; ``None`` for those of the world.
+        tokens: The module's ids by name, or in the world's order; by default they are
+            the ids of the world.
         vocabulary: The world's vocabulary, or its number of tokens; by default the
-            number of ``tokens``, or that of the module.
-        answers: Score of a name of several ids as an answer: ``first`` (that of the
-            first id) or ``sum`` (the sum of the log-probabilities of all ids).
-        source: Factory of modules with weights of a file; ``None`` for given modules.
-        path: File of the weights; empty for given modules.
+            number of ``tokens`` or, without ``tokens``, of the module.
+        answers: Score of an answer with several ids: ``first`` (the score of the first
+            id) or ``sum`` (the sum of the log-probabilities of all ids).
+        source: Factory of the modules if their weights were read from a file.
+        path: File of the weights; empty if they were not read from a file.
 
     Raises:
         ConfigError: The modules are not of one architecture, cannot be replicas, or do
-            not map token ids to finite logits; or ``answers`` is not one of the two.
-        DataError: ``tokens`` or ``vocabulary`` do not fit each other or the module.
+            not map token ids to finite logits; or ``answers`` has another value.
+        DataError: ``tokens`` or ``vocabulary`` do not match each other or the module.
     """
     from inweights.models.outside.instances import keep, modules_of, outputs_of
     from inweights.models.outside.trained_model import Trained

@@ -34,7 +34,8 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
 
     Raises:
         ConfigError: The factory fails, does not return a module, or returns a module
-            that cannot be a replica (see :func:`checked`); or the seed is out of range.
+            that cannot be a replica (see :func:`checked`); or the seed is not an
+            integer from 0 to ``2**63 - 1``.
     """
     label = config.label
     # Modules of others draw from global generators, whatever the seed that is wanted.
@@ -63,9 +64,9 @@ def checked(module: nn.Module, label: str) -> nn.Module:
         label: Name of the module in messages.
 
     Raises:
-        ConfigError: The module stores batch statistics, implements its own dropout, or
-            contains modules that PyTorch cannot find; the message states what to use
-            instead.
+        ConfigError: The module stores batch statistics (batch normalisation),
+            implements its own dropout (recurrent layers), or stores modules or
+            parameters in a plain list, where PyTorch cannot find them.
     """
     known = {id(one) for one in (*module.modules(), *module.parameters())}
     for name, part in module.named_modules():
@@ -113,7 +114,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None:
-    """Raise an error if a factory returns the same module, or shared parameters, again.
+    """Raise an error if modules of a factory are the same, or share parameters.
 
     Args:
         base: A module that the factory returned.

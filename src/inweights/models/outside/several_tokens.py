@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
 
 def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
-    """Warn about names of several tokens, and about names that cannot be told apart as answers.
+    """Warn about names of several tokens, and about names that are the same answer.
+
+    Names are the same answer if answers are scored by their first id, which they share.
 
     Args:
         config: Config of the trained module.
         ids: Token ids of each name of the world, in the world's order. At least one
-            name must have several, which is not checked.
+            name must have several ids, which is not checked.
 
     Warns:
-        CautionWarning: Always; the message states how prompts, states and scores treat
-            such names.
+        CautionWarning: Always; the message states how such names are treated in
+            prompts, states and scores.
     """
     names = config.names or tuple(f"token {place}" for place in range(len(ids)))
     several = [name for name, own in zip(names, ids, strict=True) if len(own) > 1]
@@ -72,7 +74,7 @@ def _said_of_beginnings(names: Sequence[str], ids: Sequence[Sequence[int]]) -> s
 
 
 def tokens_differ(config: TrainedConfig, tokens: int) -> str:
-    """Return the text of an error: a world and a trained module have different numbers of tokens.
+    """Return the error message for a world with a different number of tokens than a module.
 
     Args:
         config: Config of the trained module.

@@ -28,7 +28,7 @@ def summed_scores(
     """Return the log-probability that each name follows each prompt, ``[R, n, V]``.
 
     The score of a name with the ids ``a b`` is ``log p(a | prompt) + log p(b | prompt
-    a)``. Ids with which several names begin are read only once.
+    a)``. If several names begin with the same ids, these are evaluated only once.
 
     Args:
         logits_of: Function of ids ``[n, T]`` that returns the module's logits ``[R, n,

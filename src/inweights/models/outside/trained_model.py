@@ -38,13 +38,13 @@ _NOT_REPLACED = (
 
 
 class Trained(Wrapped):
-    """Model of ``R`` trained modules of one architecture; states and parameters keep their names.
+    """Model of ``R`` trained modules; its states and parameters have the modules' own names.
 
     Args:
         config: Identity of the modules, and the module's token ids for the world's
-            names; :func:`inweights.wrap` makes it.
-        modules: The module of each replica, at least one. Their parameters are copied,
-            and not changed.
+            names; :func:`inweights.wrap` creates it.
+        modules: The module of each replica, at least one, all of one architecture. The
+            parameters are copied; the modules are not changed.
 
     Raises:
         ConfigError: A module does not read token ids and return finite logits, or the
@@ -86,13 +86,14 @@ class Trained(Wrapped):
         """Build copies of the modules, one replica per seed, as :meth:`TrainedConfig.build` does.
 
         Args:
-            start: ``vocabulary``, the world's number of tokens, and ``seeds``, which
-                are indices of the modules if there are several.
+            start: Arguments of :meth:`TrainedConfig.build`: ``vocabulary``, the world's
+                number of tokens, and ``seeds``, which are indices if there are several
+                modules.
 
         Raises:
             ConfigError: The number of tokens differs from that of the model, there are
-                no seeds, or a seed is not the index of a module.
-            DataError: The file of the weights cannot be read, or does not fit.
+                no seeds, or there are several modules and a seed is not an index.
+            DataError: The file of the weights cannot be read or does not match.
         """
         return self.config.build(**start)
 
@@ -103,7 +104,7 @@ class Trained(Wrapped):
             world: World that the model is to read.
 
         Raises:
-            DataError: The number of tokens, or the name of a token, differs.
+            DataError: The number of tokens or, if names were given, a name differs.
         """
         names = world.vocabulary.names
         if len(names) != self.vocabulary:
@@ -142,14 +143,14 @@ class Trained(Wrapped):
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:
-            Logits of the world's tokens, ``[R, n, V]`` or ``[R, S, V]``; scores of
-            whole names, log-probabilities, if some have several ids and
-            ``answers="sum"``.
+            Logits of the world's tokens: ``[R, n, V]`` if ``at`` is given, otherwise
+            ``[R, S, V]``. If some names have several ids and ``answers="sum"`` is set,
+            they are the log-probabilities of whole names.
 
         Raises:
-            ConfigError: Hooks are set, and a name is several token ids, or logits exist
+            ConfigError: Hooks are set, and a name has several token ids or logits exist
                 only at last positions; or positions have an offset.
-            DataError: A token id is out of range.
+            DataError: A token id is not one of the world's.
         """
         if self._summed:
             return self._summed_at(batch, at)
@@ -182,7 +183,7 @@ class Trained(Wrapped):
         Raises:
             ConfigError: Hooks are set and a name of the world consists of several token
                 ids, or the positions of the batch have an offset.
-            DataError: A token id is out of range.
+            DataError: A token id is not one of the world's.
         """
         found = super().states(batch)
         return {**found, LOGITS: self._summed_at(batch)} if self._summed else found

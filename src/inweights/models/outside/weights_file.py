@@ -36,13 +36,14 @@ def modules_from_file(
         path: A safetensors file with the names of the module's ``state_dict``, or a
             file that :func:`inweights.save_model` wrote for the same factory, with a
             replica axis.
-        vocabulary: Number of tokens that is passed to the factory; ``None`` for the
-            only number for which the shapes match those in the file.
+        vocabulary: Number of tokens that is passed to the factory. If ``None``, it is
+            the only number for which the shapes match those in the file.
 
     Raises:
         DataError: The file cannot be read, or its names or shapes do not match the
             module.
-        ConfigError: No number of tokens fits, or several do; or the factory fails.
+        ConfigError: ``vocabulary`` is ``None``, and no number of tokens or several
+            match the file; or the factory fails.
     """
     state, replicas = read_state(path)
     rows = [_row(state, r) for r in range(replicas)] if replicas else [state]
@@ -93,7 +94,7 @@ def read_state(path: str) -> tuple[dict[str, Tensor], int]:
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
-    """Copy weights into a module, by name; every parameter must be given.
+    """Copy weights into a module by name; there must be a weight for every parameter.
 
     Args:
         module: The module, changed in place.

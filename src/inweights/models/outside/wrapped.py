@@ -33,7 +33,7 @@ _BASE = 2**62 + 20_221
 
 
 class Wrapped(ModuleCaller):
-    """``R`` modules of one factory; parameters, states and hooks have the module's own names.
+    """Model of ``R`` modules of a factory; its parameters and states have the module's own names.
 
     The module itself does not store parameters: each call passes it the parameters of
     all replicas, or of one replica after another if an operation cannot be batched.
@@ -47,8 +47,8 @@ class Wrapped(ModuleCaller):
             initial values.
 
     Raises:
-        ConfigError: The factory fails, or does not make modules that can be replicas;
-            see :meth:`WrapConfig.build`.
+        ConfigError: The factory fails, or its modules cannot be replicas; see
+            :meth:`WrapConfig.build`.
     """
 
     @guarded
@@ -63,8 +63,8 @@ class Wrapped(ModuleCaller):
             seeds: Root seed of each replica.
 
         Raises:
-            ConfigError: The factory fails, or does not make modules that can be
-                replicas; see :meth:`WrapConfig.build`.
+            ConfigError: The factory fails, or its modules cannot be replicas; see
+                :meth:`WrapConfig.build`.
         """
         super().__init__(len(seeds), vocabulary)
         base = made(config, vocabulary, _BASE)
@@ -116,7 +116,7 @@ class Wrapped(ModuleCaller):
     def layer_names(self) -> tuple[str, ...]:
         """Names of the hidden states: the submodules that return a state, followed by ``logits``.
 
-        The order is that in which the calls of the submodules end.
+        They are in the order in which the calls of the submodules return.
         """
         return (*self._form.states, LOGITS)
 
@@ -170,7 +170,7 @@ class Wrapped(ModuleCaller):
 
         Raises:
             ConfigError: The positions of the batch have an offset.
-            DataError: A token id is out of range.
+            DataError: A token id is not from 0 to ``V - 1``.
         """
         return self._states(batch, self._form.states)
 
@@ -236,13 +236,13 @@ class Wrapped(ModuleCaller):
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:
-            Logits ``[R, n, K]``, or ``[R, S, K]``.
+            Logits: ``[R, n, K]`` if ``at`` is given, otherwise ``[R, S, K]``.
 
         Raises:
             ConfigError: The module returns logits only for the last position of a
                 sequence and other positions are requested, or the positions of the
                 batch have an offset.
-            DataError: A token id is out of range.
+            DataError: A token id is not from 0 to ``V - 1``.
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         positions = at

@@ -54,8 +54,8 @@ def wrap(
     A **factory** creates a new module for each seed. It becomes an architecture that
     can be used wherever the library takes a model's config, such as in
     :func:`~inweights.sweep`. Its replicas are one tensor program: parameters are
-    stacked, and the module is called under ``torch.func.vmap``. If an operation cannot
-    be batched, the replicas are called one after another.
+    stacked, and the module is called under ``torch.func.vmap``. If an operation does
+    not support ``vmap``, the replicas are called one after another.
 
     An existing **module**, a list of modules or the folder of a Hugging Face model
     becomes a model with a copy of its weights, with one replica per module. The module
@@ -64,13 +64,14 @@ def wrap(
 
     Args:
         factory: A function ``factory(vocabulary, **options)`` that returns a new
-            module; the module reads token ids ``[B, T]`` and returns logits ``[B, T,
-            V]``, or ``[B, V]`` or ``[B, 1, V]`` of the last position, or an object with
-            such ``.logits``. Alternatively a ``transformers`` config, from which a
-            causal language model is built; a trained module; a list of trained modules
-            of one architecture; or a folder with ``config.json`` and safetensors.
+            module. The module maps token ids ``[B, T]`` to logits ``[B, T, V]``, or to
+            logits of the last position, ``[B, V]`` or ``[B, 1, V]``, or returns an
+            object with such ``.logits``. Alternatively a ``transformers`` config, from
+            which a causal language model is built; a trained module; a list of trained
+            modules of one architecture; or a folder with ``config.json`` and
+            safetensors.
         logits: Function of the module's output that returns the logits; needed only if
-            the output is none of the kinds above.
+            the output is of another kind than described above.
         options: Further arguments of a factory, which a sweep can vary as
             ``model.options.NAME``: numbers, strings, dates, arrays, and lists and
             dictionaries of these. They are passed unchanged. A string or path that
@@ -90,7 +91,7 @@ def wrap(
             each further id.
 
     Returns:
-        For a factory, a :class:`WrapConfig` whose ``build`` makes models; for trained
+        For a factory, a :class:`WrapConfig`, whose ``build`` creates models. For trained
         modules, the model itself, with one replica for each module.
 
     Raises:
@@ -207,9 +208,9 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
     """Return the config that a TOML table describes, such as ``{wrap = "mine:make", width = 8}``.
 
     Args:
-        about: The table, with the keys ``wrap`` (required; the factory, as
-            ``module:function``), ``logits`` (if needed; a function in the same form)
-            and the names of the factory's options.
+        about: The table. The key ``wrap`` is required; its value is the factory, as
+            ``module:function``. The key ``logits`` is optional and has a function in
+            the same form. All other keys are options of the factory.
 
     Raises:
         ConfigError: The factory or the function is not in an imported module; the first
@@ -232,8 +233,8 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
     """Return a new, untrained causal language model of ``transformers``.
 
     Args:
-        vocabulary: Number of tokens. Special tokens whose ids are not below this number
-            are left out.
+        vocabulary: Number of tokens. The ids of special tokens that are not below this
+            number are set to ``None``.
         model_type: Kind of the model, as ``transformers`` names it, such as ``llama``.
         **settings: Further settings of the model's config.
 
@@ -243,8 +244,8 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
 
     Raises:
         ConfigError: ``transformers`` is not installed, has no such kind of model, or
-            does not accept the settings. Errors of ``transformers`` other than a
-            ``ValueError`` are passed on.
+            raises a ``ValueError`` for the settings.
+        Exception: Any other error of ``transformers``, which is passed on.
     """
     transformers = optional("hf", "a config of transformers")
     # Special tokens of the published vocabulary lie outside a small one.

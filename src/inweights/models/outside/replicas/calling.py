@@ -39,7 +39,7 @@ LOGITS = "logits"
 
 
 class ModuleCaller(Model):
-    """A model that computes states and logits by calling one module for each replica.
+    """Model that computes states and logits by calling one module for each replica.
 
     :class:`~inweights.models.outside.wrapped.Wrapped`, the class of wrapped modules, is
     its subclass.

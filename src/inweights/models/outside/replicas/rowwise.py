@@ -23,10 +23,10 @@ Rowwise = Callable[[Tensor], Tensor]
 
 
 class Rows:
-    """The replica for which a module is called; under ``vmap``, it represents all replicas.
+    """The replica for which a module is called; under ``vmap``, a symbol for every replica.
 
     Args:
-        row: Index of the replica; under ``vmap`` a tensor, which represents all
+        row: Index of the replica; under ``vmap`` a tensor, which stands for all
             replicas.
         replicas: Number of replicas.
     """
@@ -35,7 +35,7 @@ class Rows:
         """Store the index and the number of replicas.
 
         Args:
-            row: Index of the replica; under ``vmap`` a tensor, which represents all
+            row: Index of the replica; under ``vmap`` a tensor, which stands for all
                 replicas.
             replicas: Number of replicas.
         """
@@ -127,8 +127,8 @@ class Noise:
 
     Args:
         rows: The replica for which the module is called.
-        generators: One generator per replica. With ``None``, nothing is dropped, and
-            only the rate is recorded.
+        generators: One generator per replica. If ``None``, nothing is dropped, and only
+            the rate is recorded.
 
     Attributes:
         rate: The largest dropout rate so far; 0 before the first call.
@@ -175,7 +175,7 @@ class Noise:
         Args:
             input: The tensor.
             p: Probability of dropping an entry; the largest one is recorded.
-            training: Whether entries are dropped. If not, the rate is not recorded
+            training: Whether entries are dropped. If false, the rate is not recorded
                 either.
             inplace: Has no effect; a new tensor is returned.
 

@@ -50,11 +50,11 @@ def stack(
             names; changed in place.
         base: A module of the same architecture, which defines the names and shapes.
         modules: One module per replica; they are not changed.
-        each_stored: Whether everything in a ``state_dict`` gets a replica axis,
-            including buffers that are equal in all modules.
+        each_stored: Whether each tensor of a module's ``state_dict`` gets a replica
+            axis, including buffers that are equal in all modules.
 
     Returns:
-        The names of these parameters and buffers in the model.
+        The names of all parameters and buffers in the model.
 
     Raises:
         ConfigError: A parameter or buffer is missing in a module or has a different
@@ -102,7 +102,7 @@ def load_replica(
         names: Names of the module's tensors in the model.
         state: Tensors without a replica axis, by the module's own names, with or
             without the prefix of ``torch.compile`` or ``DataParallel``.
-        replica: Index of the replica, from 0 to ``R - 1``, which is not checked.
+        replica: Index of the replica, from 0 to ``R - 1`` (not checked).
 
     Raises:
         DataError: A name is unknown, a parameter is missing, a shape differs, or a
@@ -139,7 +139,7 @@ def load_replica(
 def without_prefix(
     state: Mapping[str, Tensor], known: Container[str]
 ) -> Mapping[str, Tensor]:
-    """Return weights without a wrapper's prefix, if the module has the shorter names.
+    """Remove the prefix of a wrapper from names of weights, if the module has the shorter names.
 
     Args:
         state: Weights by name.
@@ -175,8 +175,8 @@ class _Node(nn.Module):
 def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
     """Store a tensor below a module under a dotted name.
 
-    The tree of modules is written directly, since a name such as ``hidden`` may also be
-    the name of a method.
+    The registries of the modules are written directly, since a name such as ``hidden``
+    may also be the name of a method.
 
     Args:
         root: The module.
@@ -226,8 +226,8 @@ def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
 
     Args:
         module: The module.
-        again: Whether a tensor with several names is returned under each of them; by
-            default only under the first.
+        again: Whether a tensor with several names is returned under each name; by
+            default it is returned only under the first.
     """
     found: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=not again))
     found.update(module.named_buffers(remove_duplicate=not again))
