@@ -72,7 +72,8 @@ def gradients(
             ``T`` positions) if all replicas share them, otherwise ``[R, N, T, I]``.
         labels: Index of each answer among the ``K`` labels, ``[N]``.
         kappa: Scale ``κ0`` of the logits.
-        weights: Weight of each fact, ``[N]``; ``1/N`` by default.
+        weights: Weight of each fact, ``[N]``; ``None`` gives each fact the weight
+            ``1/N``.
         relu: Whether the MLP has ReLU (appendix A), so that inactive ``w_{k,r}`` do not
             contribute. Linear by default.
 
@@ -144,7 +145,13 @@ def gradients(
 
 
 def softmax(logits: Float[Reals, "*n K"]) -> Float[Reals, "*n K"]:
-    """Return the softmax of logits along the last axis, in the same shape.
+    """Return the softmax of logits along the last axis.
+
+    Args:
+        logits: Logits, ``[..., K]``.
+
+    Returns:
+        Probabilities with the same shape, which sum to 1 along the last axis.
 
     Example:
         >>> softmax(np.zeros((1, 4))).tolist()

@@ -30,17 +30,18 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
     """Track Node2Vec's vectors within each eigenspace of a graph (Geometric Memory, Fig. 8).
 
     Args:
-        run: Descent of a single tied model, ``R = 1``.
+        run: Result of :func:`~inweights.theory.geometric_memory.node2vec.descend` for
+            one replica (``R = 1``) of a tied model.
         a: Adjacency, ``[N, N]`` (``N`` nodes).
 
     Returns:
-        The vectors are ``V``, and an update adds ``η C V`` to them. One row per
-        recorded step and eigenspace of ``P + Pᵀ − 2I``, with the columns ``step``;
-        ``space`` (-1 for the degenerate vectors, 0 for the Fiedler space); ``size``
-        (dimension); ``coefficient`` (mean of ``v_iᵀ C v_i``, which is an eigenvalue of
-        ``C`` if Proposition 6 holds); ``energy`` (fraction of ``‖V‖²`` in the space);
-        ``length`` (root mean square length of the projections of ``V`` onto the vectors
-        of the space).
+        One row per recorded step and eigenspace of ``P + Pᵀ − 2I``, with the columns
+        ``step``; ``space`` (-1 for the degenerate vectors, 0 for the Fiedler space);
+        ``size`` (dimension of the space); ``coefficient`` (mean of ``v_iᵀ C v_i`` over
+        the eigenvectors ``v_i`` of the space, which is an eigenvalue of ``C`` if
+        Proposition 6 holds); ``energy`` (fraction of ``‖V‖²`` in the space); ``length``
+        (root mean square length of the projections of ``V`` onto the eigenvectors).
+        Here ``V`` are the vectors, to which an update adds ``η C V``.
 
     Raises:
         DataError: The run has several replicas or is untied, or the graph has no edge.
@@ -79,8 +80,9 @@ def propositions(
     """Track the quantities of Geometric Memory, Propositions 6 to 10, while Node2Vec is trained.
 
     Args:
-        run: Descent of a single tied model, ``R = 1``.
-        a: Adjacency, ``[N, N]``.
+        run: Result of :func:`~inweights.theory.geometric_memory.node2vec.descend` for
+            one replica (``R = 1``) of a tied model.
+        a: Adjacency, ``[N, N]`` (``N`` nodes).
         spaces: Number of top eigenspaces that count as Fiedler-like, from 1 to ``G -
             1`` for ``G`` eigenspaces.
 
@@ -109,7 +111,7 @@ def propositions(
 
     Raises:
         DataError: The run has several replicas or is untied, the graph has no edge, or
-            ``spaces`` is out of range.
+            ``spaces`` is not from 1 to ``G - 1``.
 
     Example:
         >>> from inweights.theory.geometric_memory.node2vec import descend

@@ -38,8 +38,9 @@ def lemma_1(
 ) -> pl.DataFrame:
     """Compare the closed-form gradients (15) to (17) with autograd, in double precision.
 
-    The equations are from Feature Resemblance, for ``W_KQ`` (attention), ``W_V``
-    (value) and ``w`` (MLP) of the one-layer transformer.
+    The equations are from Feature Resemblance. They are the gradients of the training
+    loss with respect to ``W_KQ`` (attention), ``W_V`` (value) and ``w`` (MLP) of the
+    one-layer transformer, here at its initialisation.
 
     Args:
         world: Config of a world whose facts all have prompts of one length and answers
@@ -49,8 +50,8 @@ def lemma_1(
 
     Returns:
         Three rows with the columns ``matrix`` (``W_KQ``, ``W_V`` or ``w``) and
-        ``error``, the largest absolute difference of an entry of the gradient, divided
-        by its largest absolute entry.
+        ``error``, the largest absolute difference between entries of the two gradients,
+        divided by the largest absolute entry of the gradient from autograd.
 
     Raises:
         DataError: The prompts, or the answers, differ in length.
@@ -108,9 +109,10 @@ def stage_one(
         roles: Number of times that the facts of each role are counted in stage 1, at
             least 0; other roles are not trained.
         seed: Root seed of world and initialisation.
-        model: Architecture with a folded or linear MLP; by default the paper's, folded.
+        model: Architecture with a folded or linear MLP; ``None`` for the paper's, which
+            is folded.
         rate: Learning rate ``η`` of gradient descent.
-        steps: Number ``T1`` of updates, at least 1.
+        steps: Number ``T1`` of updates, from 1 to 65,536.
 
     Returns:
         One row with the columns ``attention``, the largest difference between an
@@ -119,13 +121,14 @@ def stage_one(
         2), divided by the norm of the change; ``linear``, the norm of the difference
         between this change and the change in the linear regime
         (:func:`~.resemblance.linear_coefficients`), divided by the norm of the latter;
-        ``learnt``, the decrease of the mean loss, in nats.
+        ``learnt``, the decrease of the mean loss from the first to the last step, in
+        nats.
 
     Raises:
         DataError: The world lacks a role, or prompts or answers have different lengths.
         ConfigError: The MLP of ``model`` has ReLU, its width is below the number of
-            tokens, ``steps`` is below 1, a count is negative, all counts are 0, or
-            ``seed`` is not from 0 to 2**63 - 1.
+            tokens, ``steps`` is not from 1 to 65,536, a count is negative, all counts
+            are 0, or ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> from inweights.worlds import Analogy

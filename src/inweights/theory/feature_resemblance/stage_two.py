@@ -56,7 +56,7 @@ def stage_two(
             phase.
         steps: Number of updates of the MLP in each phase, at least 1.
         seed: Root seed of world and initialisation.
-        model: Architecture with a folded or linear MLP; by default the paper's, which
+        model: Architecture with a folded or linear MLP; ``None`` for the paper's, which
             is folded.
         rate: Learning rate ``η`` of stage 1.
         attention: Number of updates of stage 1.

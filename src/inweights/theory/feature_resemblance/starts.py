@@ -42,7 +42,8 @@ def one_layer_start(
             its answers has ``m`` vectors ``w``.
         width: Width ``d`` of the model, at least the number of tokens.
         hidden: Width ``m`` of the MLP.
-        std: Standard deviation ``σ0`` of the initial entries, above 0.
+        std: Standard deviation ``σ0`` of the initial entries, above 0 and at most
+            65,536.
         delta: Probability ``δ`` with which a bound may fail, above 0 and below 1.
         seed: Root seed of world and initialisation.
 

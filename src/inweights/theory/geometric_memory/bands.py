@@ -57,7 +57,7 @@ class Bands:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, kind: Operator = "walk") -> Bands:
-        """Make a negative Laplacian of a graph, and bands between its extreme eigenvalues.
+        """Create a negative Laplacian of a graph, with bands between its extreme eigenvalues.
 
         Args:
             count: Number of nodes ``N``.
@@ -100,13 +100,13 @@ class Bands:
 
         Args:
             seed: Root seed of the random vectors.
-            cut: A single limit that replaces the limits of the bands; by default
-                ``None``, for the bands.
+            cut: A single limit that replaces the limits of the bands; ``None`` uses the
+                bands.
 
         Returns:
             Estimates, not rounded, for ``B`` bands from the largest eigenvalues down,
-            ``[B]``; with ``cut``, two numbers, above and below it. The degenerate
-            eigenvalues are left out.
+            ``[B]``; with ``cut``, two estimates, above and below the limit. The
+            degenerate eigenvalues are left out.
 
         Raises:
             ConfigError: ``seed`` is not from 0 to 2**63 - 1.
@@ -129,12 +129,12 @@ class Bands:
         Args:
             vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``); their projection
                 onto the degenerate (top) eigenvectors is left out.
-            cut: A single limit that replaces the limits of the bands; by default
-                ``None``, for the bands.
+            cut: A single limit that replaces the limits of the bands; ``None`` uses the
+                bands.
 
         Returns:
             Fractions that sum to 1, for ``B`` bands from the largest eigenvalues down,
-            ``[B]``, or with ``cut`` two, above and below it (NaN if there is no
+            ``[B]``, or with ``cut`` two, above and below the limit (NaN if there is no
             energy). The second element is a bound on the error of a cumulative fraction
             (NaN if there is no energy): half of the weight of the two quadrature nodes
             next to a limit, for the limit where it is largest.

@@ -31,7 +31,7 @@ class Complexity:
     def ratio(self) -> float:
         """Cost of a lookup table of associations divided by the cost of a geometric embedding.
 
-        Above 1, geometric storage is smaller.
+        If the ratio is above 1, geometric storage is smaller.
         """
         return self.associative / self.geometric
 

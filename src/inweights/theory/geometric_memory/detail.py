@@ -33,14 +33,17 @@ class Detail:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, most: int = DRAWN) -> Detail:
-        """Choose the nodes to draw in a picture, each the farthest from those chosen before it.
+        """Choose the nodes to draw in a picture, so that they are far from each other.
+
+        The first one is node 0. Each of the others is the node that is farthest, in
+        hops, from the nodes chosen before it.
 
         Args:
             count: Number of nodes ``N``.
             u: Start nodes of the edges, ``[E]``; direction does not matter.
             v: End nodes of the edges, ``[E]``.
-            most: Largest number of drawn nodes, at least 1; 250 by default. A graph
-                with up to this number is drawn as a whole.
+            most: Largest number of drawn nodes, at least 1; 250 by default. All nodes
+                of a graph of up to this size are drawn.
 
         Returns:
             The chosen nodes in ascending order, and the nearest chosen node of each

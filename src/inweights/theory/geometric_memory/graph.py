@@ -143,7 +143,7 @@ def hops_from(
         count: Number of nodes ``N``.
         u: Start nodes of the edges, ``[E]``.
         v: End nodes of the edges, ``[E]``.
-        sources: Nodes to start from, ``[S]``; by default all.
+        sources: Nodes to start from, ``[S]``; ``None`` for all nodes.
 
     Returns:
         Array ``[S, N]`` of floats, for ``S`` sources and ``N`` nodes.

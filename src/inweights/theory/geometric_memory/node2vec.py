@@ -72,7 +72,7 @@ def losses(
         One loss per replica, in nats, ``[...]``.
 
     Raises:
-        DataError: The shapes do not fit, ``a`` has a negative entry, or the vectors are
+        DataError: The shapes do not match, ``a`` has a negative entry, or the vectors are
             not floating-point numbers.
 
     Example:
@@ -99,7 +99,7 @@ def coefficients(
         V``.
 
     Raises:
-        DataError: The shapes do not fit, ``a`` has a negative entry, or the vectors are
+        DataError: The shapes do not match, ``a`` has a negative entry, or the vectors are
             not floating-point numbers.
 
     Example:
@@ -155,13 +155,13 @@ def descend(
 
     Args:
         start: Vectors ``V`` at step 0, ``[R, N, D]`` (``R`` replicas, ``N`` nodes,
-            width ``D``), in floating point; their dtype is used.
+            width ``D``), in floating point; all results have the same dtype.
         a: Adjacency, ``[N, N]``: a NumPy array, or a SciPy sparse array for a large
             graph and a tied model. A sparse array saves memory, since logits are
             computed for a batch of nodes at a time.
         rate: Learning rate ``η``: one for all replicas, or one per replica.
         steps: Number of updates, at least 0.
-        record: Steps (0 is the start) that are recorded; the last step always is.
+        record: Steps to record, from 0 (the start); the last step is always recorded.
         targets: ``U`` at step 0, ``[R, N, D]``, for an untied model, whose steps are
             ``V ← V + η (P − S) U`` and ``U ← U + η (P − S)ᵀ V``; by default ``None``,
             for a tied model.
@@ -170,9 +170,9 @@ def descend(
         Final vectors, and losses and vectors at the recorded steps.
 
     Raises:
-        DataError: A shape does not fit, ``start`` is not in floating point, the number
-            of rates is neither 1 nor ``R``, a step is out of range, or ``a`` has a
-            negative entry or is sparse for an untied model.
+        DataError: A shape is wrong, ``start`` is not in floating point, the number of
+            rates is neither 1 nor ``R``, a step is not from 0 to ``steps``, or ``a``
+            has a negative entry or is sparse for an untied model.
         SolverError: The vectors of some replicas became infinite or NaN.
 
     Example:

@@ -25,7 +25,7 @@ NEITHER = "edges alone"
 def star_picture(
     world: PathStar | InContextStar, *, examples: int = 2, seed: int = 0
 ) -> pl.DataFrame:
-    """Return the graph of a path-star task by arm, with its facts and queries as text.
+    """Return the graph of a path-star task, with coordinates of its nodes and sample statements.
 
     The in-weights task has one graph for all examples. In the in-context task, each
     example has its own graph.
@@ -40,10 +40,11 @@ def star_picture(
     Returns:
         One row per node of each arm, with the root in every arm, and the columns
         ``panel`` (title of the graph), ``note`` (some of its statements as text),
-        ``arm`` and ``depth`` (indices from 0; the root has depth 0), ``kind`` (of the
-        arm: ``trained path`` if its path is a fact, ``asked path`` if it is a query,
-        otherwise ``edges alone``), ``node`` (its name; empty for the root in all arms
-        but the first), ``x`` and ``y`` (coordinates, with the root at 0).
+        ``arm`` and ``depth`` (indices from 0; the root has depth 0), ``kind``
+        (``trained path`` if the path of the arm is a fact, ``asked path`` if it is a
+        query, otherwise ``edges alone``), ``node`` (name of the node; empty for the
+        root in all arms but the first), ``x`` and ``y`` (coordinates, with the root at
+        0).
 
     Raises:
         DataError: The in-weights task has no facts of the roles ``edge`` and ``path``.

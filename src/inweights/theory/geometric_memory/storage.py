@@ -234,13 +234,13 @@ def fit(
     Args:
         a: 0/1 adjacency, ``[N, N]`` (``N`` nodes).
         v: Embeddings ``V``, ``[N, D]`` (width ``D``).
-        u: Unembeddings ``U``, ``[N, D]``; by default ``V``, as in a tied model.
+        u: Unembeddings ``U``, ``[N, D]``; ``None`` uses ``V``, as in a tied model.
 
     Returns:
-        A :class:`Fit` with the largest absolute errors on ``edges`` (from 1), between
-        ``others``, which are different nodes without an edge (from 0), and of a node
-        with ``itself`` (from 0), and with ``recall``, whether the neighbours of every
-        node have its largest logits apart from the node itself.
+        The largest absolute errors over edges (``edges``), over pairs of different
+        nodes without an edge (``others``) and of nodes with themselves (``itself``);
+        and whether the neighbours of every node have larger logits than all other nodes
+        except the node itself (``recall``).
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or the logits are not ``[N,

@@ -177,22 +177,23 @@ def squeezed_star(
 
     Args:
         arms: Number of arms of the star, at least 2.
-        nodes: Number of nodes of a path, the root included, and of cells per
-            coordinate; at least 2.
-        closeness: Largest allowed ``|cosine|`` of two arms, above 0 and below 1.
-        draws: Number of random draws, at least 1; the draw with the fewest dimensions
-            is used.
+        nodes: Number of nodes per path, including the root, from 2 to 65,536. This is
+            also the number of cells into which each coordinate is divided.
+        closeness: Largest allowed absolute cosine of two arms, above 0 and below 1.
+        draws: Number of random draws, from 1 to 65,536, with the seeds 0, 1, ...; the
+            draw with the fewest dimensions is used.
 
     Returns:
         One row with the columns ``nodes`` (number of nodes of the star), ``dimensions``
         (the smallest number found), ``over_log`` (dimensions divided by ``ln arms``),
-        ``over_arms`` (dimensions divided by the number of arms), and the bits of
-        storing one direction of the edges: ``associative``, ``geometric``, and
-        ``ratio`` (the first divided by the second).
+        ``over_arms`` (dimensions divided by the number of arms), ``associative`` and
+        ``geometric`` (bits of storing the edges in one direction, as a list and as
+        vectors), and ``ratio`` (``associative`` divided by ``geometric``).
 
     Raises:
         DataError: ``arms`` is below 2, or ``closeness`` is not between 0 and 1.
-        ConfigError: ``nodes`` is below 2, or ``draws`` is below 1.
+        ConfigError: ``nodes`` is not from 2 to 65,536, or ``draws`` is not from 1 to
+            65,536.
 
     Example:
         >>> table = squeezed_star(arms=100, nodes=5)

@@ -121,7 +121,7 @@ def averaging(
         n: Number of entities of each kind, at least 2.
         seed: Seed of the random matrices, an integer of at least 0.
         identity: Whether the identity facts are trained (Lemma 1) or not (Lemma 4).
-        matrices: Number of random matrices, at least 1.
+        matrices: Number of random matrices, from 1 to 65,536.
 
     Returns:
         Columns ``check`` and ``value``, with the rows ``norm`` (largest relative
@@ -133,8 +133,8 @@ def averaging(
 
     Raises:
         SolverError: No feasible matrix was found to start from.
-        ConfigError: ``n`` is below 2, ``matrices`` is below 1, or ``seed`` is not from
-            0 to 2**63 - 1.
+        ConfigError: ``n`` is below 2, ``matrices`` is not from 1 to 65,536, or ``seed``
+            is negative.
 
     Example:
         >>> checks = dict(averaging(3, seed=0, matrices=2).rows())
@@ -196,9 +196,9 @@ def full_program(
         complexity: Number ``C`` of objects that a subject reaches; the world has ``C
             n`` bridges.
         identity: Whether the identity facts are trained.
-        gap: Requested relative duality gap.
-        seed: Seed of a random matrix from which the solver starts a second time, at
-            complexity 1.
+        gap: Requested relative duality gap, at least 1e-7 and below 1.
+        seed: Seed of the random matrix from which the program is solved a second time,
+            only at complexity 1; an integer of at least 0.
 
     Returns:
         Columns ``check`` and ``value``, with the rows ``gap`` (relative duality gap

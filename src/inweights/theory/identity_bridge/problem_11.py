@@ -32,7 +32,7 @@ def squares_of_means(p: Parameters, n: int) -> float:
 
 
 def sum_of_squares(p: Parameters) -> float:
-    """Return the sum of the squares of ``a1, b1, c1, d1``, the part of ``M1`` without ``t``.
+    """Return the sum of the squares of ``a1``, ``b1``, ``c1`` and ``d1``: ``M1`` without ``2 t``.
 
     Args:
         p: The parameters.

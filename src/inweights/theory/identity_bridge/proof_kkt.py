@@ -112,7 +112,7 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
     Args:
         n: Number of entities of each kind, at least 2.
         seed: Seed of the random points, an integer of at least 0.
-        points: Number of points, at least 1.
+        points: Number of points, from 1 to 65,536.
 
     Returns:
         Columns ``check`` and ``value``. Unless stated otherwise, values are the largest
@@ -135,8 +135,8 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
           direction descends.
 
     Raises:
-        ConfigError: ``n`` is below 2, ``points`` is below 1, or ``seed`` is not from 0
-            to 2**63 - 1.
+        ConfigError: ``n`` is below 2, ``points`` is not from 1 to 65,536, or ``seed``
+            is negative.
 
     Example:
         >>> dict(at_random(5, seed=0, points=3).rows())["lemma 2"] < 1e-9

@@ -29,14 +29,14 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
 
     Args:
         world: Facts and queries.
-        facts: Maximum number of facts per part, at least 1.
+        facts: Maximum number of facts per part, from 1 to 65,536.
 
     Returns:
         The world of the largest part, with its facts and the queries about them; and
         the mask ``[facts]`` that selects these facts among all facts of ``world``.
 
     Raises:
-        ConfigError: ``facts`` is below 1.
+        ConfigError: ``facts`` is not from 1 to 65,536.
 
     Example:
         >>> from inweights.worlds import TwoHop

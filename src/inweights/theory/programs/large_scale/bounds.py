@@ -205,7 +205,7 @@ class Bounds:
         return found
 
     def restore(self, state: State) -> None:
-        """Continue from a stored state, which :meth:`state` returned."""
+        """Continue from the stored state ``state``, a result of :meth:`state`."""
         self.bound, self.optimum = float(state["bound"]), float(state["optimum"])
         self.rank, self._number = int(state["rank"]), int(state["number"])
         self.templates = state.get("templates")

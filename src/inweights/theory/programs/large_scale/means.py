@@ -21,7 +21,7 @@ class Means:
 
     Args:
         run: The iteration.
-        window: Number of added points; when twice this number have been added, the
+        window: Number of points to average. When twice this number have been added, the
             averages begin again, and the number doubles.
     """
 

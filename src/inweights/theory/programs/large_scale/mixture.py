@@ -74,7 +74,7 @@ class Mixture:
 
         Args:
             parts: Multipliers of iterations, or parts of them. All new parts are kept,
-                even if they exceed the limit.
+                even if there are more of them than the limit allows.
         """
         for part in parts:
             along = [

@@ -57,21 +57,22 @@ def solve_soft_large(
     """Minimise cross-entropy plus ``decay`` times the nuclear norm, for thousands of facts.
 
     Args:
-        program: Facts; ``Program.of(world, "any")`` accepts all facts.
-        decay: ``λ``, above 0.
+        program: The facts. ``Program.of(world, "any")`` creates a program from any
+            facts, even if they contradict each other.
+        decay: ``λ``, above 0 and finite.
         gap: Requested relative duality gap, from 1e-5 (single precision) to below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, with the same effect. No limit by default.
-        progress: Called with the iterations made and the current certified gap, at each
-            evaluation of the bounds.
+        seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
+        progress: Called at each evaluation of the bounds, with the number of iterations
+            and the current gap; ``None`` disables it.
 
     Returns:
         A :class:`~.soft_program.SoftSolution` with templates, bounds and the gap that
         was reached, as from :func:`~.soft_program.solve_soft`.
 
     Raises:
-        ConfigError: ``decay`` is not above 0 or infinite, ``gap`` is outside ``[1e-7,
+        ConfigError: ``decay`` is infinite or not above 0, ``gap`` is outside ``[1e-7,
             1)``, ``iterations`` is below 1, or ``seconds`` is below 0.
 
     Example:

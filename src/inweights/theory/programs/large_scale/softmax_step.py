@@ -60,8 +60,8 @@ def softmax_step(
         logits: ``[m, K]``.
         shares: Distribution of the stated answers of each prompt, ``[m, K]``.
         strength: ``τ``, above 0, ``[m]``.
-        level: That number for each row from an earlier call, or NaN, ``[m]``; changed
-            in place.
+        level: For each row, the number that Newton's method found in an earlier call,
+            or NaN, ``[m]``; changed in place.
 
     Returns:
         The softmax of the new logits, ``[m, K]``.

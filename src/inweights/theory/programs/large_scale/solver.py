@@ -76,13 +76,13 @@ def solve_large(
             1e-5, which single precision does not reach, the result is not certified.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, with the same effect. No limit by default.
+        seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
         state: File to which the state is written at each evaluation of the bounds. If
-            it exists, the solution continues from it, as if it had not been
-            interrupted. It is removed once the gap is certified. With ``None``, nothing
-            is stored.
-        progress: Called with the iterations made and the current certified gap, at each
-            evaluation of the bounds.
+            the file exists, the solver continues from the stored state, and returns the
+            same result as without an interruption. The file is removed once the gap is
+            certified. ``None`` stores nothing.
+        progress: Called at each evaluation of the bounds, with the number of iterations
+            and the current gap; ``None`` disables it.
 
     Returns:
         A :class:`~.nuclear_norm.Solution`, as from :func:`~.nuclear_norm.solve`. Its

@@ -92,7 +92,7 @@ def solve_symmetric(
         gap: Requested relative duality gap on the central path, above 0. Gaps below
             about 1e-8 cannot be reached because of rounding.
         closed: Whether to return the closed form where it exists (with ``complete`` and
-            no ``tilt``).
+            no ``tilt``). ``zero_sum`` and ``gap`` have no effect on the closed form.
 
     Returns:
         The optimum, with its parameters, multipliers and certified gap.
