@@ -1,4 +1,4 @@
-"""Audit triples: which conclusions a model can draw from facts, and what prevents others.
+"""Audit triples: which conclusions a model can draw from the facts, and which it cannot, and why.
 
 :func:`audit` collects the tables of :mod:`inweights.audit.counts` and a prediction in
 an :class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything
@@ -116,12 +116,14 @@ def audit(
 
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
-        forecast: Whether to predict which questions are answered. If there are more
-            facts than can be solved in time, the prediction covers a part of them.
+        forecast: Whether to predict which questions a trained model answers correctly.
+            If there are more facts than can be solved within ``seconds``, the
+            prediction covers a part of them.
         seconds: Time limit of the prediction, in seconds, from 0 to 10,000,000. The
             other parts of the audit have no time limit.
-        wording: Sentence templates and kinds of relations; by default those that the
-            file defines, or else generic ones.
+        wording: Sentence templates and kinds of relations. Templates and kinds that it
+            lacks, or all if it is ``None``, are taken from the file if it defines them,
+            and are generic otherwise.
         progress: Called during the prediction with a description, the number of
             iterations and the relative gap; ``None`` disables progress reporting.
         watch: Called before each part of the audit with the number of finished parts,
@@ -129,13 +131,13 @@ def audit(
             disables it.
 
     Returns:
-        The tables of the audit, with the prediction or the reason why there is none. An
-        error during the prediction is not raised; its message becomes
-        ``why_no_forecast``.
+        The tables of the audit, with the prediction or the reason why there is none. If
+        the library raises an error during the prediction, the error is caught and its
+        message becomes ``why_no_forecast``.
 
     Raises:
-        ConfigError: ``seconds`` is out of range, infinite or NaN, even if ``forecast``
-            is False.
+        ConfigError: ``seconds`` is not a number from 0 to 10,000,000, even if
+            ``forecast`` is False.
 
     Example:
         >>> from inweights.worlds import read_knowledge

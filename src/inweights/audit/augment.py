@@ -1,4 +1,4 @@
-"""Make training data from a user's facts: statements, further texts, held-out questions, a control.
+"""Create training data from a user's facts: training texts, a control, and held-out questions.
 
 :func:`augment` calls strategies (:mod:`inweights.audit.strategies`) that add texts, and
 :func:`~inweights.audit.write_augmented` writes the result. The same arguments always
@@ -47,7 +47,7 @@ REPLAYED = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Augmented:
-    """Training set, control and questions made by :func:`augment`.
+    """Training set, control and held-out questions that :func:`augment` returns.
 
     Attributes:
         train: One row per text, in the order of training: ``id`` (its index), ``fact``
@@ -78,10 +78,10 @@ class Augmented:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
         rewritten: Number of facts whose text from ``rewrite`` was used, and number of
             facts given to it; both are 0 without ``rewrite``.
-        often: Smallest and largest number of rows of ``train`` that state the same
-            fact.
-        doubtful: Number of facts with which no chain begins, as the object may be a
-            homonym.
+        often: Smallest and largest number of rows of ``train`` per fact that state
+            this fact alone.
+        doubtful: Number of facts that cannot begin a chain because their object may be
+            a homonym (one name for two things).
     """
 
     train: pl.DataFrame
@@ -155,8 +155,8 @@ def augment(
         hops: Largest number of facts in a chain whose end ``derive`` states; from 2 to
             6.
         most: Largest number of chains of each length that strategies state; at least 1.
-        hold_out: Fraction (0 to 1) of the bridges whose chains no strategy states, for
-            measuring composition on them.
+        hold_out: Fraction (0 to 1) of the bridges that are held out: no strategy states
+            chains through them, so that questions about these chains test composition.
         floor: Smallest fraction (0 to below 0.9) of the text that states single facts.
             Facts are repeated until this fraction is reached, so that errors on
             held-out chains are not due to forgotten facts.
@@ -180,8 +180,8 @@ def augment(
             :func:`inweights.audit.failing_chains`.
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,
-            in the same order; texts that no longer state the fact are left out. Its
-            errors are passed on.
+            in the same order; texts that no longer state the fact are left out. Errors
+            that it raises are passed on.
         watch: Called with the number of finished parts, of all parts (3), and the name
             of the next part.
 
@@ -190,13 +190,12 @@ def augment(
 
     Raises:
         ConfigError: A strategy, a kind of question or ``curriculum`` is unknown; a
-            number is out of range; the budget is too small for the facts, or the result
-            too large for the memory; ``replay`` or ``rewrite`` is given without its
-            strategy (``paraphrases`` for ``rewrite``), or the strategy ``replay``
-            without ``replay``.
-        DataError: The file to replay cannot be read or contains no text; a text answers
-            a held-out question without being marked; or ``rewrite`` returns too few or
-            too many texts.
+            number is out of range; the budget is too small for the facts; the result is
+            too large for the memory; ``replay`` is given without the strategy
+            ``replay`` or vice versa; or ``rewrite`` without ``paraphrases``.
+        DataError: ``replay`` cannot be read or contains no text; ``rewrite`` returns
+            too few or too many texts; or a text answers a held-out question unnoticed,
+            because the wording of a relation contains the name of an entity.
 
     Example:
         >>> from inweights.worlds import read_knowledge

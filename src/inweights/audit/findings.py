@@ -46,13 +46,13 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def findings(audit: Audit) -> tuple[Finding, ...]:
-    """Return the observations of an audit, those that call for action first.
+    """Return the observations of an audit, starting with those that call for action.
 
     Args:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        The observations in the order of their level: ``act``, ``good``, ``note``.
+        The observations, sorted by their level: ``act``, then ``good``, then ``note``.
 
     Example:
         >>> from inweights.audit import audit

@@ -61,13 +61,14 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
     r"""Return chains of two facts whose end differs from the value that the file states directly.
 
     A chain ``s → b → o`` is contradicted if another fact states a different value of
-    its second relation for ``s``. Only relations for which nine in ten subjects have
-    one value are considered; dates and numbers are ignored. The contradictions of a
-    pair of relations count only if at least as many chains of this pair agree with the
-    direct facts, or if the values can be expected to agree. This is so if the objects
-    of the first relation are not persons, at most half of them are subjects of the same
-    relation, and either both names of relations contain a word such as ``city``, or at
-    most half of these objects are subjects of the second relation.
+    its second relation for ``s``. Only relations for which at least nine in ten
+    subjects have exactly one value are considered; dates and numbers are ignored. The
+    contradictions of a pair of relations count only if at least as many chains of this
+    pair agree with the direct facts, or if the values can be expected to agree. They
+    can be expected to agree if three conditions hold: the objects of the first relation
+    are not persons; at most half of these objects are subjects of the same relation;
+    and either both relations have a word such as ``city`` in their names, or at most
+    half of these objects are subjects of the second relation.
 
     Args:
         facts: The facts.
@@ -113,10 +114,10 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 
 
 def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
-    """Return the indices of facts whose object seems to be a different thing of the same name.
+    """Return the indices of facts whose object may share its name with another thing.
 
-    These are the facts with which a contradicted chain begins. Other facts about an
-    entity of that name may be wrong about the object, too.
+    These are the first facts of the contradicted chains. Other facts with the name of
+    the object as their subject may be about the other thing.
 
     Args:
         facts: The facts.
@@ -169,8 +170,8 @@ def describe(
     Args:
         facts: The facts of the chains.
         chains: Contradicted chains, from :func:`contradicted_chains`.
-        shown: Number of chains of each pair of relations that are written out; for the
-            others only their number is stated.
+        shown: Largest number of chains of each pair of relations that are written out.
+            Only the number of the remaining chains is stated.
 
     Returns:
         One text per pair of relations, in the order in which the pairs first occur in

@@ -11,17 +11,18 @@ from inweights.worlds.knowledge.triples import two_step_questions
 
 
 def outlook(audit: Audit) -> pl.DataFrame:
-    """Return how many questions of each pair of relations will be answered, most chains first.
+    """Return how many questions of each pair of relations are predicted to be answered correctly.
 
     Args:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        One row per pair of relations that form chains. If there is a prediction, pairs
-        without a query in it are left out, as it may cover only a part of the facts.
-        The columns are ``first``, ``second`` (their names), ``chains`` (number of
-        chains), ``complexity`` and ``expected`` as in :class:`~inweights.audit.Audit`,
-        and the following counts of the prediction, which are null if there is none:
+        One row per pair of relations that form chains, most chains first. A prediction
+        may cover only a part of the facts; pairs of which it evaluates no query are
+        left out. The columns are ``first``, ``second`` (names of the relations),
+        ``chains`` (number of chains), ``complexity`` and ``expected`` as in
+        :class:`~inweights.audit.Audit`, and the following counts of the prediction,
+        which are null if the audit contains no prediction:
         ``questions`` (distinct prompts), ``follow`` (questions for which a right answer
         has the largest logit), ``tied`` (right and wrong answers share the largest
         logit), ``fail`` (a wrong answer has the largest logit), ``mended`` and ``lost``
@@ -78,16 +79,16 @@ def outlook(audit: Audit) -> pl.DataFrame:
 
 
 def headline(audit: Audit) -> str:
-    """Return the result of an audit in a sentence: how many two-step questions will be answered.
+    """Return a sentence that states how many two-step questions are predicted to be answered.
 
     Args:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        One sentence: how many questions follow, and how many would follow with the
-        advised identities. Without a prediction, the sentence states the number of
-        questions and the number of bridges without an identity. If there are no chains,
-        it states that.
+        One sentence without a full stop. It states how many questions follow (a right
+        answer has the largest logit), and how many would follow with the advised
+        identities. Without a prediction, it states the number of questions and the
+        number of bridges without an identity. If there are no chains, it states that.
 
     Example:
         >>> from inweights.audit import audit

@@ -1,4 +1,4 @@
-"""Make the rows of a training set, and measure their length in words or tokens.
+"""Create the rows of a training set, and measure their length in words or tokens.
 
 :func:`~inweights.audit.augment` builds its training set and its control with these
 functions: they repeat rows, limit their total length and convert them to a table.
@@ -53,7 +53,7 @@ def stages_of(facts: Knowledge) -> Ids:
 
 
 def text_of(row: Row) -> str:
-    """Return the text that a model reads: prompt and completion.
+    """Return the text of a row: the prompt followed by the completion.
 
     Args:
         row: A row of the training set.
@@ -82,9 +82,9 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
 def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
     """Return the user's turn in a chat before a row's completion.
 
-    For a row of the role ``fact``, the turn is a question for the object of the fact.
-    For other rows it is the prompt itself, if this is empty or ends with ``?`` or
-    ``:``, or else a request to complete the prompt.
+    For a row of the role ``fact``, the turn is a question that asks for the object of
+    the fact. For other rows, it is the prompt itself if the prompt is empty or ends
+    with ``?`` or ``:``. Otherwise, it is a request to complete the prompt.
 
     Args:
         row: The row.
@@ -92,7 +92,7 @@ def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
         words: Templates of questions.
 
     Returns:
-        The turn as text; empty for a row without a prompt.
+        The turn as text; empty for a row that has another role and no prompt.
     """
     if row.role == "fact":
         subject, relation, _ = facts.names(row.fact)
@@ -103,7 +103,7 @@ def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
 
 
 def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
-    """Return the first rows whose total length does not exceed a limit.
+    """Return as many of the first rows as fit within a total length.
 
     Args:
         rows: The rows, in order.
@@ -111,14 +111,15 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
         count: Function that returns the length of each text, in words or tokens.
 
     Returns:
-        The longest beginning of ``rows`` whose total length is at most ``room``.
+        The first rows of ``rows``, as many as have a total length of at most ``room``;
+        empty if the first row is already longer.
     """
     ends = np.cumsum(count(list(map(text_of, rows))))
     return rows[: int((ends <= room).sum())]
 
 
 def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]:
-    """Return copies of the rows that state one fact, to make up a given share of all text.
+    """Return the repetitions of single facts that give them a required share of all text.
 
     Args:
         rows: All rows of the training set so far, at least one of which states a single
@@ -128,8 +129,8 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
         count: Function that returns the length of each text, in words or tokens.
 
     Returns:
-        The rows to append: all rows that state a single fact, as often as needed; empty
-        if the fraction is reached already.
+        The rows to append: all rows that state a single fact, repeated as often as
+        needed. Empty if they already make up this fraction.
     """
     lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)
     single = np.array([row.fact >= 0 for row in rows])
@@ -147,13 +148,14 @@ def fill(
     Args:
         facts: Rows that state the facts; each is used at least once.
         added: Rows that strategies added; rows that no longer fit are skipped.
-        goal: Largest length of the training set, in the unit of ``count``.
+        goal: Largest total length of the training set, in the unit of ``count``.
         count: Function that returns the length of each text, in words or tokens.
         seed: Root seed of the random order, from 0 to 2**63 - 1.
 
     Returns:
         The rows of the training set: first the facts in their order, then in random
-        order the added rows that fit, then repetitions of both as long as one fits.
+        order the added rows that fit, then repetitions of all these rows until none of
+        them fits any more.
 
     Raises:
         ConfigError: The facts alone are longer than ``goal``, the rows would exceed the
@@ -190,10 +192,10 @@ def fill(
 
 
 def words_of(texts: Sequence[str]) -> list[int]:
-    """Return the number of words of each text, which are the parts between single spaces.
+    """Return the number of words in each text, which is split at every single space.
 
     Args:
-        texts: The texts; an empty one counts as one word.
+        texts: The texts. An empty text counts as one word.
     """
     return [len(text.split(" ")) for text in texts]
 

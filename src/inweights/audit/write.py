@@ -35,20 +35,21 @@ _TASK = (_TEMPLATES / "lm_eval.yaml").read_text(encoding="utf-8")
 def write_augmented(
     augmented: Augmented, folder: str | Path, *, formats: Sequence[str] = ()
 ) -> Path:
-    """Write an augmented set of facts to a new folder; equal data yields equal bytes.
+    """Write an augmented set of facts to a new folder.
 
     The folder contains the tables ``facts``, ``questions``, ``train`` and ``control``,
     each as Parquet and JSONL. ``train`` and ``control`` are written in three formats:
     prompts with completions, texts, and chats. ``README.md`` is a card with which
     ``datasets.load_dataset`` reads the tables, ``counts.json`` contains numbers of rows
     and words, and ``lm_eval/`` contains one task for each kind of question. Texts
-    without a prompt are left out of chats and of further formats. Questions of a kind
-    that a training text answers directly form a task of their own (``KIND_told``).
+    without a prompt are left out of chats and of further formats. The questions of each
+    kind that a training text answers directly form a separate task (``KIND_told``).
+    Equal data produces files with equal bytes.
 
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.
-        folder: Folder to write, which must not exist; missing parent folders are
-            created. It appears only when it is complete.
+        folder: Folder to create. It must not exist yet; missing parent folders are
+            created. The folder appears only once it is complete.
         formats: Further formats of ``train`` and ``control``, each in files of its own,
             such as ``train_alpaca.jsonl``: ``alpaca`` (columns ``instruction``,
             ``input``, ``output``), ``sharegpt`` (``conversations``) or ``qa``

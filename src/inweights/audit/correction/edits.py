@@ -29,9 +29,9 @@ def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, s
     longer one has at least 5 characters; if they differ by two edits and the longer one
     has at least 8 characters; or if they differ only in that one has the initial of the
     other's first name. If there are more than 5,000 names, only one edit is allowed.
-    Accents and case are ignored. Dates, numbers and placeholders are left out, and so
-    are differences in numbers (:func:`differ_in_words`) and large groups of names that
-    resemble each other.
+    Accents and case are ignored. Dates, numbers and placeholders are left out. So are
+    names that differ only in a number (:func:`differ_in_words`), and groups of more
+    than 12 names that become equal when one or two letters are removed.
 
     Args:
         names: Names of all entities.
@@ -102,7 +102,7 @@ def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
 
 
 def differ_in_words(one: str, other: str) -> bool:
-    """Return whether two names differ in spelling, and not in a number that distinguishes things.
+    """Return whether two names differ in spelling rather than in a number or a short word.
 
     Args:
         one: A name.

@@ -93,7 +93,7 @@ class EntityKinds:
         )
 
     def conflict(self, a: int, b: int) -> bool:
-        """Return whether two entities have different values of a relation that is single-valued.
+        """Return whether two entities have different values of a single-valued relation.
 
         A relation counts as single-valued if at least three quarters of its subjects
         have one value. Two entities have different values if both have the relation, as
@@ -112,17 +112,18 @@ class EntityKinds:
         return False
 
     def is_incomplete(self, name: int, other: int) -> bool:
-        """Return whether a name has only one fact, and lacks a relation that its kind usually has.
+        """Return whether a name has only one fact and lacks a relation that its kind usually has.
 
         Args:
             name: Index of the rarer name.
             other: Index of the more common name.
 
         Returns:
-            True if the rarer name occurs in one fact, the other one in at least three,
-            and the other one is the subject of a relation that the rarer name lacks,
-            although at least three quarters of the entities with one of its roles
-            (three or more) have it.
+            True if the rarer name occurs once in the facts, the more common name at
+            least three times, and the more common name is the subject of a relation
+            that is usual for the rarer name, but that the rarer name lacks. A relation
+            is usual if three or more other entities share a role with the rarer name,
+            and at least three quarters of them are subjects of the relation.
         """
         lacks = self._lacks(name, other, self._expected(name))
         return lacks and self.uses[name] == 1 and self.uses[other] >= _COMMON
@@ -135,12 +136,12 @@ class EntityKinds:
             other: Index of the more common name, which occurs in a fact.
 
         Returns:
-            The number of agreements, and whether the rarer name is probably not a
-            separate entity. Each value that both names have for the same relation is an
-            agreement. There is one more agreement if the rarer name lacks a relation
-            that others of its kind and the more common name have, and one more if the
-            more common name lacks a relation that others of its kind and the rarer name
-            have.
+            Two values: the number of agreements, and whether the rarer name is probably
+            not a separate entity. Each value that both names have for the same relation
+            is an agreement. There is one more agreement if the rarer name lacks a
+            relation that others of its kind and the more common name have, and one more
+            if the more common name lacks a relation that others of its kind and the
+            rarer name have.
         """
         own = self.roles[name]
         begun = [relation for relation, column in own if column == 0]

@@ -48,8 +48,8 @@ class Mended:
             spellings, uncertain dates, and several values of relations that normally
             have one.
         missing: One row per fact that a symmetric or inverse relation implies and the
-            file does not state, for its owner to accept: ``subject``, ``relation``,
-            ``object``, ``why``.
+            file does not state: ``subject``, ``relation``, ``object``, ``why``. Such
+            facts are proposals; ``facts`` does not contain them.
     """
 
     facts: pl.DataFrame
@@ -80,10 +80,10 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     its own. A date is rewritten as ``YYYY-MM-DD`` if other values of the relation have
     this format and its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
 
-    If a name has several spellings, the one in most facts is kept. Two kinds of facts
-    are set apart: facts with a placeholder (``n/a``), and contradictions: several
-    values of a subject for a relation for which nine in ten subjects have one (or
-    fewer, if the values are dates or numbers).
+    If a name has several spellings, the most frequent one is used. Two kinds of facts
+    are set apart: facts with a placeholder such as ``n/a``, and contradictions, which
+    are several values of a subject for a relation of which nine in ten subjects (fewer
+    for dates and numbers) have only one.
 
     Args:
         knowledge: The facts.
@@ -254,7 +254,7 @@ def write_mended(mended: Mended, folder: str | Path) -> Path:
 
     Args:
         mended: Result of :func:`mend`.
-        folder: Folder to write, which must not exist; its parents may be missing.
+        folder: Folder to create. It must not exist yet; missing parents are created.
 
     Returns:
         The path of ``facts.csv``.

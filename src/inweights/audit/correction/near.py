@@ -32,13 +32,14 @@ class Near(NamedTuple):
         why: How the names differ, and the evidence from their facts, in words.
         agree: Number of agreements between their facts (:meth:`.EntityKinds.evidence`);
             0 if ``torn``.
-        sure: Whether the rarer name can be replaced without asking: no fact contradicts
-            this, and the rarer name lacks what others of its kind have, has what the
-            more common name lacks, or is only ever an object.
+        sure: Whether the rarer name can be replaced without asking its owner. No fact
+            contradicts this, and one of three conditions holds: the rarer name lacks a
+            relation that others of its kind have, it has a relation that the more
+            common name lacks, or it is only ever an object.
         torn: Whether the evidence is mixed: the names have different values of a
             relation that normally has one value, but the rarer name has only this fact
-            and lacks what others of its kind have. Then either one value is wrong, or
-            the names mean two entities.
+            and lacks relations that others of its kind have. Then either one value is
+            wrong, or the names mean two entities.
     """
 
     name: int
@@ -53,8 +54,8 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
     """Return pairs of names of the same kind that differ by one or two edits, or by an initial.
 
     If the rarer name of a pair is similar to several others, at most one of its pairs
-    is marked ``sure``: the pair with the most agreements, unless another pair has the
-    same number.
+    is marked ``sure``: the pair with the most agreements. If several pairs have the
+    most agreements, none of them is marked.
 
     Args:
         names: Names of all entities.
@@ -102,19 +103,20 @@ def _is_best(near: Near, rivals: dict[int, list[int]]) -> bool:
 
 
 def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
-    """Return facts that symmetric or inverse relations imply and the file does not state.
+    """Return the facts that symmetric or inverse relations imply and no fact states.
 
-    A relation counts as symmetric, or as the inverse of another, if at least two, and
-    at least three fifths, of its facts are also stated in the opposite direction. Half
-    of the facts suffice if they make up three fifths of the other relation.
+    Another relation counts as the inverse of a relation if it states at least 60% of
+    the facts of that relation, and no fewer than two, in the opposite direction. 50%
+    suffice if these facts make up at least 60% of the other relation. A relation that
+    is its own inverse is symmetric.
 
     Args:
         triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,
             3]`` (NumPy).
 
     Returns:
-        Pairs: a missing fact ``(subject, relation, object)``, as indices, and the index
-        of the first fact that implies it.
+        A pair for each missing fact: the fact ``(subject, relation, object)``, as
+        indices of names, and the index of the first fact that implies it.
     """
     stated: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     size: Counter[int] = Counter()

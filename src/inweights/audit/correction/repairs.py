@@ -27,10 +27,10 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
         facts: The facts.
 
     Returns:
-        The repaired facts (the same object if nothing was repaired), and the changes as
-        tuples ``(line, change, before, after, reason)``, where ``change`` is
-        ``renamed``, ``split`` or ``to decide``. The facts may contain repetitions, and
-        more than before if a cell was split.
+        Two values. First, the repaired facts, or the same object if nothing was
+        repaired. Repaired facts may contain repetitions, and a split cell adds facts.
+        Second, the changes as tuples ``(line, change, before, after, reason)``, where
+        ``change`` is ``renamed``, ``split`` or ``to decide``.
     """
     changes: list[Change] = []
     known = frozenset(facts.entities)

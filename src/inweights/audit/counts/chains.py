@@ -19,7 +19,7 @@ _SEED = 0
 
 
 def relations(facts: pl.DataFrame) -> pl.DataFrame:
-    """Count facts, subjects and objects of each relation, and find its most common object.
+    """Count the facts, subjects and objects of each relation, and find its most common object.
 
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
@@ -80,8 +80,8 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     """List all chains of the facts, or the chains of randomly drawn subjects if there are too many.
 
     At most a million chains (:data:`LISTED`) are listed. If there are more, subjects
-    are drawn with a fixed seed, and subjects with more chains than a twentieth of this
-    limit are left out.
+    are drawn with a fixed seed; subjects that begin more than 50,000 chains (a
+    twentieth of the limit) are never drawn.
 
     Args:
         facts: One row per fact (``subject``, ``relation``, ``object``), without
@@ -200,7 +200,7 @@ def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
 
 
 def entity_positions(knowledge: Knowledge) -> dict[str, int]:
-    """Count entities that are only subjects, only objects, or both; and dates and numbers.
+    """Count the entities that are only subjects, only objects or both, and the dates and numbers.
 
     Args:
         knowledge: The facts.

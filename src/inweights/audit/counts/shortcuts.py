@@ -54,23 +54,23 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
-    """Count pairs of entities that share a value and of which only one has a further relation.
+    """Count the pairs of entities that share a value, if only one of them has a second relation.
 
     These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
-    a value have the relation, there are ``h (g - h)`` such pairs, which are counted
-    without being listed. Pairs are listed only if entities may share several values of
-    one relation, so that each pair counts once.
+    a value have the second relation, there are ``h (g - h)`` pairs, which are counted
+    without being listed. Only where entities share several values of one relation are
+    the pairs listed (up to a limit of memory), so that each pair counts once.
 
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``, ``stage``.
-        identifying: Names of relations that are left out as ``attribute``, because
-            their values distinguish subjects.
+        identifying: Names of relations whose values distinguish subjects, such as
+            nicknames. They are not used as ``attribute``.
 
     Returns:
         One row per pair of relations, most pairs first: ``shared`` and ``attribute``
         (names of the relations), ``groups`` (number of shared values), ``pairs``
         (number of pairs of entities) and ``late`` (number of pairs whose shared value
-        is learnt in a later stage than the attribute).
+        is trained in a later stage than the attribute).
     """
     real = facts.filter(pl.col("subject") != pl.col("object"))
     groups = real.select("subject", "stage", shared="relation", value="object")

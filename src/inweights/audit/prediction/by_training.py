@@ -44,7 +44,7 @@ FASTEST = 2.0
 
 @dataclass(frozen=True, eq=False)
 class TrainedForecast:
-    """Answers of replicas after a short training on the facts.
+    """Answers of small models, with several replicas each, after a short training on the facts.
 
     Attributes:
         queries: One row per model and query: ``model``, ``query`` (its index in the
@@ -61,7 +61,7 @@ class TrainedForecast:
             ``right_answers`` and ``chance`` (means over these queries; null for the
             role ``unstated``).
         memorised: For each model, by its name, the fraction of the facts that its
-            replicas answer rightly (mean over the replicas).
+            replicas answer correctly (mean over the replicas).
         replicas: Number of replicas of each model.
         seconds: Time that the training of all models took, in seconds.
     """
@@ -85,7 +85,7 @@ def replicas_for(
         facts: Number of facts, at least 1. The learning rate of Emb-MLP is 0.05 times
             this number, but at most 2.
         share: Factor by which the numbers of updates are multiplied, such as 0.1 for a
-            short trial. At least one update is made.
+            short trial. The number of updates is at least one.
 
     Returns:
         Config and curriculum of each model, under the keys ``Emb-MLP`` and ``GPT``.
@@ -110,26 +110,26 @@ def predict_by_training(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TrainedForecast:
-    """Train small replicas on a world's facts, and count how many answer each query.
+    """Train small replicas on a world's facts, and count how many answer each query correctly.
 
     Args:
         world: The world; each answer of its facts and queries must be a single token.
-        models: Config and curriculum of each model by name; by default those of
-            :func:`replicas_for`.
+        models: Config and curriculum of each model, by the model's name; by default
+            those of :func:`replicas_for`.
         replicas: Number of replicas of each model, at least 1.
         seed: Root seed of the replicas, from 0 to 2**63 - 1.
         progress: Called with the number of updates done, the total number over all
             models, and a description; ``None`` disables progress reporting.
 
     Returns:
-        Two tables, with the columns that :class:`TrainedForecast` explains:
-        ``queries``, with one row per model and query (the fraction of the replicas that
-        answer it rightly, with a 95% interval), and ``kinds``, with one row per model
-        and role of queries (means). Also the fraction of facts that are memorised.
+        A :class:`TrainedForecast` with two tables: ``queries``, with one row per model
+        and query (the fraction of the replicas that answer it correctly, with a 95%
+        interval), and ``kinds``, with one row per model and role of queries (means).
+        ``memorised`` states the fraction of the facts that are answered correctly.
 
     Raises:
-        ConfigError: ``replicas`` is below 1, ``seed`` is out of range, or a model does
-            not fit the world or its curriculum.
+        ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, or a
+            model does not fit the world or its curriculum.
         DataError: There are no facts, or an answer has several tokens.
         RunError: A replica diverges even at a sixteenth of its learning rate.
     """
@@ -179,13 +179,13 @@ def _check_world(world: World) -> None:
 def trained_queries(
     world: WorldConfig, *, replicas: int = 4, share: float = 1.0, seed: int = 0
 ) -> pl.DataFrame:
-    """Build a world, train replicas on it, and return how many answer each query, in words.
+    """Build a world, train replicas on it, and return how many answer each query correctly.
 
     Args:
         world: Config of the world.
         replicas: Number of replicas of each model, at least 1.
         share: Factor by which the numbers of updates of :func:`replicas_for` are
-            multiplied.
+            multiplied; the number of updates is at least one.
         seed: Root seed of the world and of the replicas, from 0 to 2**63 - 1.
 
     Returns:
@@ -197,8 +197,8 @@ def trained_queries(
         answer in the world; if there are several, the first).
 
     Raises:
-        ConfigError: ``replicas`` is below 1, ``seed`` is out of range, or the world is
-            too large for the memory.
+        ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, or
+            the world is too large for the memory.
         DataError: The world has no facts or an answer of several tokens, or its file is
             missing or damaged.
         RunError: A replica diverges even at a sixteenth of its learning rate.

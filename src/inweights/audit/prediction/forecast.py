@@ -43,7 +43,7 @@ def forecast(
     seconds: float | None = None,
     **options: Any,
 ) -> Prediction:
-    """Predict which queries about facts a trained model answers, for a part of them if needed.
+    """Predict which queries a trained model answers, for a part of the facts if there are many.
 
     If a world is too large for the time limit, :func:`inweights.predict` divides both
     its facts and its queries into parts. Here, a part of the facts is chosen before
@@ -51,12 +51,12 @@ def forecast(
 
     Args:
         knowledge: The facts.
-        config: Which queries are evaluated, and which identities are added; by default
-            all queries, and no further identities.
+        config: Config that determines which queries are evaluated and which identities
+            are added; by default all queries, and no further identities.
         seed: Root seed, from 0 to 2**63 - 1, that decides which bridges get identities
             if ``config`` adds them for a fraction of the bridges.
         seconds: Time limit of all solutions together, in seconds, from 0 to 10,000,000;
-            ``None`` for no limit. The number of facts that are covered depends on it;
+            ``None`` for no limit. The limit determines how many facts are covered;
             without a limit, as many facts are covered as with ten minutes.
         **options: Further arguments of :func:`inweights.predict`, except ``world`` and
             ``began``.
@@ -67,9 +67,10 @@ def forecast(
         covered.
 
     Raises:
-        ConfigError: ``seconds``, ``seed`` or another option is out of range,
-            ``identity`` of ``config`` names an unknown relation or level, or ``state``
-            is given but does not fit the facts, or these are solved in several parts.
+        ConfigError: ``seconds``, ``seed`` or another option is out of range;
+            ``identity`` of ``config`` names an unknown relation or level; or ``state``
+            is given, but the file is not the state of this program, or the facts are
+            solved in several parts.
         DataError: Facts contradict each other and ``answers`` is ``one``, or the arrays
             of a part would not fit in memory.
         WriteError: The file ``state`` cannot be written.
@@ -146,9 +147,9 @@ def predict_source(
     """Predict what follows from a file of facts or from a world, within one time limit.
 
     Args:
-        facts: Source of the facts, and which queries are evaluated. Its ``path`` may
-            also be the name of a world, such as ``two-hop``, or a folder that contains
-            a world; the other fields then have no effect.
+        facts: Config with the file of facts (``path``) and the queries to evaluate. Its
+            ``path`` may also be the name of a world, such as ``two-hop``, or a folder
+            that contains a world; the other fields then have no effect.
         changes: Changes to the settings of the world or of ``facts``, each
             ``key=value``.
         seed: Root seed of the world, from 0 to 2**63 - 1.
@@ -164,15 +165,16 @@ def predict_source(
         True.
 
     Raises:
-        ConfigError: An option is out of range, there is no such world, a change does
-            not fit its settings, or intervals are requested but the prediction is that
-            of the soft program.
+        ConfigError: An option is out of range, there is no such world, a change names
+            an unknown setting or has an invalid value, or intervals are requested but
+            the prediction is that of the soft program (with ``solving.decay``, or for
+            facts that contradict each other).
         DataError: The facts cannot be read or there are none, an answer of the world
             has several tokens, the arrays of a part would not fit in memory, or facts
             contradict each other and ``solving.answers`` is ``one``.
         WriteError: The file ``solving.state`` cannot be written.
-        SolverError: Intervals are requested, a solution had to be refined, and no
-            matrix was found within the limits.
+        SolverError: Intervals are requested, a solution had to be refined for them, and
+            no solution was found within the solver's limits.
 
     Example:
         >>> few = Solving(advise=False, intervals=True)
@@ -214,12 +216,12 @@ def predict_source(
 def failing_chains(
     knowledge: Knowledge, *, progress: SolverProgress | None = None
 ) -> list[tuple[int, int]]:
-    """Return chains of two facts whose questions a model is predicted to fail, lowest margin first.
+    """Return the chains of two facts whose questions a model is predicted to answer wrongly.
 
     A question fails if a wrong answer has the largest logit, or shares it with a right
     one. The prediction is for a network trained on these facts alone. If there are more
-    than 1,000 facts, it is made for a part of them; of more than 20,000 chains, 20,000
-    are examined, spread evenly.
+    than 1,000 facts, the prediction covers a part of them. If there are more than
+    20,000 chains, an evenly spread selection of 20,000 is examined.
 
     Args:
         knowledge: The facts.
@@ -228,7 +230,8 @@ def failing_chains(
 
     Returns:
         A pair for each chain: the indices, in ``knowledge``, of its first and its
-        second fact. Empty if there are no chains, or no question fails.
+        second fact, sorted by the margin of the question, lowest first. Empty if there
+        are no chains, or no question fails.
 
     Raises:
         DataError: The arrays of a part would not fit in memory.

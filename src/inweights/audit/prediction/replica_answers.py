@@ -1,4 +1,4 @@
-"""Train small replicas on a world's facts, and count which of them answer which query.
+"""Train small replicas on a world's facts, and count how many answer each query correctly.
 
 :mod:`~inweights.audit.prediction.by_training` turns these counts into a prediction.
 """
@@ -49,7 +49,7 @@ def trained_replicas(
     """Train replicas on a world; if one diverges, train all again with half the learning rate.
 
     Args:
-        world: The world whose facts are learnt.
+        world: The world on whose facts the replicas are trained.
         config: Architecture of the model.
         learner: Curriculum of the model.
         seeds: Root seed of each replica.
@@ -60,8 +60,8 @@ def trained_replicas(
         The trained model, with one replica per seed.
 
     Raises:
-        RunError: A replica diverges even at a sixteenth of the learning rate
-            (:data:`HALVED` halvings), or training fails otherwise each time.
+        RunError: Even at a sixteenth of the learning rate (after :data:`HALVED`
+            halvings), a replica diverges or training fails with a ``RunError``.
         ConfigError: The model does not fit the world or the curriculum.
         DataError: The world does not fit the model.
     """
@@ -123,7 +123,7 @@ def answers_of(model: Model, world: World, part: Part) -> Ids:
 
 
 def are_right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
-    """Return whether each answer is among the right answers to its prompt.
+    """Return whether each replica's answer to each statement is a right answer to its prompt.
 
     Args:
         statements: ``M`` facts or queries.
@@ -143,7 +143,7 @@ def are_right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
 def shares_by_query(
     world: World, model: str, answers: Ids
 ) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
-    """Compute, for each query, the fraction of replicas that answer it rightly.
+    """Compute, for each query, the fraction of replicas that answer it correctly.
 
     A query of the role ``unstated`` has no right answer. Its share is the fraction of
     replicas with the most frequent answer.
@@ -160,8 +160,8 @@ def shares_by_query(
         first replica's), ``share``, ``lower`` and ``upper`` (its 95% interval, Clopper
         and Pearson), ``right_answers`` (number of right answers; 0 for ``unstated``)
         and ``chance`` (probability that a random candidate is right; null for
-        ``unstated``). Second, whether each replica's answer to each query counts in the
-        share, ``[R, Q]``.
+        ``unstated``). Second, a Boolean array ``[R, Q]``: whether each replica's answer
+        to each query counts towards ``share``.
     """
     queries = world.queries
     replicas = len(answers)
@@ -194,7 +194,7 @@ def shares_by_query(
 def shares_by_role(
     world: World, model: str, table: pl.DataFrame, hits: NDArray[np.bool_]
 ) -> pl.DataFrame:
-    """Return the means of shares over the queries of each role.
+    """Return the mean share of correct answers over the queries of each role.
 
     Args:
         world: The world.

@@ -22,14 +22,14 @@ def mark_direct_answers(
     """Add the column ``told`` to questions: the roles of the training rows that answer them.
 
     Questions are left out if their exact prompt, or their exact wording in chat, occurs
-    in the training set. This happens if a relation has the same name as a chain of two
-    others.
+    in the training set. This can happen if a relation has the same name as a chain of
+    two other relations.
 
     Args:
         questions: Held-out questions, as
             :func:`~inweights.audit.questions.held_out.held_out` returns them.
         rows: Rows of the training set.
-        facts: The facts of both.
+        facts: The facts from which the questions and the rows were created.
         turns: The user's turn in chat for each row of the training set, as strings.
 
     Returns:
@@ -38,9 +38,9 @@ def mark_direct_answers(
         ``itself`` (whether the answer is the entity that the question is about).
 
     Raises:
-        DataError: The prompt of a row names only the subject of a question and its
-            completion is the answer, but the row is not marked as answering it (in
-            ``says``).
+        DataError: A row answers a question without being marked as doing so (in
+            ``says``): its prompt names the subject of the question and no other entity,
+            and its completion is the answer.
     """
     number = {name: i for i, name in enumerate(facts.entities)}
     roles: defaultdict[tuple[int, int], dict[str, None]] = defaultdict(dict)

@@ -52,8 +52,8 @@ def held_out(
         words: Templates of prompts and questions, and other names of the entities.
         seed: Root seed, from 0 to 2**63 - 1, that decides which questions and
             candidates are drawn if there are too many.
-        reverse: Whether to include reversals. Leave them out if a training text states
-            facts from their object.
+        reverse: Whether to include reversals. They should be left out if a training
+            text states facts from their object to their subject.
 
     Returns:
         One row per question, at most 10,000 of each role; compositions first, then
@@ -83,7 +83,7 @@ def held_out(
           ``role``; ``bridge`` and ``second`` are null for a reversal.
 
     Raises:
-        ConfigError: ``seed`` is out of range.
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -110,7 +110,7 @@ def with_left_out(
         of questions that were left out because their only candidate is the answer.
 
     Raises:
-        ConfigError: ``seed`` is out of range.
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
     """
     objects, starts = _names_by_relation(facts)
     rng = Streams(seed).numpy(WORLD, "questions")
@@ -187,7 +187,7 @@ def _candidates(draft: Draft, rng: np.random.Generator) -> list[str]:
 
 
 def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
-    """Return examples of how facts and questions are worded.
+    """Return a table with examples of how facts and questions are worded.
 
     Args:
         facts: The facts; the examples are taken from at most 1,000 of them.
@@ -196,8 +196,9 @@ def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
             question.
 
     Returns:
-        One row per example, facts first: ``role`` (``fact: RELATION``, or the kind of
-        question), ``text`` (the beginning of a sentence, or a question) and ``answer``.
+        One row per example, facts first: ``role`` (``fact: RELATION``, or
+        ``composition``, ``analogy`` or ``reversal``), ``text`` (the beginning of a
+        sentence, or a question) and ``answer``.
     """
     part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts
     rows = []

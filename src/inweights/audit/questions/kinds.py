@@ -31,7 +31,8 @@ class Draft(NamedTuple):
         prompt: The beginning of a sentence that the answer completes.
         answer: Name of the right answer.
         others: Names of the same kind, from which wrong candidates are drawn.
-        right: Names of all right answers; may be empty if ``answer`` is the only one.
+        right: Names of all right answers; empty if ``answer`` is the only right one by
+            the construction of the question.
         subject: Name of the subject; for a reversal, this is the answer.
         first: Name of the first relation; for an analogy, the relation whose value is
             shared; for a reversal, the only relation.
@@ -72,7 +73,7 @@ def compositions(
         facts: The facts.
         words: Templates of prompts and questions.
         objects: Distinct names of the objects of each relation, by its index.
-        most: Largest number of chains from which questions are made.
+        most: Largest number of chains from which questions are created.
         rng: Random generator that decides the order.
 
     Yields:
@@ -114,10 +115,10 @@ def compositions(
 
 
 def chains_of(facts: Knowledge, most: int) -> Ids:
-    """Return pairs of facts that form a chain, a selection spread evenly if there are too many.
+    """Return pairs of facts that form a chain, or an evenly spread selection of ``most`` pairs.
 
-    Facts whose subject and object are the same are left out: there the bridge is the
-    answer.
+    Facts whose subject and object are the same are left out, because the bridge of
+    their chains would also be one of the ends.
 
     Args:
         facts: The facts.
@@ -138,9 +139,9 @@ def analogies(
 ) -> Iterator[Draft]:
     """Yield questions about a relation that an entity lacks but similar entities have.
 
-    Entities are similar if they share a value that is no date or number. If all of them
-    that have a certain relation have the same object, a question for each of the others
-    asks for this object. Relations of :func:`of_one_each` are left out.
+    Entities are similar if they share a value that is not a date or a number. If all of
+    these that have a second relation agree on its value, each of the others is asked
+    for this value. Relations of :func:`of_one_each` are left out.
 
     Args:
         facts: The facts.
@@ -262,10 +263,10 @@ def reversals(
     starts: Mapping[int, Sequence[str]],
     rng: np.random.Generator,
 ) -> Iterator[Draft]:
-    """Yield questions for the subject of a fact whose object determines the subject.
+    """Yield questions that ask for the subject of a fact, given its relation and object.
 
-    That is, no other fact of the relation has this object, which is not a date or
-    number, nor the subject itself.
+    Facts are left out if another fact of the relation has the same object, or if the
+    object is a date or number, or the subject itself.
 
     Args:
         facts: The facts.

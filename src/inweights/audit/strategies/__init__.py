@@ -47,14 +47,14 @@ def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
     """Return the strategies of the given names.
 
     Args:
-        names: Names of :data:`STRATEGIES`; repetitions are ignored. ``auto`` is not one
-            of them, as :func:`~inweights.audit.augment` replaces it by its choices.
+        names: Keys of :data:`STRATEGIES`; repetitions are ignored. ``auto`` is not
+            allowed here: :func:`~inweights.audit.augment` replaces it by its choices.
 
     Returns:
-        The functions by name, in the order given.
+        The function of each strategy, by name, in the order given.
 
     Raises:
-        ConfigError: A name is not one of them.
+        ConfigError: A name is not a key of :data:`STRATEGIES`.
 
     Example:
         >>> list(strategies_of(["qa", "derive", "qa"]))

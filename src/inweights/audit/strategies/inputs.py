@@ -1,4 +1,4 @@
-"""The input of a strategy, and the rows that it makes.
+"""The input of a strategy, and the rows that it yields.
 
 :class:`StrategyInput` contains the facts, their wording and the settings of
 :func:`~inweights.audit.augment`, and lists chains of facts; a :class:`Row` is one
@@ -30,16 +30,16 @@ class Row(NamedTuple):
     Attributes:
         fact: Index of the fact that the text states; -1 if it states none or several.
         line: Line of that fact in the file; -1 if ``fact`` is -1.
-        role: Kind of text: ``fact``, or one that a strategy makes (``derived``,
+        role: Kind of text: ``fact``, or the kind that a strategy adds (``derived``,
             ``steps``, ``paraphrase``, ``rewritten``, ``qa``, ``passage``, ``entity``,
             ``reverse``, ``identity``, ``replay``).
-        stage: Stage of the curriculum in which it is trained.
+        stage: Stage of the curriculum in which the text is trained, from 0.
         prompt: Beginning of the text, which does not contribute to the loss if only
             completions are trained; may be empty.
         completion: The rest of the text, including the space before it.
         says: Pairs of entities, as indices, that one sentence of the text names in this
-            order. The text directly answers a question about the first entity whose
-            answer is the second.
+            order. The text directly answers questions about the first entity whose
+            answer is the second entity.
     """
 
     fact: int
@@ -85,7 +85,7 @@ class StrategyInput:
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a new random generator for a purpose; its numbers depend on the name and the seed.
+        """Return a new random generator, determined by the seed and the name of its purpose.
 
         Args:
             name: Name of the purpose.

@@ -85,9 +85,10 @@ class Choice(NamedTuple):
 def choose(wanted: Sequence[str]) -> list[Choice]:
     """Return the strategy with the best measured effect for each kind of question.
 
-    For each kind, this is the strategy with the largest median gain among those whose
-    whole interval lies above the control. If there is none, it is the strategy with the
-    best median, provided that this is at least 0.1; otherwise no strategy is chosen.
+    For each kind, this is the strategy with the largest median gain in accuracy among
+    those whose whole 95% interval lies above 0. If there is none, it is the strategy
+    with the largest median gain, provided that this gain is at least 0.1. Otherwise no
+    strategy is chosen.
 
     Args:
         wanted: Kinds of questions: ``recall``, ``reverse``, ``composition`` or
@@ -132,15 +133,16 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 
 
 def evidence(strategy: str) -> str:
-    """Return the measurements of a strategy, in words.
+    """Return a text that states the measured effect of a strategy on each kind of question.
 
     Args:
-        strategy: Name of the strategy; any other text counts as a strategy that was not
-            measured.
+        strategy: Name of a strategy of :func:`~inweights.audit.augment`. An unknown
+            name counts as a strategy that was not measured.
 
     Returns:
-        The measured gain in accuracy for each kind of question with its 95% interval,
-        separated by semicolons; or a note that the strategy was not measured.
+        For each kind of question, the gain in accuracy (a fraction) over a control with
+        the same number of tokens, and its 95% interval, separated by semicolons. If
+        there is no measurement, a note that the strategy was not measured.
     """
     rows = (row for row in MEASURED if row.strategy == strategy)
     said = "; ".join(

@@ -12,11 +12,13 @@ _PART = re.compile(r"\w+|[^\w\s]")
 
 
 class Mentions:
-    """Finder of the names in a text, as whole words; if several begin there, it takes the longest.
+    """Finder of names in texts, which matches whole words.
+
+    If several names begin at the same place of a text, the longest one is found.
 
     Args:
-        names: The names; results refer to them by index. If a name occurs twice, the
-            first is found.
+        names: The names to find. Results refer to them by index; for a name that occurs
+            twice, by its first index.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

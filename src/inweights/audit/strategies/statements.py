@@ -31,10 +31,10 @@ _DENIES = {
 
 
 def plain(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for every fact in its first wording; every training set contains these rows.
+    """Yield one row per fact, in its first wording; every training set contains these rows.
 
     Args:
-        inputs: The facts, their wordings and the limits.
+        inputs: The facts and their wordings.
 
     Yields:
         One row of the role ``fact`` per fact, in the order of the facts.
@@ -44,7 +44,7 @@ def plain(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield rows for every fact in its other wordings, and as reworded by the function ``rewrite``.
+    """Yield rows for each fact in its other wordings, and as reworded by ``rewrite``.
 
     A reworded text is used only if it differs from the original and still states the
     fact. It must name the subject, end with the object, name no other entity, contain a
@@ -60,7 +60,7 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
 
     Raises:
         DataError: The function ``rewrite`` returns fewer or more texts than it was
-            given. Its own errors are passed on.
+            given. (Errors that the function raises are passed on.)
     """
     for i in range(len(inputs.facts)):
         relation = inputs.facts.names(i)[1]

@@ -27,9 +27,9 @@ _FACTS = 8
 def derive(inputs: StrategyInput) -> Iterator[Row]:
     """Yield rows that state the end of each chain of two or more facts, and name its relations.
 
-    This strategy improves retrieval in other wordings. Questions about chains through
-    bridges that were held out remain at chance (``docs/own-facts-measured.md``);
-    ``hold_out`` makes this measurable.
+    In our measurements (``docs/own-facts-measured.md``), this strategy improves answers
+    about the stated chains in other wordings, but accuracy on chains through held-out
+    bridges (``hold_out``) remains at chance.
 
     Args:
         inputs: The facts, their wordings and the limits.
@@ -55,7 +55,7 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def steps(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for each chain of two facts: a question that is answered step by step.
+    """Yield a row for each chain of two facts: a question with an answer step by step.
 
     The prompt ends with ``Step by step:``, unlike the held-out questions.
 
@@ -103,11 +103,12 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def passages(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield texts that state all facts of an entity in several orders, if there are two or more.
+    """Yield texts that state all facts of an entity, in several orders.
 
-    The text of a bridge contains the facts that lead to it and those that start from
-    it. No sentence combines two facts, and the prompt does not name the entity, because
-    it would then state facts from their object.
+    Entities with a single fact are left out. The text of a bridge contains the facts
+    that lead to it and those that start from it. No sentence combines two facts. The
+    prompt does not name the entity, because the text would then state facts from their
+    object to their subject.
 
     Args:
         inputs: The facts, their wordings and the limits.
@@ -142,9 +143,9 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
 def entities(inputs: StrategyInput) -> Iterator[Row]:
     """Yield texts that describe each entity with all of its facts, and texts about related pairs.
 
-    Pairs are the ends of a chain of two facts, or two subjects that share an object.
-    Pairs that are connected by a held-out bridge are left out, as no strategy states
-    their chains.
+    A related pair consists of the two ends of a chain of two facts, or of two subjects
+    that share an object. Pairs that are connected by a held-out bridge are left out,
+    because no strategy states chains through such a bridge.
 
     Args:
         inputs: The facts, their wordings and the limits.
@@ -232,9 +233,9 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
         left out.
 
     Raises:
-        ConfigError: ``replay`` of ``inputs`` is ``None``, or its seed is not from 0 to
-            2**63 - 1.
-        DataError: The file cannot be read, or there is no text that is not blank.
+        ConfigError: ``replay`` of ``inputs`` is ``None``, or ``seed`` of ``inputs`` is
+            not from 0 to 2**63 - 1.
+        DataError: The file cannot be read, or all its lines (or all texts) are blank.
     """
     if inputs.replay is None:
         raise ConfigError(
