@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import torch
 
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError
 from inweights.models import GPTConfig
 from inweights.probes import arm_cosines, navigation, path_accuracy, stepwise
 from inweights.training import Curriculum, Optimizer, Phase, train
@@ -112,3 +112,19 @@ def test_a_world_without_paths_is_refused(probe) -> None:
     )
     with pytest.raises(DataError):
         probe(model, world)
+
+
+@pytest.mark.parametrize(
+    ("probe", "options"),
+    [
+        (path_accuracy, {"parts": ["trained"]}),
+        (arm_cosines, {"part": "trained"}),
+        (arm_cosines, {"arms": 0}),
+    ],
+)
+def test_an_unknown_part_and_no_arms_are_refused(probe, options) -> None:
+    model = GPTConfig(layers=1, width=8).build(
+        vocabulary=len(WORLDS[0].vocabulary), seeds=[0]
+    )
+    with pytest.raises(ConfigError):
+        probe(model, WORLDS[0], **options)

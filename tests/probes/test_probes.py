@@ -263,6 +263,10 @@ def test_unknown_names_of_places_and_methods_are_errors() -> None:
         alignment(rote(WORLD), WORLD, places=["bridge"])
     with pytest.raises(ConfigError, match="unknown method 'umap'"):
         project(np.eye(9), method="umap")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="samples must be at least 1"):
+        bridge_projection(rote(WORLD), WORLD, samples=0)
+    with pytest.raises(DataError, match="parts must contain"):
+        margins(rote(WORLD), WORLD, parts=[])
 
 
 def test_shared_memory_sees_the_second_diagonal() -> None:
@@ -290,6 +294,8 @@ def test_project_keeps_clusters_and_says_how_far_to_trust() -> None:
         assert trust > 0.7
     with pytest.raises(DataError, match="8 points"):
         project(points[:4])
+    with pytest.raises(DataError, match="finite points"):
+        project(np.full((9, 3), np.nan))
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,8 @@ def nuclear_norm(
     Raises:
         ConfigError: The model is neither an Emb-MLP nor a deep linear network, or the
             probe would need more memory than is available.
-        ValueError: ``order`` is unknown.
+        ValueError: ``order`` is unknown. This is checked only if a replica has a
+            positive ``least_margin``.
         DataError: The worlds do not fit the model, an answer is not among the head's
             candidates, or no program can be built from a world (an answer has several
             tokens, facts contradict each other, or no output is ever wrong).

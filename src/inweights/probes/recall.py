@@ -165,6 +165,8 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
         "tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts)
     )
     check_names("part", chosen, ("facts", "queries"))
+    if not chosen:
+        raise DataError("parts must contain 'facts', 'queries' or both, got none")
     if not any(len(getattr(world, part)) for part in chosen):
         raise DataError(f"the world '{world.name}' has no {' and no '.join(chosen)}")
     return chosen

@@ -20,6 +20,7 @@ from inweights.config import check_size
 from inweights.models.base import Model
 from inweights.probes.geometry.vectors import node_vectors
 from inweights.probes.needs import holds
+from inweights.probes.recall import chosen_parts
 from inweights.probes.states import share
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
@@ -67,10 +68,10 @@ def path_accuracy(
         DataError: A part has no statement of the role, prompts or answers differ in
             length, a token of an answer is not among the head's candidates,
             ``teacherless`` is not a token, or the worlds do not fit the model.
-        ConfigError: ``most`` is below 1, the model has no replica axis, cannot read
-            prompts of this length, or returns logits only for the last position
-            although answers have several tokens, or the probe would need more memory
-            than is available.
+        ConfigError: A part is unknown, ``most`` is below 1, the model has no replica
+            axis, cannot read prompts of this length, or returns logits only for the
+            last position although answers have several tokens, or the probe would need
+            more memory than is available.
 
     Example:
         >>> import inweights as iw
@@ -82,7 +83,7 @@ def path_accuracy(
     check_size("most", most, most=np.inf)
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
-    for part in parts:
+    for part in chosen_parts(each[0], parts):
         indices = getattr(each[0], part).with_role(role)[:most]
         ranks = answer_ranks(model, each, part, indices, teacherless=teacherless)
         right = ranks == 0
@@ -145,8 +146,8 @@ def arm_cosines(
         mean vector of all nodes is subtracted).
 
     Raises:
-        ConfigError: The layer is unknown, the model has no replica axis, or the probe
-            would need more memory than is available.
+        ConfigError: The part or the layer is unknown, ``arms`` is below 1, the model
+            has no replica axis, or the probe would need more memory than is available.
         DataError: A world has no statements of the role ``path`` in the part, or its
             paths differ in length; a world has no tokens of the group ``node``; the
             model has no table of token embeddings; or the worlds do not fit the model.
@@ -158,7 +159,9 @@ def arm_cosines(
         >>> arm_cosines(model, world).filter(own=True)["leaf"].to_list()
         [1, 2]
     """
+    check_size("arms", arms, most=np.inf)
     each = as_worlds(worlds, model)
+    chosen_parts(each[0], [part])
     table = node_vectors(model, len(each[0].vocabulary["node"]), layer)
     frames = []
     for replica in range(model.replicas):

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from inweights.config import check_size
 from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.alignment import bridge_pairs
@@ -49,7 +50,7 @@ def project(
         original space.
 
     Raises:
-        DataError: There are fewer than 8 points.
+        DataError: There are fewer than 8 points, or a coordinate is infinite or NaN.
         ConfigError: ``method`` is unknown or, with ``tsne``, scikit-learn is not
             installed or ``seed`` is not from 0 to 2**63 - 1.
 
@@ -61,6 +62,10 @@ def project(
     check_names("method", [method], get_args(Method))
     if len(points) < 8:
         raise DataError(f"a projection needs at least 8 points, got {len(points)}")
+    if not np.isfinite(points).all():
+        raise DataError(
+            "a projection needs finite points, got infinite or NaN coordinates"
+        )
     scaled = np.asarray(points, dtype=np.float64)
     scaled = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
     if method == "pca":
@@ -114,8 +119,8 @@ def bridge_projection(
         model: Model with ``R`` replicas.
         worlds: One two-hop world, or one for each replica.
         method: ``pca`` or ``tsne``; see :func:`project`.
-        samples: Largest number of pairs of a subject and its bridge, evenly spaced over
-            the pairs of the world.
+        samples: Largest number of pairs of a subject and its bridge, at least 1. They
+            are evenly spaced over the pairs of the world.
         place: Prompts of a pair: ``first_hop`` for ``(e1, r1)`` and ``(e2)``, or
             ``query`` for ``(e1, r1, r2)`` and ``(e2, r2)``, where ``e2`` is the bridge
             of the subject ``e1``.
@@ -131,13 +136,14 @@ def bridge_projection(
 
     Raises:
         DataError: The world has no first hops or no compositions, a composition does
-            not begin with a first hop (with ``query``), there are fewer than 8 states
-            in a picture, or the worlds do not fit the model.
-        ConfigError: ``method`` or ``place`` is unknown; with ``tsne``, scikit-learn is
-            not installed or ``seed`` is not from 0 to 2**63 - 1; the model has no
-            replica axis or cannot read prompts of this length, or the probe would need
-            more memory than is available.
+            not begin with a first hop (with ``query``), a picture has fewer than 8
+            states, a state is infinite or NaN, or the worlds do not fit the model.
+        ConfigError: ``method`` or ``place`` is unknown; ``samples`` is below 1; with
+            ``tsne``, scikit-learn is not installed or ``seed`` is not from 0 to 2**63 -
+            1; the model has no replica axis or cannot read prompts of this length, or
+            the probe would need more memory than is available.
     """
+    check_size("samples", samples, most=np.inf)
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
     chosen = np.linspace(
