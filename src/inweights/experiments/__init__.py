@@ -2,8 +2,8 @@
 
 The grammar (:class:`Trial`, :class:`Measure`, :class:`Plan`, :class:`Claim`,
 :class:`Recipe`) describes what is trained, measured, drawn and claimed. The engine
-makes the tables, and studies vary an experiment. ``recipes`` describes papers in this
-grammar, and ``report`` draws the results.
+computes the tables, and studies vary an experiment. ``recipes`` describes papers in this
+grammar, and ``report`` draws the figures.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """Describe claims as data: a sentence, its source, and a score with its target.
 
-:class:`Claim` is one claim, and :mod:`~.stating` makes claims. :mod:`~.verdict` judges
+:class:`Claim` is one claim, and :mod:`~.stating` creates claims. :mod:`~.verdict` judges
 a claim and returns a :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
 """
 
@@ -72,17 +72,17 @@ class Said(Config, kw_only=True):
             not count it. By default false.
         condition: Condition of the trials on which the claim is judged, which is a
             value of their label ``condition``. It is ``A, minus B`` for a difference,
-            ``each`` if the claim has to hold in every condition, and empty, the
-            default, if there is only one condition.
-        quote: The paper's own words, at most 25; or ``none in words``, if only a table
-            or picture shows it, or ``text not at hand``, if we have no copy. Empty for
-            claims of our own.
+            ``each`` if the claim has to hold in every condition, and empty (the
+            default) if there is only one condition.
+        quote: The paper's own words, at most 25. ``none in words`` if only a table or
+            picture shows the claim, and ``text not at hand`` if we have no copy of the
+            paper. Empty (the default) for claims of our own.
         protocol: How closely the paper's protocol is followed: ``exact``, with its
             settings and sizes; ``scaled``, with its settings at a smaller size;
-            ``substitute``, with a different model, data set or measure. ``None`` for
-            claims of our own.
-        close: Smallest and largest number that count as close to the published one;
-            ``None`` for the numbers within a factor of 1.5.
+            ``substitute``, with a different model, data set or measure. ``None`` (the
+            default) for claims of our own.
+        close: Smallest and largest number that count as close to the published number;
+            ``None`` (the default) for all numbers within a factor of 1.5 of it.
     """
 
     id: str
@@ -153,9 +153,10 @@ class Claim(Said, kw_only=True):
             has to be at least .75 (:data:`RELIABLE`).
 
     Raises:
-        ConfigError: The lower end of the target is at least the largest possible value
-            of the score, or its upper end is at most the smallest, and ``check`` is not
-            set; or the first number of ``close`` is larger than the second.
+        ConfigError: The first number of ``close`` is larger than the second. Or
+            ``check`` is false, and the target could only be met exactly at a bound of
+            the score: its lower end is at or above the score's upper bound, or its
+            upper end is at or below the score's lower bound.
     """
 
     score: Score

@@ -26,8 +26,9 @@ class ClaimResult(Said, kw_only=True):
         measured: Median of the seeds' numbers, or their mean if ``rule`` is ``mean`` or
             the numbers do not depend on seeds; ``None`` if nothing was measured. If the
             claim has several cases, this is the number of the deciding case.
-        low: Lower end of the confidence interval of ``measured``; ``None`` if the
-            numbers do not depend on seeds, or if there are too few seeds.
+        low: Lower end of the confidence interval of ``measured``. ``None`` if nothing
+            was measured, if the numbers do not depend on seeds, or if there are too few
+            seeds for an interval.
         high: Upper end of the confidence interval of ``measured``; ``None``
             whenever ``low`` is.
         replicates: Number of seeds of the deciding case; 0 if nothing was measured.
@@ -41,16 +42,17 @@ class ClaimResult(Said, kw_only=True):
             reproduced, such as ``model = gpt``. Empty if the claim has a single case.
         why: Reason why the claim was not judged; empty if it was judged.
         needed: For a claim with too few seeds, the smallest number of seeds for a
-            verdict; for an undecided claim, the estimated number of seeds that would
-            decide it; ``None`` if unknown, and for other verdicts.
+            verdict. For an undecided claim, the estimated total number of seeds that
+            would decide it. ``None`` if it is unknown, and for all other verdicts.
         level: Confidence level of the intervals, such as .95.
-        version: Version of the claim in the ledger, from 1.
+        version: Version of the claim, from 1, in the ledger (the file of claims that
+            were stated before their runs).
         earlier: Verdicts of earlier versions of the claim, as text.
         p: Smallest error probability at which the claim would have this verdict,
-            converted to the equivalent for a single analysis at level .05; ``None`` if
-            unknown.
-        together: Whether the verdict also holds if the claims of all papers are tested
-            jointly (Holm's correction); by default false.
+            converted to that of a single analysis (without interim analyses or earlier
+            versions), so that it can be compared with .05; ``None`` if it is unknown.
+        together: Whether the verdict remains the same if the claims of all papers are
+            tested jointly (Holm's correction); by default false.
     """
 
     verdict: Verdict

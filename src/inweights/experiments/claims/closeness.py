@@ -75,9 +75,9 @@ def closeness(claim: ClaimResult) -> Closeness | None:
         claim: The claim with its verdict.
 
     Returns:
-        The comparison. ``None`` if the claim was not judged, the paper prints no single
-        number, or the attribute ``close`` of the result, the range of close numbers, is
-        ``None`` (:func:`~.published.published_range`).
+        The comparison. ``None`` if the claim was not judged, if the paper prints no
+        single number, or if the attribute ``close`` of ``claim`` (the range of close
+        numbers, from :func:`~.published.published_range`) is ``None``.
     """
     printed = printed_number(claim.published)
     measured = claim.measured
@@ -107,7 +107,7 @@ def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
             returns ``None`` are ignored.
 
     Returns:
-        The number of claims by verdict (``close``, ``not close`` and ``undecided``), as
-        a ``Counter``, in which verdicts that do not occur have the number 0.
+        The number of claims for each verdict (``close``, ``not close`` and
+        ``undecided``). Looking up a verdict that does not occur yields 0.
     """
     return Counter(size.verdict for size in map(closeness, claims) if size)

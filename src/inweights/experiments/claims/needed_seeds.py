@@ -22,13 +22,13 @@ _MANY = 10_000
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict needs: the stated number, doubled until sufficient.
+    """Return how many seeds a first verdict needs.
 
     The stated number is doubled until it is at least 8 (:data:`MIN_SEEDS`). For a claim
-    that is judged by the median or by the share of seeds, the number must also be large
-    enough that the claim is reproduced if all seeds meet the target. For this, the
-    lower confidence limit of the share of seeds that meet it must exceed one half or,
-    for a claim judged by the share of seeds, 75% (:data:`RELIABLE`); see
+    that is judged by the median or by the share of seeds, it is also doubled until the
+    claim would be reproduced if all seeds met the target. This requires that the lower
+    confidence limit of the share of seeds that meet the target then exceeds one half
+    (median) or 75% (share of seeds; :data:`RELIABLE`); see
     :func:`~.intervals.fewest_one_sided`.
 
     Args:
@@ -52,15 +52,16 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
 def needed_seeds(
     claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
 ) -> int | None:
-    """Estimate how many seeds would decide an undecided claim if further seeds are similar.
+    """Estimate how many seeds would decide an undecided claim.
 
-    The number is only shown to the user and has no influence on a verdict.
+    The estimate assumes that further seeds give similar numbers. It is only shown to
+    the user and has no influence on a verdict.
 
     Args:
         claim: The claim.
         values: One number per seed that has been run, at least one; for a claim with
             several cases, the numbers of the deciding case.
-        alpha: Error probability of a confidence interval.
+        alpha: Error probability of a confidence interval, above 0 and below 1.
         rounding: Tolerance at the ends of the target.
 
     Returns:

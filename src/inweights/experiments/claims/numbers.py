@@ -31,10 +31,10 @@ class Numbers:
             the score's columns ``each``, such as ``model = gpt``. A score without
             ``each`` has a single case, whose name is empty.
         why: Reason why the numbers cannot be judged; empty if they can be judged.
-        size: Typical absolute size of the numbers of a difference, which determines how
-            large rounding errors can be: the median, over all cases and seeds, of the
-            larger of the two absolute values. 0 if nothing is subtracted, or if the
-            numbers are integers.
+        size: Typical absolute value of the two numbers whose difference is judged,
+            which determines how large rounding errors can be. It is the median, over
+            all cases and seeds, of the larger of the two absolute values. 0 if nothing
+            is subtracted, or if the numbers are integers.
     """
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
@@ -61,15 +61,15 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
     Returns:
         The numbers by case and seed, each the mean over the rows of that case and seed.
         If they cannot be judged, there are no cases, and ``why`` states the reason:
-        there are no rows (the table is empty and the score selects no values, or the
-        two parts of a difference have no case and seed in common), a run of the score
-        diverged (:func:`diverged_runs`), or the mean of a case and seed is NaN or
-        missing.
+        no row matches (the table is empty and the score selects no values, or the two
+        parts of a difference have no case and seed in common), a run from which a
+        selected row stems diverged (:func:`diverged_runs`), or the mean of a case and
+        seed is NaN or missing.
 
     Raises:
-        DataError: A table or a column is missing, a column contains no numbers, no row
-            has all the values that the score selects, or one of these values cannot be
-            compared with its column, because it has a different type.
+        DataError: The table or a column of the score is missing; the column contains
+            values other than numbers and Booleans; no row has all the values that the
+            score selects; or one of these values has a different type than its column.
     """
     cases, size = _cases(score, tables, f"Claim {claim}.")
     if not cases:

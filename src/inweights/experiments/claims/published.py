@@ -23,10 +23,10 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
         claim: The claim, whose ``published`` text states the paper's number.
 
     Returns:
-        The smallest and the largest number that are close. ``None`` if the paper prints
-        no single number (:func:`printed_number`); if ``close`` is not set, and the
-        number is 0 or the target has two ends; or if every possible value within the
-        target is close anyway.
+        The smallest and the largest number that count as close. ``None`` in three
+        cases: the paper prints no single number (:func:`printed_number`); ``close`` is
+        not set, and the number is 0 or the target has two ends; or every possible value
+        of the score within the target lies in the range.
     """
     printed = printed_number(claim.published)
     target = claim.target
@@ -42,12 +42,12 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 
 
 def printed_number(text: str | None) -> float | None:
-    """Return the number that a paper's text prints; ``None`` if it is not a single number.
+    """Return the number in a text of a paper, or ``None`` if the text is not a single number.
 
     A symbol ``≈`` or ``~`` before the number and a spread (``± 0.1``) after it are
-    ignored, and a percentage is converted to a share. Before a number that follows from
-    two printed numbers, the text contains ``derived``; it may name these two numbers in
-    parentheses after the number.
+    ignored. A percentage is converted to a share from 0 to 1. The text may begin with
+    ``derived``, for a number that follows from two printed numbers, and then end with a
+    note in parentheses that names these numbers.
 
     Args:
         text: The attribute ``published`` of a claim, such as ``98%``; ``None`` if it is

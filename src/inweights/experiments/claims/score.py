@@ -22,12 +22,13 @@ Value = str | float | bool
 
 
 class Score(Config):
-    """Numbers selected from a table: one per seed, the mean if a seed has several rows.
+    """Numbers selected from a table, one per seed.
 
-    A score is made by :func:`number`, :func:`share`, :func:`cosine` or
-    :func:`computed`. :meth:`at` selects rows, :meth:`over` requires that the claim
-    holds for every value of a column, and ``-`` subtracts another score. A comparison
-    with ``>=``, ``<=`` or :meth:`within` returns a :class:`Judged`.
+    If a seed has several rows, its number is their mean. A score is created by
+    :func:`number`, :func:`share`, :func:`cosine` or :func:`computed`. :meth:`at`
+    selects rows, :meth:`over` requires that the claim holds for every value of a
+    column, and ``-`` subtracts another score. A comparison with ``>=``, ``<=`` or
+    :meth:`within` returns a :class:`Judged`.
 
     Attributes:
         table: Name of a table of the recipe, measured or derived.
@@ -35,12 +36,12 @@ class Score(Config):
         where: Values of columns, by name, that select the rows; empty for all rows.
         minus: Values of columns, by name, that select the rows to subtract, seed by
             seed; empty if nothing is subtracted.
-        each: Names of columns; the claim has to hold for every combination of their
-            values. Empty for a single case.
-        bounds: Smallest and largest possible value of the score; ``None`` for no
-            bounds.
+        each: Names of columns. The claim has to hold for every combination of their
+            values. Empty (the default) for a single case.
+        bounds: Smallest and largest possible value of the score; ``None`` (the default)
+            for no bounds.
         exact: Whether the numbers do not depend on random numbers, so that one seed is
-            enough; by default false.
+            enough for a verdict; by default false.
 
     Example:
         >>> accuracy = share("compositions", "accuracy", identity=True)
@@ -182,7 +183,7 @@ class Score(Config):
 class Judged:
     """A score with its target: the assertion of a claim.
 
-    It is made by comparing a score: ``score >= 0.9``, ``score <= 0.1`` or
+    It is the result of comparing a score: ``score >= 0.9``, ``score <= 0.1`` or
     ``score.within(-0.1, 0.1)``.
 
     Attributes:
@@ -233,7 +234,7 @@ def cosine(table: str, column: str, **where: Value) -> Score:
 def computed(table: str, column: str, **where: Value) -> Score:
     """Return a score that does not depend on seeds, such as a step of a proof at a given size.
 
-    One seed is enough for a verdict on such a score, which has no bounds.
+    One seed is enough for a verdict on such a score. The score has no bounds.
 
     Args:
         table: Name of a table of the recipe, measured or derived.

@@ -1,7 +1,7 @@
-"""Make claims from sentences and scores with their targets.
+"""Create claims from sentences and scores with their targets.
 
-:class:`Stating` makes the claims of one recipe, and :func:`own_claim` makes a claim of
-a study or about a user's own table. Both return a
+:class:`Stating` creates the claims of one recipe, and :func:`own_claim` creates a claim
+of a study or about a user's own table. Both return a
 :class:`~inweights.experiments.claims.claim.Claim`, which :mod:`~.verdict` judges.
 """
 
@@ -13,7 +13,7 @@ from inweights.experiments.claims.score import Judged, Score
 
 
 def own_claim(id_: str, text: str, judged: Judged) -> Claim:
-    """Return a claim of our own, which no paper states, judged by the median over seeds.
+    """Return a claim that no paper states; it is judged by the median over seeds.
 
     Args:
         id_: Name of the claim, usually ``<recipe>/<short-name>``; it is not checked.
@@ -23,8 +23,8 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
             :class:`~inweights.experiments.Score`.
 
     Raises:
-        ConfigError: The lower end of the target is at least the largest possible value
-            of the score, or its upper end is at most the smallest.
+        ConfigError: The lower end of the target is at or above the score's upper bound,
+            or its upper end is at or below the score's lower bound.
     """
     score = judged.score
     target = judged.target
@@ -40,14 +40,15 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
 
 @dataclass(frozen=True)
 class Stating:
-    """Function that makes the claims of one recipe, with the attributes that they share.
+    """Factory of the claims of one recipe, which stores the attributes that they share.
 
     Attributes:
         recipe: Name of the recipe, ``<paper>/<figure>``.
         source: Short name of the paper, or ``ours``.
         place: Place in the paper, for claims that do not state one.
         condition: Value of the label ``condition`` that is stated for claims whose
-            scores do not select rows by it; by default empty. It selects no rows.
+            scores do not select rows by this label; by default empty. It is only
+            stated, and does not select rows.
 
     Example:
         >>> from inweights.experiments import share
@@ -73,22 +74,23 @@ class Stating:
         condition: str | None = None,
         **said: Any,
     ) -> Claim:
-        """Make one claim of the recipe.
+        """Return one claim of the recipe.
 
         Args:
             name: Short name of the claim, the last part of its id.
             text: The claim, as a sentence.
             judged: The score and its target, such as ``share("runs", "accuracy") >=
                 0.9``.
-            place: Place in the paper; by default the recipe's.
-            source: Short name of the paper; by default the recipe's.
+            place: Place in the paper; by default :attr:`place`.
+            source: Short name of the paper, or ``ours``; by default :attr:`source`.
             rule: Statistic over the seeds that is judged: ``typical`` (the default) for
                 the median, ``reliable`` for the share of seeds that meet the target,
                 which has to be at least .75, or ``mean`` for the mean.
             condition: Value of the label ``condition`` that is stated if the score does
-                not select rows by it; ``None`` for the recipe's condition. If the score
-                selects such rows, its condition is used: ``A, minus B`` for a
-                difference, ``each`` if it is judged for each condition.
+                not select rows by this label; ``None`` for :attr:`condition`. If the
+                score selects rows by it, the selected value is stated instead: ``A,
+                minus B`` for a difference, and ``each`` if the score is judged for each
+                condition.
             **said: Further attributes of :class:`Claim`: ``published``, ``quote``,
                 ``protocol``, ``close`` and ``check``.
 
@@ -96,10 +98,9 @@ class Stating:
             The claim, with the id ``<recipe>/<name>``.
 
         Raises:
-            ConfigError: The lower end of the target is at least the largest possible
-                value of the score, or its upper end is at most the smallest, and
-                ``check`` is not set; or the first number of ``close`` is larger than
-                the second.
+            ConfigError: The first number of ``close`` is larger than the second. Or
+                ``check`` is not set, and the lower end of the target is at or above the
+                score's upper bound, or its upper end at or below the lower bound.
         """
         return Claim(
             id=f"{self.recipe}/{name}",

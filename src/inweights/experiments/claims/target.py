@@ -25,9 +25,9 @@ class Rounding:
     Attributes:
         share: Tolerance relative to the size of the compared numbers, by default a
             millionth; 0 compares exactly.
-        size: Absolute size of the numbers that were rounded, if it can exceed the
-            absolute value of the end itself, such as 1 for shares and differences of
-            shares. By default 0: the size of the end is used.
+        size: Absolute size of the numbers that were rounded, such as 1 for shares and
+            differences of shares. It has an effect only for ends whose absolute value
+            is smaller. With 0, the default, the absolute value of the end is used.
 
     Example:
         >>> Rounding(size=1.0).at(0.1), Rounding().at(0.1), Rounding(share=0.0).at(0.1)
@@ -40,9 +40,8 @@ class Rounding:
     def at(self, edge: float) -> float:
         """Return the tolerance at one end of a target, in the unit of the score.
 
-        It is the relative tolerance (:attr:`share`) times the absolute value of the
-        end, or times :attr:`size`, the absolute size of the numbers that were rounded,
-        if that is larger.
+        It is the relative tolerance :attr:`share` times the larger of two numbers: the
+        absolute value of the end, and :attr:`size`.
 
         Args:
             edge: The end of the target.
@@ -128,10 +127,10 @@ class Target(Config):
         return self.most is not None and value > self.most + rounding.at(self.most)
 
     def distance(self, value: float) -> float:
-        """Return the distance from a number to the nearest end of the target's range.
+        """Return the signed distance from a number to the nearest end of the target's range.
 
-        The distance is negative if the number is outside the range. A missing end is
-        ignored. There is no tolerance for rounding.
+        The distance is negative if the number is outside the range. An end that is
+        ``None`` is ignored. There is no tolerance for rounding.
 
         Args:
             value: The number.

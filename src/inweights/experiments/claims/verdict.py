@@ -51,12 +51,12 @@ def judge(
             default .05.
         minimum: Smallest number of seeds for which there is a verdict, by default 8.
             Scores that do not depend on seeds need only one.
-        targets: Whether the numbers are judged, by default true. If not, as at scale
-            ``smoke``, the verdict is ``not judged``, and the result has the measured
-            numbers.
-        strict: Whether an error is raised if the tables do not fit the score, by
-            default true. If not, the verdict is ``not judged``, and ``why`` of the
-            result states the reason.
+        targets: Whether to compare the numbers with the target, by default true. If
+            false, as at scale ``smoke``, the verdict is ``not judged``, and the result
+            contains only the measured numbers.
+        strict: Whether to raise an error if the tables lack what the score selects, by
+            default true. If false, the verdict is ``not judged`` instead, and ``why``
+            of the result states the reason.
 
     Returns:
         The claim with its verdict and the numbers of the deciding case, as
@@ -65,9 +65,9 @@ def judge(
         ``why`` then states the reason.
 
     Raises:
-        DataError: ``strict`` is set, and a table, a column or a value that the score
-            selects is missing, the column contains no numbers, or a value cannot be
-            compared with its column, because it has a different type.
+        DataError: ``strict`` is true, and a table, a column or a value that the score
+            selects is missing; the column contains values other than numbers and
+            Booleans; or a selected value has a different type than its column.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)
@@ -101,8 +101,9 @@ def decide(
             default .05.
         minimum: Smallest number of seeds for which there is a verdict, by default 8.
             Scores that do not depend on seeds need only one.
-        targets: Whether the numbers are judged, by default true. If not, the verdict is
-            ``not judged``, and the result has the measured numbers.
+        targets: Whether to compare the numbers with the target, by default true. If
+            false, the verdict is ``not judged``, and the result contains only the
+            measured numbers.
         rounding: Relative tolerance at the ends of the target, by default a millionth
             (:class:`Rounding`).
 
@@ -196,7 +197,7 @@ def span_of(
         claim: The claim. If its ``judged`` is ``mean``, the mean is returned, otherwise
             the median.
         values: One number per seed, at least one.
-        alpha: Error probability of the interval.
+        alpha: Error probability of the interval, above 0 and below 1.
 
     Returns:
         Three numbers: the median or mean, and the lower and upper end of the interval.
@@ -267,7 +268,7 @@ _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 
 def lies(
     target: Target, low: float, high: float, rounding: Rounding | None = None
 ) -> Verdict:
-    """Return the verdict on an interval: inside the target, outside it, or neither.
+    """Return the verdict on an interval, which lies inside the target, outside it, or neither.
 
     Args:
         target: The target range.

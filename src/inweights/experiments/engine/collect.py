@@ -1,4 +1,4 @@
-"""Compute the missing tables of a plan, and join all of its tables.
+"""Compute the missing tables of a plan, and return all of its tables.
 
 Recipes (:mod:`~.engine`) and sweeps call :func:`collect`, which determines the missing
 tasks, passes them to an executor, and joins the tables.
@@ -42,8 +42,8 @@ def collect(
 
     Stored tables are reused, whichever recipe or sweep computed them; with
     ``execution.fresh`` they are removed from the store and computed again. New tables
-    are stored. Warnings state how many runs diverged (``UserWarning``) or, in a
-    ``uniform`` computation, returned NaN (``CautionWarning``).
+    are stored. A ``UserWarning`` states how many runs diverged. A ``CautionWarning``
+    states how many runs of a computation with ``uniform`` returned NaN.
 
     Args:
         plan: The trials, measures and computations.
@@ -61,9 +61,9 @@ def collect(
         returned.
 
     Raises:
-        ConfigError: Tasks must run on other machines, which cannot import their
-            objects; ``execution.on`` is not valid or its package is not installed; or a
-            value of the plan cannot be encoded exactly.
+        ConfigError: Tasks are to run on other machines, which cannot import the objects
+            that the tasks use; ``execution.on`` is invalid or its package is not
+            installed; or a value of the plan cannot be encoded exactly.
         DataError: A file that the plan names cannot be read, or tables of a computation
             with ``uniform`` have different columns.
         RunError: No Ray cluster responds, or some tasks failed. The tables of the other
@@ -118,9 +118,9 @@ def watched(
             ``trials``.
 
     Yields:
-        An empty dictionary, which the block must fill with the final tables by name.
-        They are passed to the method ``finished`` of the observers. If the block raises
-        an error, ``failed`` is called instead, and the error is passed on.
+        An empty dictionary, which the ``with`` block must fill with the final tables,
+        by name. They are passed to the method ``finished`` of the observers. If the
+        block raises an error, ``failed`` is called instead, and the error is passed on.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * plan.steps
@@ -285,14 +285,14 @@ def _kinds_in_words(kinds: Mapping[str, str]) -> str:
 
 
 def kind_of(dtype: pl.DataType) -> str:
-    """Return a word for the type of a column's values; all numeric types are ``number``.
+    """Return a word for the type of a column's values, such as ``number``.
 
     Args:
         dtype: Polars data type of the column.
 
     Returns:
-        ``number``, ``text``, ``truth value``, ``nothing`` (the column has only nulls),
-        or ``other``, such as for lists and dates.
+        ``number`` (all numeric types), ``text``, ``truth value`` (Booleans),
+        ``nothing`` (a column of nulls only) or ``other`` (for example lists and dates).
     """
     if dtype.is_numeric():
         return "number"

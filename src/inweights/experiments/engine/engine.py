@@ -1,6 +1,6 @@
 """Run a recipe: compute the missing tables, judge the claims, write the folder of the run.
 
-:func:`inweights.run` calls :func:`execute`. :mod:`~.collect` makes the tables, and
+:func:`inweights.run` calls :func:`execute`. :mod:`~.collect` computes the tables, and
 :mod:`~.outcome_files` writes the folder of the run, which this module keeps consistent
 if the process is interrupted.
 """
@@ -62,7 +62,7 @@ def execute(
         recipe: The recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of consecutive seeds, beginning with the recipe's first seed, or a
-            list of root seeds; by default the seeds of the recipe.
+            list of root seeds; by default the recipe's seeds at this scale.
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``; by default none.
         store: The folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` in
             the working folder.
@@ -81,15 +81,15 @@ def execute(
             an invalid value; there are no seeds or more than 100,000, or one is
             repeated or not an integer from 0 to 2^63 - 1; the settings leave nothing to
             do; a folder cannot be written; or tasks cannot run on the device or cluster
-            that ``execution`` names. If there are overrides, an error of Python or
-            polars in the recipe's functions becomes a ``ConfigError``, too; without
-            overrides it is passed on.
+            that ``execution`` names. With overrides, an error of Python or polars in
+            the recipe's functions becomes a ``ConfigError`` as well. Without overrides,
+            such an error is passed on.
         DataError: A file that the settings name cannot be read, or a table lacks a
             column from which another table is derived.
         RunError: A training run failed, the folder of the run is damaged (a
             ``FolderError``), or a file cannot be written (a ``WriteError``).
-        InweightsError: All tasks failed with the same other error class of this
-            library.
+        InweightsError: All failed tasks failed with the same class of this library's
+            errors; the error has that class.
     """
     from inweights.experiments.engine.collect import collect, watched
     from inweights.experiments.engine.execution import ExecutionOptions

@@ -30,8 +30,7 @@ from inweights.training.observers import Observer, Step
 class ExecutionKeywords(TypedDict, total=False):
     """Keyword arguments that become fields of :class:`ExecutionOptions`.
 
-    All of them may be left out. They have the same defaults as in
-    :class:`ExecutionOptions`.
+    All of them are optional, with the defaults of :class:`ExecutionOptions`.
 
     Attributes:
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
@@ -41,10 +40,10 @@ class ExecutionKeywords(TypedDict, total=False):
             stored.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
             machine.
-        fresh: Whether everything is computed again, even if it is stored.
-        keep_models: Whether trained weights are stored, too.
-        command: Words of the command that repeats the run, for its page; empty for
-            ``inweights run``.
+        fresh: Whether to compute all tables again, even if they are stored.
+        keep_models: Whether to store the trained weights as well.
+        command: Arguments of the command that repeats the run, without ``inweights``,
+            for the page of the run; empty for ``inweights run`` with its settings.
     """
 
     device: str
@@ -60,7 +59,7 @@ class ExecutionKeywords(TypedDict, total=False):
 class RunKeywords(ExecutionKeywords, total=False):
     """Keyword arguments of :func:`inweights.run` and of its cost estimate.
 
-    They are the arguments in :class:`ExecutionKeywords` and the following two.
+    These are the arguments in :class:`ExecutionKeywords` and two more.
 
     Attributes:
         jobs: Number of parallel processes.
@@ -74,7 +73,9 @@ class RunKeywords(ExecutionKeywords, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionOptions:
-    """Options that define where and how work is done; results change at most in the last bits.
+    """Options that define where and how tasks run.
+
+    They change the results by rounding errors at most.
 
     Attributes:
         device: Torch device of the models, such as ``cuda`` or ``cuda:1``; by default
@@ -90,22 +91,22 @@ class ExecutionOptions:
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty, the
             default, for this machine.
         store: Folder, or address of a bucket, in which the tables of single runs are
-            stored; empty for a folder below the folder of all runs.
+            stored; empty (the default) for a subfolder of the folder of all runs.
         executor: Executor that runs the tasks. By default it depends on ``jobs`` and
             ``on``: this process for one job, otherwise parallel processes or Ray.
-        fresh: Whether everything is computed again, even if it is stored; by default
-            only what is missing is computed.
-        keep_models: Whether trained weights are stored, too; by default they are not.
-        command: Words of the command that repeats the run, without ``inweights``;
-            empty, the default, for ``inweights run``.
+        fresh: Whether to compute all tables again, even if they are stored; by default
+            only missing tables are computed.
+        keep_models: Whether to store the trained weights as well; by default false.
+        command: Arguments of the command that repeats the run, without ``inweights``;
+            empty (the default) for ``inweights run`` with its settings.
         expect: Function that takes a list of tasks and returns the expected duration of
             each, for the progress display. By default all updates are expected to take
             equally long.
 
     Raises:
         ConfigError: ``jobs`` is below 1, ``threads`` is not from 1 to 1024, or the
-            device is unknown or does not exist on this machine. Other options are
-            checked when they are used.
+            device is unknown or does not exist on this machine. All other options are
+            checked only when they are used.
     """
 
     device: str = "cpu"
@@ -131,8 +132,8 @@ class ExecutionOptions:
 
         Raises:
             FolderError: The folder of the store below ``runs`` is a symbolic link.
-            ConfigError: The address of a bucket is not valid, or its optional package
-                is not installed.
+            ConfigError: The address of a bucket is invalid, or the optional package for
+                it is not installed.
         """
         return Store(self.store or store_below(runs))
 
@@ -164,16 +165,17 @@ def choose_executor(
     tasks: Sequence[Task] | None,
     plugins: Sequence[str] | None = None,
 ) -> Executor:
-    """Return the executor that runs tasks under the given options.
+    """Return the executor for the given options.
 
     Args:
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
             machine.
-        jobs: Number of parallel processes; 1 for the current process alone. On Ray it
-            is the size of a cluster that this process starts.
-        tasks: The tasks; ``None`` if they are not known yet. A single task runs in the
-            current process. All tasks do so if one of them uses objects that other
-            processes cannot import.
+        jobs: Number of parallel processes; 1 for the current process alone. On Ray, the
+            number of tasks that run at a time on a cluster that this process starts; it
+            has no effect on other clusters.
+        tasks: The tasks; ``None`` if they are not known yet. Without Ray, all tasks run
+            in the current process if there is only one, or if one of them uses objects
+            that other processes cannot import.
         plugins: Modules, besides the library's own, whose objects tasks may use;
             ``None`` allows all modules.
 
@@ -183,9 +185,9 @@ def choose_executor(
         Ray, parallel processes or the current process. Nothing is started yet.
 
     Raises:
-        ConfigError: ``on`` is neither empty, ``ray`` nor the address of a cluster;
-            ``on`` is combined with ``torchrun``; or a task cannot be sent to a Ray
-            cluster, since it uses objects that other processes cannot import.
+        ConfigError: ``on`` is not empty, ``ray`` or the address of a cluster; ``on`` is
+            combined with ``torchrun``; or a task cannot be sent to a Ray cluster,
+            because it uses objects that other processes cannot import.
     """
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")

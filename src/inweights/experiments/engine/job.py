@@ -65,13 +65,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """Return the store of the results, with the lease and owner that the job states.
 
         Raises:
-            ConfigError: The address of a bucket is not valid, or its optional package
-                is not installed.
+            ConfigError: The address of a bucket is invalid, or the optional package for
+                it is not installed.
         """
         return Store(self.store, lease=self.lease, owner=self.owner)
 
     def check_version(self) -> None:
-        """Raise an error if another version of the library made the job and its tasks.
+        """Raise an error if the job and its tasks were created by another library version.
 
         Raises:
             ConfigError: The job's :attr:`version` is not the version of this process.
@@ -96,7 +96,7 @@ def task_of(job: Job, line: bytes | str) -> Task:
     Raises:
         ConfigError: The version of the library differs, a plugin cannot be imported,
             the task names an object that does not exist here or belongs neither to the
-            library nor to a plugin, or the values of a config are not valid.
+            library nor to a plugin, or the values of a config are invalid.
         ValueError: The line is not JSON, or the number of lists of parts differs from
             the number of runs.
         KeyError: A field is missing.
@@ -110,14 +110,14 @@ def task_of(job: Job, line: bytes | str) -> Task:
 def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     """Return whether another process can import all objects that a task uses.
 
-    It cannot import objects that are defined in a script's ``__main__``, nested
-    functions, lambdas, values that cannot be encoded exactly, or trained modules that
-    were wrapped as instances.
+    The result is false if the task uses an object that is defined in a script's
+    ``__main__``, a nested function, a lambda, a value that cannot be encoded exactly,
+    or a trained module that was wrapped as an instance.
 
     Args:
         task: The task.
         plugins: Modules, besides the library and torch, in whose packages the other
-            process may look up objects; ``None`` allows all modules.
+            process may look up objects; ``None`` (the default) allows all modules.
     """
     if isinstance(task, LearnTask) and any(map(_is_only_here, task.runs)):
         return False

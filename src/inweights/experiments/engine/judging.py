@@ -38,9 +38,9 @@ def judge_all(
 ) -> tuple[ClaimResult, ...]:
     """Judge every claim of a recipe; at scale ``smoke``, only measure its numbers.
 
-    If a run has more seeds than a first verdict needs, judging it counts as a further
-    interim analysis, with a smaller error probability. This applies if its first seed
-    is the recipe's first seed.
+    If a run begins with the recipe's first seed and has more seeds than a first verdict
+    needs, judging it counts as a further interim analysis, with a smaller error
+    probability.
 
     Args:
         recipe: The recipe.
@@ -82,12 +82,12 @@ def judge_all(
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     """Return the number of seeds with which every claim of a recipe can be judged.
 
-    The result is the recipe's own number of seeds, or the largest number that the
-    verdict on a claim needs, if that is larger: at least
-    :data:`~.needed_seeds.MIN_SEEDS`, and more for a claim that is judged by the share
-    of seeds or is a later version of a stated claim
-    (:func:`~.needed_seeds.first_seeds`). At scale ``smoke``, and without claims that
-    depend on seeds, it is always the recipe's own number.
+    The result is the larger of two numbers: the recipe's own number of seeds, and the
+    largest number that the verdict on one of its claims needs
+    (:func:`~.needed_seeds.first_seeds`). The latter is at least
+    :data:`~.needed_seeds.MIN_SEEDS`, and larger for a claim that is judged by the share
+    of seeds or is a later version of a stated claim. At scale ``smoke``, or if no claim
+    depends on seeds, the result is the recipe's own number.
 
     Args:
         recipe: The recipe.

@@ -50,7 +50,8 @@ class About:
         seconds: Wall-clock time of the run, in seconds, including interrupted attempts.
         overrides: Changed settings, as strings such as ``n=10``.
         plugins: Names of modules that the processes imported first.
-        command: Words of the command that repeats the run; empty for ``inweights run``.
+        command: Arguments of the command that repeats the run, without ``inweights``;
+            empty for ``inweights run`` with its settings.
         cautions: Warnings about the run, as sentences.
     """
 
@@ -76,7 +77,8 @@ class Outcome(Carded, About):
         seconds: Wall-clock time of the run, in seconds, including interrupted attempts.
         overrides: Changed settings, as strings such as ``n=10``.
         plugins: Names of modules that the processes imported first.
-        command: Words of the command that repeats the run; empty for ``inweights run``.
+        command: Arguments of the command that repeats the run, without ``inweights``;
+            empty for ``inweights run`` with its settings.
         cautions: Warnings about the numbers of the run, as sentences.
         folder: The folder of the run.
         environment: Versions of packages and a description of the machine.
@@ -85,9 +87,10 @@ class Outcome(Carded, About):
         replaced: Measured tables that derived tables of the same name replaced, by
             name.
         claims: The claims of the recipe with their verdicts, in the recipe's order.
-        store: Folder or address of the store of single runs, if this call named one;
-            empty for a folder below the folder of all runs. It is never read from a
-            file, so that no file can determine which store is opened.
+        store: Folder or address of the store of single runs, if the call that returned
+            this object named one; empty for the default subfolder of the folder of all
+            runs. It is never read from a file, so that no file can determine which
+            store is opened.
     """
 
     recipe: Recipe
@@ -114,10 +117,10 @@ class Outcome(Carded, About):
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """The recipe's figures, with neutral titles if their claims do not all agree.
+        """Descriptions of the recipe's figures; titles are neutral unless all claims agree.
 
-        They are descriptions (:class:`Figure`), as :func:`figures_of` returns them. The
-        drawn figures are files in the folder of the run.
+        :func:`figures_of` explains the titles. The drawn figures are files in the
+        folder of the run.
         """
         return figures_of(self.recipe, self.claims)
 
@@ -159,11 +162,12 @@ class Outcome(Carded, About):
 
     @property
     def differences(self) -> list[DifferenceRow]:
-        """Every setting with the value that the paper states; empty without a protocol file.
+        """Every setting of the run, with the value that the paper states.
 
-        There is one row for each combination of setting, value, origin, statement and
-        reason, beginning with our own choices. Errors of the recipe's ``plan`` are
-        passed on.
+        There is one row for each combination of setting, value, origin of the value,
+        statement of the paper and reason, beginning with our own choices. The list is
+        empty if the recipe's paper has no protocol file. Errors of the recipe's
+        ``plan`` are passed on.
 
         Raises:
             ConfigError: The stored settings do not match the recipe.
@@ -217,8 +221,8 @@ class Outcome(Carded, About):
 
         Returns:
             One :class:`SavedModel` per trial and seed, in the order of the trials and,
-            within a trial, of the seeds; empty if none has these values. Weights are
-            loaded when a model is used.
+            within a trial, of the seeds; empty if no run has these values. The weights
+            of each model are loaded on first use.
 
         Raises:
             ConfigError: A label is unknown, or the stored settings do not match the
@@ -238,9 +242,9 @@ class Outcome(Carded, About):
 def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
     """Return the figures of a recipe, with a neutral title unless all claims of a figure agree.
 
-    The claims of a figure are the claims about the tables that it draws, or all claims
-    if no claim is about these tables. If the verdict of any of them is neither
-    ``reproduced`` nor ``consistent``, the figure is replaced by its
+    The claims of a figure are the claims about the tables that the figure draws, or all
+    claims if no claim is about these tables. If any of them has a verdict other than
+    ``reproduced`` or ``consistent``, the figure is replaced by its
     :attr:`Figure.in_question`, whose title states what is drawn and whose caption
     states what the claims expect.
 

@@ -66,16 +66,16 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
         recipe: Recipe of the run.
         folder: Folder of the run.
         store: Folder or address of the store of single runs, which becomes the
-            attribute ``store`` of the result; empty for a folder below the folder of
-            all runs.
+            attribute ``store`` of the result; empty (the default) for the default
+            subfolder of the folder of all runs.
 
     Returns:
         The run, with ``cached`` set to true. It is judged by the recipe's current
         claims; a claim whose table or column is missing has the verdict ``not judged``.
 
     Raises:
-        FolderError: A file is missing, was added or was changed; a file cannot be read;
-            or judging the tables raised an error of Python or polars.
+        FolderError: A file is missing, was added, was changed or cannot be read; or a
+            Python or polars exception was raised while the tables were judged.
     """
     outcome = _read(recipe, folder)
     warn_of_divergence(outcome.tables)
@@ -86,12 +86,12 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Return a context manager that replaces an error of the block with one that names the cause.
+    """Return a context manager that replaces errors of its block with errors that name the cause.
 
     Args:
         what: The cause, such as ``PATH cannot be judged``, placed before the message;
             if empty, errors are not changed.
-        kind: Class of the errors that are raised instead.
+        kind: Class of the error that is raised instead.
         hint: Advice that is appended to the message; by default none.
 
     Raises:
@@ -150,12 +150,12 @@ def refresh(
         The run with its new tables, verdicts and warnings.
 
     Raises:
-        FolderError: The run is damaged, lacks measured tables from which others are
-            derived, or its tables cannot be derived again.
+        FolderError: The run is damaged, lacks measured tables from which other tables
+            are derived, or its tables cannot be derived again.
         ConfigError: The stored settings do not match the recipe.
         KeyError: The recipe no longer has the scale of the run.
         DataError: A file of a user's own facts is missing or cannot be read, or a table
-            lacks a column from which another one is derived.
+            lacks a column from which another table is derived.
         RunError: The folder was removed or replaced in the meantime.
         WriteError: A file cannot be written (a ``RunError``).
     """
@@ -181,12 +181,12 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
         changed.
 
     Raises:
-        FolderError: The run lacks measured tables from which others are derived, or
-            ``derive`` raised an error of Python or polars.
+        FolderError: The run lacks measured tables from which other tables are derived,
+            or the recipe's ``derive`` raised a Python or polars exception.
         ConfigError: The stored settings do not match the recipe.
         KeyError: The recipe no longer has the scale of the run.
         DataError: A file that the settings name cannot be read, or a table lacks a
-            column from which another one is derived.
+            column from which another table is derived.
     """
     own = {**old.tables, **old.replaced}
     plan = old.recipe.plan(old._settings)

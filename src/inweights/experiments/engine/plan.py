@@ -54,12 +54,13 @@ class Work:
 
     Attributes:
         requests: Every table that the plan needs, in the order of the plan.
-        runs: The runs that make these tables, by key. Several tables and labels may
-            share one run.
-        parts: The stored parts of each run, by the key of the run. For each name of a
-            part, the measure that makes it, or ``None`` for losses and weights.
-        computations: The computations that make the remaining tables, by key: one task
-            per seed if the computation depends on the seed, otherwise one task.
+        runs: The runs from which these tables are measured, by key. Several tables and
+            labels may share one run.
+        parts: The parts of each run that are to be stored, by the key of the run: a
+            mapping from the name of the part to its measure, or to ``None`` for losses
+            and weights.
+        computations: The computations that return the remaining tables, by key: one
+            task per seed if the computation depends on the seed, otherwise one task.
     """
 
     requests: tuple[TableRequest, ...]
@@ -79,11 +80,11 @@ def expand_plan(
         plan: Trials, measures and computations.
         seeds: Root seeds, at least one.
         version: The recipe's version, which is part of every key; by default 1.
-        keep_models: Whether trained weights are stored, too; by default they are not.
+        keep_models: Whether to store the trained weights as well; by default false.
 
     Returns:
-        Every requested table, and the runs and computations that make them, by their
-        keys. Nothing is trained, and the store is not read.
+        Every requested table, with the runs and computations that produce them, by key.
+        Nothing is trained, and the store is not read.
 
     Raises:
         ConfigError: A config, or an option of a measure or computation, cannot be
@@ -136,7 +137,7 @@ def expand_plan(
 def tasks_of(
     work: Work, missing: Callable[[str, str], bool], device: str = "cpu"
 ) -> list[Task]:
-    """Return the missing work as tasks, which may be run in any order.
+    """Divide the missing work into tasks, which may be run in any order.
 
     Runs with the same world, architecture and curriculum train together, at most 32 of
     them (:data:`MAX_REPLICAS`) on a CPU, and 512 (:data:`MAX_REPLICAS_ACCELERATED`) on

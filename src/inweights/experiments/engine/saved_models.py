@@ -84,7 +84,7 @@ def saved_models(
     """Return the stored models of some trials.
 
     This function only checks that the weights exist. They are loaded when
-    :attr:`SavedModel.model` is used.
+    :attr:`SavedModel.model` is read.
 
     Args:
         trials: The trials.
@@ -97,7 +97,7 @@ def saved_models(
 
     Returns:
         One model per trial and seed, in the order of the trials and, within a trial, of
-        the seeds; empty if none has these values.
+        the seeds; empty if no run has these values.
 
     Raises:
         ConfigError: ``where`` names a label that no trial has, or a trial has a value

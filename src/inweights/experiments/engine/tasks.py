@@ -1,9 +1,9 @@
-"""Describe units of work: runs, and the tasks that make their tables.
+"""Describe units of work: runs, and the tasks that produce their tables.
 
 A :class:`Run` is one world, model, learner and seed; recipes share runs for which these
 are equal. Its results are exactly the same whether it trains alone or with others. A
-task makes the tables of runs that may train together (:class:`LearnTask`) or of a
-function (:class:`ComputeTask`); executors run tasks.
+task produces the tables of runs that may train together (:class:`LearnTask`) or of a
+function (:class:`ComputeTask`). Executors run tasks.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class LearnTask:
 
     @cached_property
     def key(self) -> str:
-        """Name of the task: a hash (20 digits) of the keys of its runs and the missing parts."""
+        """Name of the task: a hash (20 hexadecimal digits) of its runs' keys and missing parts."""
         return digest([[run.key for run in self.runs], self.parts], KEY_LENGTH)
 
     @property
@@ -126,7 +126,7 @@ class LearnTask:
 
     @property
     def requests(self) -> list[TableRequest]:
-        """Every table that the task makes, with labels and seed of its run, run by run.
+        """Every table that the task produces, with the labels and the seed of its run.
 
         The weights, which the task may store as well, are not included.
         """

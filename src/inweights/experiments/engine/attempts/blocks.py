@@ -42,7 +42,7 @@ STEPS = 5
 def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
     """Build the worlds of a task, and yield blocks of runs that train together.
 
-    Errors that occur while a world is built are passed on.
+    Errors that are raised while a world is built are passed on.
 
     Args:
         task: The task.
@@ -86,7 +86,7 @@ def _shape(world: World) -> list[Any]:
 
 
 def group_size(block: LearnTask, device: str) -> int:
-    """Return how many runs like the given ones train together on a device.
+    """Return how many runs like the given ones should train together on a device.
 
     Args:
         block: Runs whose worlds have the same shape.
@@ -124,8 +124,7 @@ def best_size(
         measure: Function that takes a number of runs, and returns the bytes that they
             need together and the seconds per joint step.
         most: Largest number of runs, at least 1.
-        room: Available memory in bytes. Whether a single run fits into it is not
-            checked.
+        room: Available memory in bytes. A single run is assumed to fit.
 
     Returns:
         The number of runs, which is a power of two or ``most``.
@@ -181,8 +180,9 @@ def capacity(run: Run) -> int:
             ``Curriculum``; in these cases the result is 1.
 
     Returns:
-        The number of runs, at least 1, for which values, gradients and the state of the
-        optimizer take at most :data:`MAX_BYTES` and half of the memory limit.
+        The largest number of runs whose parameters, gradients and optimizer states
+        together take at most :data:`MAX_BYTES` and at most half of the memory limit; at
+        least 1.
 
     Raises:
         ConfigError: A single run does not fit in the memory limit of this process.

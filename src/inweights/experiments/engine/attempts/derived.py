@@ -1,7 +1,7 @@
-"""Measure models that result from a descent or a solver instead of the training loop.
+"""Measure models that a descent or a solver returns, instead of the training loop.
 
-:func:`measure_derived` obtains the models of a run from its learner, one per step at
-which a measure is due, and stores the tables.
+:func:`measure_derived` obtains the models of a run from its learner, one for each step
+at which a measure is due, and stores the tables.
 """
 
 from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ from inweights.worlds.world import World
 
 
 def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
-    """Apply a measure to the runs of a block for which its table is missing.
+    """Apply a measure to those runs of a block that lack its table.
 
     Args:
         measure: The measure, a probe with options.
@@ -31,8 +31,8 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
         the rows of all runs.
 
     Raises:
-        RunError: The probe failed, and weights of the model are not finite. Other
-            errors of the probe are passed on unchanged.
+        RunError: The probe raised an error, and the model has weights that are not
+            finite. If all weights are finite, the error is passed on unchanged.
     """
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
     # Measuring fewer replicas is cheaper, and some measures are for the first seed
@@ -61,8 +61,8 @@ def measure_model(
         replica.
 
     Raises:
-        RunError: The probe failed, and weights of the model are not finite. Other
-            errors of the probe are passed on unchanged.
+        RunError: The probe raised an error, and the model has weights that are not
+            finite. If all weights are finite, the error is passed on unchanged.
     """
     try:
         table: pl.DataFrame = measure.call(model, worlds)
@@ -108,10 +108,10 @@ def store_part(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) ->
     Args:
         store: Store to which the part is written.
         run: The run.
-        part: Name of the part: the key of a measure, or ``losses``. It has no effect
-            for weights.
-        made: The table, or the weights as :func:`~inweights.models.save.encode_model`
-            returns them.
+        part: Name of the part: the key of a measure, or ``losses``. It is ignored for
+            weights.
+        made: The table, or the weights as bytes, as
+            :func:`~inweights.models.save.encode_model` returns them.
 
     Raises:
         WriteError: The part or the description cannot be written.

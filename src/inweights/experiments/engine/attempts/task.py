@@ -69,11 +69,11 @@ def attempt(
             other processes take part.
 
     Returns:
-        An :class:`~.executors.endings.End`. Its ``how`` is ``done``, also if all tables
-        were already stored; ``busy``, if another process works on the task or has taken
-        it over; ``memory``, if the memory was not sufficient; or ``failed``. In the
-        last two cases, it contains the error's message and, if the task failed with an
-        ``InweightsError``, the name of the error's class.
+        An :class:`~.executors.endings.End`. Its ``how`` is ``done`` (also if all tables
+        were already stored), ``busy`` (another process works on the task or has taken
+        it over), ``memory`` (the memory was not sufficient) or ``failed``. In the last
+        two cases, ``message`` is the message of the error. If the error is an
+        ``InweightsError``, ``error`` is the name of its class.
     """
     try:
         # Another process may have stored the tables by now; no lock is needed to check
@@ -111,8 +111,8 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
     Returns:
         How the task ended, as :func:`attempt` returns it, with the log messages of the
-        task. It is ``failed`` also if this process cannot import the functions or
-        configs that the task names, or has a different version of the library.
+        task. The task also counts as ``failed`` if this process cannot import the
+        functions or configs that the task names, or has another version of the library.
 
     Raises:
         ConfigError: The store of the job cannot be opened.
@@ -156,9 +156,9 @@ def run_task(
 
     Raises:
         InweightsError: Files or code on which the task depends have changed since it
-            was planned, or the task failed. Other errors are passed on, including
-            errors of probes, of a user's functions and of ``progress``, and a lack of
-            memory (``MemoryError``, ``torch.OutOfMemoryError``).
+            was planned, or the task failed. All other errors are passed on as well:
+            those of probes, of a user's functions and of ``progress``, and, if the
+            memory is not sufficient, ``MemoryError`` or ``torch.OutOfMemoryError``.
     """
     if _stored(task, store):
         return  # by the process that held the lock until now

@@ -1,6 +1,6 @@
 """Build, train and load the models of runs that train together, as replicas of one model.
 
-:func:`build_model` makes the model of a block of runs, :func:`train_block` trains it,
+:func:`build_model` builds the model of a block of runs, :func:`train_block` trains it,
 and :func:`open_model` loads the stored model of one run. :mod:`~.blocks` splits a task
 into blocks.
 """
@@ -51,9 +51,9 @@ def build_model(block: LearnTask, device: str) -> Model:
 def parameters_of(run: Run) -> list[Parameter]:
     """Return the parameters of one replica of a run's model, if possible without allocating them.
 
-    The parameters are on the device ``meta`` and have no values, unless a user's model
-    needs values while it is built. The world of the run is built to find its number of
-    tokens.
+    The parameters are on the device ``meta`` and have no values. Only if a user's model
+    needs values while it is built are they allocated. The world of the run is built to
+    find its number of tokens.
 
     Args:
         run: The run.
@@ -85,8 +85,8 @@ def train_block(
 ) -> Result:
     """Train the runs of a block, in this process or in several processes that call this function.
 
-    No error is raised if all replicas diverge; the verdicts show the divergence, as
-    they do if only some replicas diverge. The model is changed in place.
+    The model is changed in place. No error is raised if replicas diverge, even if all
+    of them do.
 
     Args:
         model: The model of the block, with one replica per run.
@@ -104,7 +104,7 @@ def train_block(
         ConfigError: A phase names a parameter that the model lacks, trains no
             parameter, or needs something else that the model lacks; the runs' curricula
             differ in more than rates, weight decay and options; or a further argument
-            is not valid (:func:`inweights.train`).
+            is invalid (:func:`inweights.train`).
         DataError: A phase names roles or tokens, or edits facts, that the world does
             not contain; or a world has more tokens than the model, or the worlds differ
             in the shape of their statements.
@@ -121,12 +121,13 @@ def train_block(
 def first_steps(phase: Phase, steps: int) -> Phase:
     """Return a phase shortened to its first steps, for timing.
 
-    The shortened phase has a constant learning rate, and no early stop, observers or
-    edit.
+    The shortened phase has a constant learning rate, no early stopping, no observers
+    and no edit of a fact.
 
     Args:
         phase: The phase, which is not changed.
-        steps: Number of updates of the shortened phase.
+        steps: Number of updates of the shortened phase. It may exceed the number of
+            updates of ``phase``.
     """
     none = {"observers": (), "edit": None}
     return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), **none)

@@ -39,9 +39,9 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         how: ``done``; ``busy``, if another process works on the task; ``killed``, if
             the process of the task died; ``memory``, if memory ran out; or ``failed``.
-        error: Name of the library's error class with which the task failed;
-            ``RunError``, the default, represents all other errors. The name is
-            meaningless if the task did not fail.
+        error: Name of the library's error class with which the task failed. The
+            default, ``RunError``, represents all errors that are not of the library. It
+            has no meaning if the task did not fail.
         message: Message of the error, or a description of how the process died; empty
             if there is none.
         log: Log messages of the task, if another process ran it.
@@ -55,7 +55,7 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @contextmanager
 def collected_log(level: int) -> Iterator[list[Line]]:
-    """Collect the library's log messages within a block, to be sent to another process.
+    """Collect the library's log messages within a ``with`` block, to send to another process.
 
     Within the block, the logger ``inweights`` has the given level. Its other handlers
     still receive the messages.
@@ -99,5 +99,5 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """Labels and seeds of the failed runs, followed by the reason, as text."""
+        """Text with the labels and seeds of the failed runs, and the reason of the failure."""
         return f"{self.task.about}: {self.end.message}"

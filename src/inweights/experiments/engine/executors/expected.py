@@ -58,13 +58,13 @@ def by_updates(tasks: Sequence[Task]) -> list[Expected]:
 
 
 def kind_of(task: Task) -> Hashable:
-    """Return a value that is equal for tasks whose updates take about equally long.
+    """Return a value that is the same for tasks whose updates take about equally long.
 
     Args:
         task: The task.
 
     Returns:
-        For a training, the config of the model of the first run, as text; for a
+        For training runs, the config of the first run's model, as text. For a
         computation, the name of its table.
     """
     if isinstance(task, LearnTask):
@@ -204,7 +204,7 @@ class ExpectedTime:
 
     @property
     def correction(self) -> float | None:
-        """Factor by which all tasks together take longer than first estimated.
+        """Ratio of the corrected estimate for all tasks (:attr:`seconds`) to the first estimate.
 
         It is ``None`` if there are no tasks, if their expected duration is 0, or if the
         expected seconds of some task were not measured on this machine.

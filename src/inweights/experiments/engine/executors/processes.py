@@ -48,12 +48,12 @@ _Process = subprocess.Popen[str]
 
 
 class Executor(Protocol):
-    """Interface of executors, which run the tasks of a schedule with a method ``run``."""
+    """Interface of executors: a method ``run`` that runs the tasks of a schedule."""
 
     def run(self, job: Job, schedule: Schedule) -> None:
         """Run tasks until none is left, and report to the schedule how each attempt ended.
 
-        A task that fails is reported, and does not raise an error here.
+        A task that fails is reported and does not raise an error here.
 
         Args:
             job: Data that all tasks share.
@@ -61,7 +61,7 @@ class Executor(Protocol):
                 endings.
 
         Raises:
-            WriteError: A task could not store its tables; nothing more is run.
+            WriteError: A task could not store its tables; no further tasks are run.
         """
         ...
 
@@ -90,7 +90,7 @@ class SameProcess:
                 endings.
 
         Raises:
-            WriteError: A task could not store its tables; nothing more is run.
+            WriteError: A task could not store its tables; no further tasks are run.
             ConfigError: The store of the job cannot be opened.
         """
         from inweights.experiments.engine.attempts.task import attempt
@@ -113,7 +113,7 @@ class Processes:
     """Executor that runs several tasks at a time, each in its own process.
 
     Attributes:
-        jobs: Number of processes, at least 1, which is not checked.
+        jobs: Number of processes; at least 1, which is not checked.
     """
 
     jobs: int
@@ -169,9 +169,8 @@ class Leased:
                 endings.
 
         Raises:
-            WriteError: A task could not store its tables; nothing more is run. Other
-                errors of :attr:`executor`, which runs the tasks on this machine, are
-                passed on, too.
+            WriteError: A task could not store its tables; no further tasks are run. All
+                other errors that :attr:`executor` raises are passed on as well.
         """
         try:
             self.executor.run(job, schedule)

@@ -85,7 +85,7 @@ class Ray:
         Raises:
             ConfigError: The package ``ray`` is not installed.
             RunError: No cluster responds.
-            WriteError: A task could not store its tables; the running tasks are
+            WriteError: A task could not store its tables; all running tasks are
                 stopped.
         """
         ray = optional("cluster", "running on a cluster")

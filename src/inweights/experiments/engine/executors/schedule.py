@@ -11,7 +11,7 @@ attempt ended:
 - killed three times at the same step: the runs of the task are divided into two tasks.
   A task with a single run fails.
 - out of memory: the same as if killed three times.
-- failed: the task is recorded and not tried again; the other tasks continue.
+- failed: the task is recorded as failed and not tried again; the other tasks continue.
 - failed to write: all work stops, since no other result could be stored either.
 """
 
@@ -141,10 +141,10 @@ class Schedule:
         self._add(tasks)
 
     def take(self) -> Task | None:
-        """Remove and return the next task; ``None`` if no task is waiting at this moment.
+        """Remove and return the next task, or ``None`` if no task is waiting at this moment.
 
         After ``None``, tasks may still be running or be tried again later. All work has
-        ended when ``left`` is 0. Errors of the iterator ``more`` are passed on.
+        ended when ``left`` is 0. Errors that the iterator ``more`` raises are passed on.
         """
         while (task := self._next()) is None and self._more is not None:
             block = next(self._more, None)
@@ -194,7 +194,7 @@ class Schedule:
         self._count(task, min(step, task.steps))
 
     def ended(self, task: Task, end: End) -> None:
-        """Decide what happens after an attempt at a task: try it again, divide it, or finish it.
+        """Record the end of an attempt at a task: try it again, divide it, or finish it.
 
         A task whose process was killed is tried up to three times at the same step.
         After that, or if memory ran out, it is divided into two tasks, or fails if it

@@ -103,7 +103,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     Raises:
         ConfigError: A name belongs neither to the library nor to a plugin, does not
             exist, or refers to an object of a different kind than the data require,
-            such as a class in place of a function; or values are not valid for their
+            such as a class in place of a function; or values are invalid for their
             config.
         ValueError: The number of lists of parts differs from the number of runs.
         IndexError: A run refers to a trial that is missing.

@@ -43,11 +43,11 @@ class Leader:
     """Executor of the first rank of ``torchrun``, which trains each task on all ranks.
 
     Args:
-        shards: The ranks among which a training divides its work.
+        shards: The ranks among which each update of a training run is divided.
 
     Attributes:
-        apart: Whether a training is running or ended with an error, so that the ranks
-            may be at different steps.
+        apart: Whether the ranks may be at different steps, because training is in
+            progress or ended with an error.
     """
 
     def __init__(self, shards: Shards) -> None:
@@ -68,7 +68,7 @@ class Leader:
                 endings.
 
         Raises:
-            WriteError: A task could not store its tables; nothing more is run.
+            WriteError: A task could not store its tables; no further tasks are run.
             ConfigError: The store of the job cannot be opened.
         """
         self._job = job
@@ -78,16 +78,18 @@ class Leader:
     def training(self, block: LearnTask) -> Iterator[Shards]:
         """Return a context manager within which the other ranks train the same runs as this rank.
 
+        Each rank computes a share of every update. Errors are raised on entry.
+
         Args:
-            block: The task, whose runs are trained together.
+            block: The task whose runs are trained together.
 
         Yields:
-            The ranks, which must be passed to the training as ``shards``.
+            The ranks; pass them to the training function as ``shards``.
 
         Raises:
             RunError: An earlier training ended with an error, so that the ranks may be
                 at different steps.
-            ConfigError: The runs name objects that other processes cannot import.
+            ConfigError: The runs use objects that other processes cannot import.
         """
         if self.apart:
             raise RunError(
@@ -119,9 +121,9 @@ def joined() -> Iterator[bool]:
     """Return a context manager that connects the processes that torchrun started.
 
     Yields:
-        Whether this process is the first rank. In the other ranks, the block begins
-        when the first rank has left its block; until then they take part in all
-        training of the first rank.
+        Whether this process is the first rank. On the other ranks, the ``with`` block
+        begins only when the first rank has left its own block; until then they take
+        part in all training of the first rank.
 
     Raises:
         ValueError: The environment variables that torchrun sets are missing.

@@ -42,7 +42,7 @@ def say(to: IO[str] | None, value: Any) -> None:
 
 
 def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
-    """Return a rate-limited version of a function, which ignores calls that come too early.
+    """Return a rate-limited version of a function that reports progress.
 
     Args:
         report: Function that takes the number of updates done.
