@@ -18,7 +18,7 @@ from inweights.support.border import at_the_border
 
 
 def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) -> None:
-    """Import at first use the names that a package lists below ``if TYPE_CHECKING``.
+    """Make names that a package lists below ``if TYPE_CHECKING`` importable on first use.
 
     A name is public if it is listed as ``from module import name as name``. The package
     gets ``__getattr__``, ``__dir__`` and ``__all__``. Functions are wrapped so that
@@ -27,9 +27,10 @@ def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) ->
 
     Args:
         package: ``__name__`` of the package.
-        own: Public names that the package defines itself.
-        renamed: Present public names by former names; a former name still works, with a
-            ``DeprecationWarning``. ``None`` if there are none.
+        *own: Public names that the package defines itself.
+        renamed: Current public names, by the former names that they replace. A former
+            name still works, with a ``DeprecationWarning``. ``None`` if no name was
+            replaced.
 
     Example:
         >>> import inweights.training

@@ -26,10 +26,7 @@ MAX_NAME = 10_000
 _UNKNOWN = 8 * 10**9  # bytes, if the system does not state its memory
 _TEXT = 10  # bytes of memory per byte of text, for the text, lines, cells and results
 #: Files in which Linux states the limit of a container, new and old.
-_CGROUPS = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
+_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)B?")
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -89,20 +86,23 @@ def _machine() -> int:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use: its CPU affinity, or all cores."""
+    """Return the number of cores that this process may use, by its CPU affinity mask.
+
+    On platforms without an affinity mask, this is the number of all cores.
+    """
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 @contextmanager
 def at_most(size: str) -> Iterator[None]:
-    """Limit the memory of this process and its child processes to a size, such as ``8GB``.
+    """Set the memory limit of this process and its child processes to a size such as ``8GB``.
 
     Yields:
         ``None``. Within the block, ``$INWEIGHTS_MAX_MEMORY`` contains the limit.
 
     Raises:
-        ConfigError: ``size`` is not a size.
+        ConfigError: ``size`` does not have the form ``8GB``.
     """
     parse_bytes(size)
     before = os.environ.get(MAX_MEMORY)
@@ -110,9 +110,8 @@ def at_most(size: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[MAX_MEMORY]
-        else:
+        os.environ.pop(MAX_MEMORY, None)
+        if before is not None:
             os.environ[MAX_MEMORY] = before
 
 
@@ -163,7 +162,7 @@ def check_name(name: str, where: str) -> None:
 def check_file(
     path: Path, *, error: type[InweightsError] = DataError, factor: float = _TEXT
 ) -> None:
-    """Raise an error if a path is not a regular file, or is a file too large for the memory.
+    """Raise an error unless a path is a regular file that can be read within the memory limit.
 
     Args:
         path: The path.
@@ -199,7 +198,7 @@ def _no_file(path: str | Path, found: os.stat_result) -> str:
 
 
 def missing_file(path: str | Path, hint: str) -> DataError:
-    """Return, and do not raise, the error for a path that is not a regular file.
+    """Create the error for a path that is not a regular file, without raising it.
 
     Args:
         path: The path, which the caller has found not to be a regular file.
@@ -221,14 +220,15 @@ def _has_something(path: Path) -> bool:
 
 
 def open_file(path: Path, *, links: bool = True) -> io.BufferedReader:
-    """Open a regular file to read its bytes, without waiting for pipes or devices.
+    """Open a regular file for reading in binary mode, without blocking on pipes or devices.
 
     Args:
         path: The file.
         links: Whether the file itself may be a symbolic link.
 
     Raises:
-        OSError: The path cannot be opened, is not a file, or is a forbidden link.
+        OSError: The path cannot be opened, is not a regular file, or is a symbolic link
+            although ``links`` is false.
     """
     more = getattr(os, "O_NONBLOCK", 0) | (0 if links else getattr(os, "O_NOFOLLOW", 0))
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | more))  # noqa: SIM115
@@ -246,7 +246,7 @@ def read_bytes(path: Path, *, links: bool = True) -> bytes:
         links: Whether the file itself may be a symbolic link.
 
     Raises:
-        OSError: The file cannot be read, is not a regular file, or is a forbidden link.
+        OSError: The file cannot be read, or :func:`open_file` raises this error.
     """
     with open_file(path, links=links) as file:
         return file.read()

@@ -15,7 +15,7 @@ from inweights.errors import FolderError
 
 
 def within(root: str | Path, name: str) -> Path:
-    """Return the path of a name below a folder, which need not exist.
+    """Return the path of a relative name below a folder; the path need not exist.
 
     Args:
         root: The folder.
@@ -44,6 +44,9 @@ def within(root: str | Path, name: str) -> Path:
 def refuse_link(place: str | Path) -> None:
     """Raise an error if a path is a symbolic link.
 
+    Args:
+        place: The path, which need not exist.
+
     Raises:
         FolderError: The path is a symbolic link.
     """
@@ -59,6 +62,9 @@ def files_below(folder: str | Path) -> Iterator[str]:
 
     Names have ``/`` between their parts, and are sorted within each folder. A folder
     that cannot be read counts as empty.
+
+    Args:
+        folder: The folder; its subfolders are searched as well.
 
     Raises:
         FolderError: A file or folder is a symbolic link.

@@ -196,7 +196,9 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 def roughly(seconds: float) -> str:
-    """Return a number of seconds as text with the precision of an estimate, at least ``1 s``.
+    """Return a number of seconds as text, rounded to seconds, minutes or tenths of an hour.
+
+    Less than a second is rounded up to ``1 s``.
 
     Example:
         >>> roughly(24.1), roughly(740), roughly(9000)

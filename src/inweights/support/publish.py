@@ -94,7 +94,7 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Convert operating-system errors within a ``with`` block that writes to a ``WriteError``.
+    """Convert errors of writing that a ``with`` block raises to a ``WriteError``.
 
     Args:
         path: The file or folder that is written, for the message.

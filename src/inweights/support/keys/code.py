@@ -135,10 +135,10 @@ class Code(Config):
 
 
 def code_of(thing: Any) -> Code:
-    """Return a reference to a function, a class or a partial of one.
+    """Return a reference to a function, a class or a ``functools.partial`` of either.
 
     In this process, :meth:`Code.load` returns the same object (with its options bound),
-    even for a lambda or a function of a notebook.
+    even for a lambda or a function defined in a notebook.
 
     Args:
         thing: The function, class or ``functools.partial``, whose keyword arguments
@@ -188,6 +188,9 @@ def first_argument(thing: Callable[..., Any]) -> str:
     """Return the name of a function's first positional argument; empty if there is none.
 
     The name is also empty for a built-in function whose signature is not known.
+
+    Args:
+        thing: The function.
     """
     try:
         parameters = list(inspect.signature(thing).parameters.values())
@@ -198,7 +201,10 @@ def first_argument(thing: Callable[..., Any]) -> str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a user's function as they are restored from storage.
+    """Return keyword arguments as they would be restored after they have been stored.
+
+    Args:
+        options: Keyword arguments of a user's function.
 
     Raises:
         ConfigError: An option cannot be stored and restored exactly; the message states

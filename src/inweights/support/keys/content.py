@@ -24,6 +24,9 @@ def fingerprint(path: str | Path) -> str:
     Files in subfolders are included. The hash of a file is cached, so that a file is
     read only once as long as it does not change.
 
+    Args:
+        path: The file or folder.
+
     Returns:
         16 hexadecimal digits of a SHA-256 hash.
 

@@ -37,6 +37,11 @@ def plain(value: Any) -> Any:
     source, and a file that a config names by a hash of its content. Lists and tuples
     are not distinguished; :func:`plain_call` distinguishes them for a user's function.
 
+    Args:
+        value: A config, function, class, ``functools.partial``, member of an
+            enumeration, instance of a dataclass or plain value, or a list, tuple or
+            mapping of these.
+
     Raises:
         ConfigError: A value has no exact encoding; is callable but neither a function,
             a class nor a ``functools.partial``; uses a global that cannot be hashed; or

@@ -237,6 +237,9 @@ def _codes(code: types.CodeType) -> dict[str, types.CodeType]:
 def bytecode(code: types.CodeType) -> list[Any]:
     """Return the operations, names and constants of compiled code, without positions.
 
+    Args:
+        code: The compiled code.
+
     Returns:
         A list of three items: the operations as hexadecimal digits, the list of names,
         and the list of constants. A constant is represented by its ``repr``, and nested

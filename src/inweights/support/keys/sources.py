@@ -75,6 +75,9 @@ def has_own_code(value: Any) -> bool:
     of an enumeration or a callable object counts if its class is not of this library,
     and an instance of any dataclass counts. Built-in functions and classes, such as
     ``len`` and ``int``, do not count.
+
+    Args:
+        value: Any value.
     """
     if isinstance(value, Mapping):
         return any(map(has_own_code, value.values()))
@@ -193,7 +196,7 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """Return the globals that a function, or a function nested in it, uses, by name."""
+    """Return the globals that a function and the functions nested in it use, by name."""
     known = function.__globals__
     return {name: known[name] for name in _names(function.__code__) if name in known}
 

@@ -79,6 +79,9 @@ def bounded_interval(
         alpha: Probability that the interval misses the true mean.
         bounds: Smallest and largest possible value.
 
+    Returns:
+        The mean, the lower end and the upper end of the interval.
+
     Example:
         >>> [round(end, 2) for end in bounded_interval([1.0] * 8, 0.05, (0.0, 1.0))]
         [1.0, 0.67, 1.0]
@@ -289,9 +292,9 @@ def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
 
 
 def version_alpha(version: int) -> float:
-    """Return the error probability of a version of a claim; the sum over all versions is .05.
+    """Return the error probability of version ``v`` of a claim, ``.05 / (v (v + 1))``.
 
     Args:
-        version: Version of the claim, from 1.
+        version: Version ``v``, from 1. The sum over all versions is .05.
     """
     return ALPHA / (version * (version + 1))
