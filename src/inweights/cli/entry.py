@@ -1,4 +1,4 @@
-"""The program ``inweights``: parse the arguments, run a command, turn errors into exit codes.
+"""The program ``inweights``: parse arguments, run a command, turn errors into exit codes.
 
 :func:`main` handles what all commands have in common: ``--debug``, ``--verbose``,
 ``--log-file``, ``--max-memory``, signals, warnings and errors. It passes the rest to
@@ -27,20 +27,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
-        arguments: The arguments, without the program's name; by default (``None``)
-            those of this process.
+        arguments: Command-line arguments, without the program's name. With ``None``,
+            the default, the arguments of the current process are used.
 
     Returns:
         The exit code. 0: the command succeeded. 1: a run failed or was interrupted,
-        memory or disk is full, or the command itself ends with 1, such as ``run
-        --strict`` with a claim that was not reproduced. 2: wrong input.
+        memory or disk is full, or the command itself returned 1, such as ``run
+        --strict`` with a claim that was not reproduced. 2: invalid input.
 
     Raises:
-        InweightsError: ``--debug`` is given and the command failed. Without it, the
-            error is printed on the error stream in one line.
-        KeyboardInterrupt, OSError, UnicodeError, MemoryError, RecursionError: These are
-            also raised only with ``--debug``. Errors of other classes are always
-            raised.
+        InweightsError: The command failed and ``--debug`` is given. Without
+            ``--debug``, the error is printed on the error stream in one line.
+        KeyboardInterrupt, OSError, UnicodeError, MemoryError, RecursionError: As for
+            ``InweightsError``, only with ``--debug``. Exceptions of other classes
+            always propagate.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given

@@ -14,11 +14,11 @@ def add_examples(app: App, names: Iterable[str]) -> None:
     """Insert the examples of commands into their help texts, below the first sentence.
 
     Args:
-        app: The application with the commands, whose help texts are changed.
-        names: Names of the commands, each with its examples in ``examples.toml``.
+        app: The application with the commands; its help texts are modified in place.
+        names: Names of the commands. ``examples.toml`` contains the examples of each.
 
     Raises:
-        KeyError: A command has no examples there.
+        KeyError: A command has no examples in ``examples.toml``.
     """
     for name in names:
         lines = EXAMPLES[name]

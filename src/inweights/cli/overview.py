@@ -17,8 +17,7 @@ class Command(NamedTuple):
 
     Attributes:
         file: Module of ``inweights.cli.commands`` that registers the command.
-        summary: What the command does, in a few words. The command's own ``--help``
-            explains more.
+        summary: Short description of the command.
     """
 
     file: str
@@ -132,15 +131,15 @@ _OPTIONS = {
 
 
 def overview(width: int = 80) -> str:
-    """Return the list of commands as text.
+    """Return the list of commands as a text, grouped by purpose.
 
     Args:
-        width: Largest number of characters in a line. Values below 40 are treated as
-            40; by default 80.
+        width: Maximum number of characters per line, 80 by default. Values below 40 are
+            treated as 40.
 
     Returns:
-        The text: usage, and for each group of commands a title and one entry per
-        command. It has no line break at the end.
+        The usage line, followed by a title and one entry per command for each group of
+        commands. There is no line break at the end.
 
     Example:
         >>> print(overview(60).splitlines()[0])

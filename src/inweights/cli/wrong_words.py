@@ -11,15 +11,15 @@ from cyclopts import CycloptsError, UnusedCliTokensError
 
 
 def explain(error: CycloptsError) -> str:
-    """Return what is wrong with a command's arguments, and which command lists the valid ones.
+    """Convert an error of the argument parser to a sentence that explains it.
 
     Args:
-        error: The parser's error.
+        error: The error that the parser raised.
 
     Returns:
-        A sentence without a full stop: the text of the error (for superfluous words,
-        what the command takes), and, for a known command, a reference to its
-        ``--help``.
+        A sentence without a full stop, with the text of the error; if there are too
+        many arguments, with the arguments that the command takes. If the command is
+        known, the sentence also refers to its ``--help``.
     """
     text = str(error)
     if not error.command_chain or error.target is None:

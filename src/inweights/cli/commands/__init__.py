@@ -21,20 +21,21 @@ _with_examples = set[str]()
 
 
 def do(words: Sequence[str]) -> Any:
-    """Run a command, given its words, after loading the plugins that it names.
+    """Load the plugins named in the arguments, and run a command.
 
     Args:
-        words: Name of the command, followed by its arguments and options; at least one
-            word.
+        words: Command-line arguments, without the program's name: the name of the
+            command, followed by its arguments and options. At least one string.
 
     Returns:
-        The value that the command returned: an exit code, or ``None`` for success.
-        Other values come from ``--help`` and ``--version`` and have no meaning.
+        The value that the command returned: an exit code, or ``None`` for success. With
+        ``--help`` and ``--version``, the value has no meaning.
 
     Raises:
-        ConfigError: There is no such command or option, a value does not fit, or a
-            plugin cannot be loaded.
-        InweightsError: The command failed. Its other errors are passed on, too.
+        ConfigError: There is no such command or option, a value is invalid, or a plugin
+            cannot be loaded.
+        InweightsError: The command failed. Any other exception of the command
+            propagates, too.
     """
     command = COMMANDS.get(words[0])
     # For an option or a wrong name, all commands are registered, so that the message
@@ -63,7 +64,7 @@ def do(words: Sequence[str]) -> Any:
 
 
 def complete_app() -> App:
-    """Return the command-line application with all commands, and with examples in their help."""
+    """Return the command-line application with all commands and their examples."""
     for command in COMMANDS.values():
         _register(command.file)
     return base.app

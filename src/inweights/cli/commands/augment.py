@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @base.options
 class Added:
-    """Options that define which texts are added to the facts.
+    """Options that select the texts to add to the facts.
 
     Attributes:
         strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages,
@@ -55,7 +55,7 @@ class Added:
     format: Annotated[tuple[str, ...], Parameter(negative=())] = ()
 
     def check(self) -> None:
-        """Raise an error if an option is given without the strategy to which it belongs.
+        """Raise an error if a format is unknown or an option lacks its strategy.
 
         Raises:
             ConfigError: A format is unknown, or ``paraphraser`` is given without the
@@ -71,7 +71,7 @@ class Added:
 
 @base.options
 class Text:
-    """Options that define the size of the training set and how it is written.
+    """Options that define the size and order of the training set.
 
     Attributes:
         budget: Size of the training set in tokens of --model, or in words without one;
@@ -92,7 +92,7 @@ class Text:
     seed: base.Whole = 0
 
     def check(self) -> None:
-        """Raise an error if the options about the size of the training set contradict each other.
+        """Raise an error if options for the size of the training set contradict each other.
 
         Raises:
             ConfigError: A ``limit`` (``--for``) is given together with a ``budget`` or
@@ -177,14 +177,14 @@ def augment(
     Args:
         facts: A file or folder of facts, as for 'inweights audit'.
         out: Folder to write.
-        added: Options of the texts that are added, such as --strategy.
-        text: Options of the size and the order, such as --budget and --model.
-        source: Options of how the facts are read and worded.
+        added: Options that select the texts to add, such as --strategy.
+        text: Options for the size and order of the training set, such as --budget.
+        source: Options that define how the facts are read and worded.
         json: Print JSON instead of text.
 
     Raises:
-        ConfigError: An option is not valid or has no effect with the others, a package
-            is not installed, or the limit is too short for the facts.
+        ConfigError: An option is invalid or has no effect in combination with the
+            others, a package is not installed, or the limit is too short for the facts.
         DataError: The facts, the model or another file cannot be read, or the folder
             already exists or cannot be written.
         RunError: The loss of a timed update is not a finite number.

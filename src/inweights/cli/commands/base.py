@@ -92,16 +92,16 @@ Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduc
 def choices(
     seeds: str | None, changes: Iterable[str], plugins: Iterable[str] = ()
 ) -> list[str]:
-    """Return the arguments with which a printed command repeats the same choices.
+    """Return the command-line arguments that repeat the given choices.
 
     Args:
-        seeds: Value of ``--seeds``; ``None`` if it was not given.
+        seeds: Value of ``--seeds``, or ``None`` if it was not given.
         changes: Values of ``--set``, each ``key=value``.
-        plugins: Values of ``--plugin``.
+        plugins: Values of ``--plugin``; empty by default.
 
     Returns:
-        The words of the command line, such as ``["--seeds", "8", "--set", "n=10"]``;
-        empty if nothing was given.
+        The arguments as a list, such as ``["--seeds", "8", "--set", "n=10"]``; empty if
+        nothing was given.
     """
     words = ["--seeds", seeds] if seeds else []
     for change in changes:
@@ -112,20 +112,20 @@ def choices(
 
 
 def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
-    """Return a list with the tracker of a given name, to be used as observers.
+    """Create the tracker of a given name, as a list of observers.
 
     Args:
         tool: Name of the tracker: ``wandb``, ``trackio``, ``mlflow`` or
             ``tensorboard``; empty for no tracker.
         folder: Folder for its files; by default ``trackers``.
-        **options: Further options of :class:`inweights.training.Tracker`.
+        **options: Other arguments of :class:`inweights.training.Tracker`.
 
     Returns:
-        A list with the tracker; empty if ``tool`` is empty.
+        A list that contains the tracker. It is empty if ``tool`` is empty.
 
     Raises:
         ConfigError: The tracker is unknown, its package is not installed, or a value of
-            ``options`` does not fit.
+            ``options`` is invalid.
     """
     if not tool:
         return []
@@ -136,14 +136,14 @@ def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def options(group: type[T]) -> type[T]:
-    """Convert a class to a frozen dataclass of keyword options, which the command line flattens.
+    """Convert a class to a frozen dataclass whose fields become command-line options.
 
     Args:
-        group: The class, whose annotated attributes are the options; each has a default
-            or is required.
+        group: The class, whose annotated attributes are the options. An attribute
+            without a default is a required option.
 
     Returns:
-        The dataclass, which a command takes as one argument.
+        The dataclass. A command takes an instance of it as one argument.
     """
     return Parameter(name="*")(dataclass(frozen=True, kw_only=True)(group))
 
@@ -153,7 +153,7 @@ class Common:
     """Options that almost every command has.
 
     Attributes:
-        json: Whether JSON is printed instead of text.
+        json: If true, print JSON instead of text.
         plugin: Names or paths of Python modules to import first.
     """
 
@@ -166,8 +166,8 @@ class Verdicts(Common):
     """Options that define how claims are shown, and whether a failed claim is an error.
 
     Attributes:
-        full: Whether intervals, seeds and deciding cases are shown.
-        strict: Whether the exit code is 1 if a claim was not reproduced.
+        full: If true, also show intervals, seeds and deciding cases.
+        strict: If true, the exit code is 1 if a claim was not reproduced.
     """
 
     full: Flag = False
@@ -179,7 +179,7 @@ class Changes:
     """Options that define what is built: changed settings and a root seed.
 
     Attributes:
-        set: Changed settings, each ``key=value``.
+        set: Changes of settings, each ``key=value``.
         seed: Root seed.
     """
 
@@ -192,9 +192,10 @@ class Choice:
     """Options that define what is run: seeds and changed settings.
 
     Attributes:
-        seeds: Number of seeds (``8``), or the seeds themselves (``900..907`` or
-            ``7,8,9``), as text; by default (``None``) those of the recipe.
-        set: Changed settings, each ``key=value``.
+        seeds: A text with the number of seeds (``8``) or the seeds themselves
+            (``900..907`` or ``7,8,9``). With ``None``, the default, the recipe's seeds
+            are used.
+        set: Changes of settings, each ``key=value``.
     """
 
     seeds: Seeds = None
@@ -202,10 +203,9 @@ class Choice:
 
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
-        """Number of seeds (an int) or the seeds (a tuple) that the option ``--seeds`` describes.
+        """Value of ``--seeds``: the number of seeds as an integer, or the seeds as a tuple.
 
-        The option is a text such as ``8`` (a number of seeds), ``900..907`` or
-        ``7,8,9`` (seeds). ``None`` if it was not given.
+        The value is ``None`` if the option was not given.
 
         Raises:
             ConfigError: The text is neither a number, a range nor a list of seeds, the
@@ -221,10 +221,10 @@ class RunOptions:
     """Options that define where a run is stored, and how many processes compute it.
 
     Attributes:
-        runs: Folder of all runs; by default (``None``) ``$INWEIGHTS_RUNS``, or
-            ``./runs`` if that is not set.
+        runs: Folder of all runs. With ``None``, the default, it is ``$INWEIGHTS_RUNS``,
+            or ``./runs`` if this variable is not set.
         jobs: Number of parallel processes; 0 for one per core.
-        fresh: Whether an earlier run with the same config is discarded.
+        fresh: If true, discard an earlier run with the same config.
     """
 
     runs: Runs = None
@@ -234,18 +234,18 @@ class RunOptions:
 
 @options
 class Doing(RunOptions):
-    """Options that define where and how a run is computed, or that only its cost is estimated.
+    """Options that define where and how a run is computed.
 
     Attributes:
         device: Torch device of the models: ``cpu`` or ``cuda``.
-        store: Folder or address in which the tables of single runs are stored; by
-            default (empty) a folder below that of all runs.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; by default
-            (empty) this machine.
-        keep_models: Whether trained weights are stored.
-        dry_run: Whether only a cost estimate is printed.
+        store: Folder or address in which the tables of single runs are stored. If it is
+            empty, the default, a subfolder of the folder of all runs is used.
+        on: ``ray``, the address ``ray://HOST:PORT`` of a Ray cluster, or empty (the
+            default) for this machine.
+        keep_models: If true, store the trained weights.
+        dry_run: If true, only print a cost estimate, without running anything.
         tracker: Name of a tracker that also records the runs: ``wandb``, ``trackio``,
-            ``mlflow`` or ``tensorboard``; by default (empty) none.
+            ``mlflow`` or ``tensorboard``; empty (the default) for none.
         tracker_per: What counts as one run in the tracker: ``run`` (a trial with a
             seed), ``trial``, or ``sweep`` (all together).
     """
@@ -265,31 +265,31 @@ class Finished:
 
     Attributes:
         scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs; by default (``None``) ``$INWEIGHTS_RUNS``, or
-            ``./runs`` if that is not set.
+        runs: Folder of all runs. With ``None``, the default, it is ``$INWEIGHTS_RUNS``,
+            or ``./runs`` if this variable is not set.
     """
 
     scale: str = "cpu"
     runs: Runs = None
 
     def open(self, name: str, *, again: bool = False) -> "Outcome":
-        """Load a finished run.
+        """Load a finished run, selected by name.
 
         Args:
-            name: Name of a recipe, folder of a run, first letters of its hash, or
-                ``last``.
-            again: Whether to judge and draw the run again with this version, without
-                training; by default not.
+            name: Name of a recipe, folder of a run, first characters of a run's hash,
+                or ``last`` for the newest run.
+            again: If true, judge and draw the run again with this version of the
+                library, without training; by default false.
 
         Returns:
             The run, with tables, figures and judged claims.
 
         Raises:
             ConfigError: There is no such run or more than one, it is not finished, its
-                recipe belongs to a plugin that is not loaded, or its settings do not
-                fit the recipe.
-            DataError: The ledger of the stored results is damaged, or a file that the
-                settings name cannot be read; or with ``again``, a table lacks a column
+                recipe belongs to a plugin that is not loaded, or its settings are
+                invalid for the recipe.
+            DataError: The ledger of the stored results is damaged, or a file named in
+                the settings cannot be read; or with ``again``, a table lacks a column
                 from which another one is derived.
             RunError: The run is damaged, or the folder of runs cannot be read (a
                 ``FolderError``); or with ``again``, a file cannot be written (a

@@ -106,13 +106,13 @@ def models(part: str = "", /, *, json: base.Json = False) -> None:
 
 @base.options
 class Place:
-    """Options that define which ledger is used, and for which scale of runs.
+    """Options that select the ledger of claims, and the scale of the runs.
 
     Attributes:
         scale: Scale of the runs that judge the claims: ``cpu`` or ``paper``.
-        results: Folder of the results; by default (``None``) ``$INWEIGHTS_RESULTS``, or
-            ``./results``.
-        json: Whether JSON is printed instead of text.
+        results: Folder of the results. With ``None``, the default, it is
+            ``$INWEIGHTS_RESULTS``, or ``./results`` if this variable is not set.
+        json: If true, print JSON instead of text.
     """
 
     scale: Annotated[str, Parameter(help=_SCALE)] = "cpu"
@@ -155,9 +155,9 @@ def state(
 
     Args:
         only: Recipes whose name contains this text.
-        anew: Reason to state again all claims that have not been judged yet, as the
-            same versions if score, target and rule are unchanged; for a change of the
-            whole library that favours no claim.
+        anew: Reason to state all claims that have not been judged yet again; for a
+            change of the whole library that favours no claim. A claim keeps its version
+            if score, target and rule are unchanged.
         plugin: Python modules to load first.
         place: Options --scale, --results and --json.
 
@@ -165,7 +165,7 @@ def state(
         ConfigError: ``anew`` and ``only`` are both given, a claim of the ledger is no
             longer in its recipe, or a plugin cannot be loaded.
         DataError: The ledger is damaged, or was changed by another process; or a file
-            that the settings of a recipe name cannot be read.
+            named in the settings of a recipe cannot be read.
         OSError: The ledger cannot be read or written.
     """
     load_plugins(plugin)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @base.options
 class Compared:
-    """Options that define which model and which ways of teaching are compared.
+    """Options that select the model and the ways of teaching to compare.
 
     Attributes:
         model: A folder, a GGUF file, a hub name, or @smollm2.
@@ -32,8 +32,8 @@ class Compared:
             the mixture.
         questions: Largest number of questions of each kind.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
-        download: Whether downloads from the hub are allowed.
-        dry_run: Whether only the cost is printed.
+        download: Allow downloads from the hub.
+        dry_run: Only print the cost.
     """
 
     model: str
@@ -64,8 +64,8 @@ def compare_training(
 
     Args:
         facts: A file of facts, as for 'inweights audit', or @people, @chemistry.
-        compared: Options of the model and the ways, such as --model and --way.
-        layout: Options of how the file of facts is read, such as --header.
+        compared: Options that select the model and the ways, such as --model and --way.
+        layout: Options that define how the file of facts is read, such as --header.
         choice: Options --seeds and --set.
         choice.seeds: Number of seeds, or the seeds; 3 by default.
         choice.set: Change a setting, as in --set tuning.epochs=20 or --set retrieved=4;
@@ -79,9 +79,9 @@ def compare_training(
         The exit code, 0.
 
     Raises:
-        ConfigError: An option does not fit, or a package is not installed.
+        ConfigError: An option is invalid, or a package is not installed.
         DataError: The facts or the model cannot be read.
-        RunError: A training failed, or the folder of the run is damaged.
+        RunError: A training run failed, or the folder of the run is damaged.
     """
     from inweights.actions.training import TrainingSettings, sizes, training_recipe
     from inweights.config.outside import Outside
@@ -152,7 +152,7 @@ def _changes(
 
 @base.options
 class Entry:
-    """Options of the league's entry of a user's own model.
+    """Options for the entry of a user's own model in the league.
 
     Attributes:
         name: Name of the model in the table; by default its own name.
@@ -170,7 +170,8 @@ class Entry:
         """Raise an error if options contradict each other.
 
         Args:
-            model: The model as it was given; empty if none was given.
+            model: Value of the argument ``model`` of :func:`league`; empty if it was
+                not given.
 
         Raises:
             ConfigError: A model or ``--into`` is given with ``--replay``, or the model
@@ -214,14 +215,15 @@ def league(
         common: Options --json and --plugin.
 
     Returns:
-        The exit code: 1 if ``--replay`` found other scores, otherwise 0.
+        The exit code: 1 if the scores of ``--replay`` differ from the stored ones,
+        otherwise 0.
 
     Raises:
-        ConfigError: The model is not given in this form, cannot take part, or its
-            module or factory does not exist; or an option does not fit.
+        ConfigError: The model is not given as ``module:factory``, cannot take part, or
+            its module or factory does not exist; or an option is invalid.
         DataError: The folder after ``--replay`` is not an entry of the league, or the
             ledger is damaged.
-        RunError: A training failed, a stored run or entry is damaged, or an entry
+        RunError: A training run failed, a stored run or entry is damaged, or an entry
             cannot be written.
     """
     from inweights.actions import entries

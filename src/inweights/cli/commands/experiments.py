@@ -33,11 +33,11 @@ class RunRequest:
     Attributes:
         recipe: A recipe, or its name.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of seeds, or the seeds themselves; by default (``None``) those of
-            the recipe.
-        overrides: Changed settings, each ``key=value``; by default none.
-        command: Words of the command that repeats the run, for its page; by default
-            (empty) ``inweights run``.
+        seeds: Number of seeds, or the seeds themselves. With ``None``, the default, the
+            recipe's seeds are used.
+        overrides: Changes of settings, each ``key=value``; by default none.
+        command: Command that repeats the run, as a list of arguments, for the page of
+            the run. If it is empty, the default, the command is ``inweights run``.
     """
 
     recipe: str | Recipe
@@ -83,7 +83,7 @@ def run(
     Raises:
         ConfigError: A name, a scale, an option, a setting or the TOML file is not
             valid.
-        DataError: The ledger is damaged, a file that the settings name cannot be read,
+        DataError: The ledger is damaged, a file named in the settings cannot be read,
             or a table lacks a column from which another table is derived.
         RunError: The run failed, its folder is damaged, or a file cannot be written.
     """
@@ -110,24 +110,23 @@ def outcome_of(
     jobs: int,
     about: str = "",
 ) -> Outcome | None:
-    """Run a recipe and return its outcome, or print its cost estimate with ``--dry-run``.
+    """Run a recipe and return its outcome, or with ``--dry-run`` print its cost estimate.
 
     Args:
         request: Description of what is run.
-        doing: Options of the run.
-        common: Options of every command, of which ``json`` (for the estimate) and
-            ``plugin`` are used.
+        doing: Options that define where and how the run is computed.
+        common: Options of every command. ``json`` applies to the cost estimate.
         jobs: Number of parallel processes, at least 1; ``doing.jobs`` is not used.
-        about: Description of what the command does, which is printed before anything is
-            loaded; by default (empty) nothing is printed.
+        about: Description of what the command does. It is printed before anything is
+            loaded; empty (the default) for no description.
 
     Returns:
-        The outcome; ``None`` if only the estimate was printed.
+        The outcome, or ``None`` if only the cost estimate was printed.
 
     Raises:
-        ConfigError: A name, a scale, a device, a tracker or a changed setting does not
-            fit.
-        DataError: The ledger is damaged, a file that the settings name cannot be read,
+        ConfigError: A name, a scale, a device, a tracker or a changed setting is
+            invalid.
+        DataError: The ledger is damaged, a file named in the settings cannot be read,
             or a table lacks a column from which another table is derived.
         RunError: The run failed, its folder is damaged, or a file cannot be written.
     """
@@ -221,9 +220,9 @@ def sweep(
         The exit code, 0.
 
     Raises:
-        ConfigError: The file is not a valid study, or an option or a changed setting
-            does not fit.
-        DataError: A world cannot be built, or a file that the settings name cannot be
+        ConfigError: The file is not a valid study, or an option or a changed setting is
+            invalid.
+        DataError: A world cannot be built, or a file named in the settings cannot be
             read.
         RunError: The run failed, its folder is damaged, or a file cannot be written.
     """

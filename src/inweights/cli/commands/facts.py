@@ -39,7 +39,7 @@ def world(
         common: Options --json and --plugin.
 
     Raises:
-        ConfigError: There is no such world, a setting does not fit, or ``--card`` is
+        ConfigError: There is no such world, a setting is invalid, or ``--card`` is
             given without ``--out``.
         DataError: A stored world or a file of facts is damaged, or the folder exists
             already or cannot be written.
@@ -55,13 +55,13 @@ def world(
 
 @base.options
 class HowSolved(Solving):
-    """Options that define how a prediction is solved: the settings of :class:`Solving`.
+    """Options for the solver of a prediction, in addition to the settings of :class:`Solving`.
 
     Attributes:
         advise: Whether to search for identities, reversals and counter-examples that
-            correct failing queries (``--no-advice`` leaves them out).
+            correct failing queries (``--no-advice`` skips the search).
         intervals: Whether to prove an interval for each margin that holds at every
-            optimum; this takes half of the time limit.
+            optimum. This takes half of the time limit.
     """
 
     # --help shows the descriptions of Solving.
@@ -109,7 +109,7 @@ def predict(
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
         solving: Options of the solver, such as --seconds and --answers.
-        source: Options of how facts are read, such as --header and --query.
+        source: Options that define how facts are read, such as --header and --query.
         by: theory or training. With training, small models are also trained on these
             facts, for a minute or more, and the share of them that answers each query
             is printed with its interval.
@@ -117,7 +117,7 @@ def predict(
         shown: Options --all, --page, --json and --plugin.
 
     Raises:
-        ConfigError: There is no such world, or an option or a setting does not fit.
+        ConfigError: There is no such world, or an option or a setting is invalid.
         DataError: The facts cannot be read, contradict each other and one answer per
             prompt is required, or do not allow training small models; or the page
             cannot be written.
@@ -162,7 +162,7 @@ def predict(
 
 @base.options
 class Written:
-    """Options that define which files are written in addition to the printed text.
+    """Options that select files to write in addition to the printed text.
 
     Attributes:
         page: Also write one HTML file that opens offline.
@@ -198,12 +198,12 @@ def audit(
         forecast: Predict which compositions follow; in parts if the time is too short
             for all facts at once.
         seconds: Time limit of the prediction in seconds.
-        written: Options of what is written: --page, --fix and --near.
-        source: Options of how the facts are read and worded.
+        written: Options that select files to write: --page, --fix and --near.
+        source: Options that define how the facts are read and worded.
         json: Print JSON instead of text.
 
     Raises:
-        ConfigError: An option or the file of wordings does not fit, a package is not
+        ConfigError: An option or the file of wordings is invalid, a package is not
             installed, or ``--near`` is given without ``--fix``.
         DataError: The facts cannot be read, or the page or the corrected copy cannot be
             written.

@@ -11,8 +11,8 @@ from inweights.cli.commands import base
 def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
     """Show what is installed, where runs are stored, and what to install for each feature.
 
-    The exit code is 1 if something is not in order, such as a folder of runs that is
-    not writable; otherwise 0.
+    The exit code is 1 if there is a problem, such as a folder of runs that is not
+    writable; otherwise 0.
 
     Args:
         runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
@@ -89,7 +89,7 @@ def ask(
         common: Options --json and --plugin.
 
     Raises:
-        ConfigError: The world or a setting does not fit, the question is empty or too
+        ConfigError: The world or a setting is invalid, the question is empty or too
             long, or a package or plugin is missing.
         DataError: The model or the world cannot be read, or a word of the question is
             not a token of the world.

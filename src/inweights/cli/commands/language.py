@@ -16,8 +16,8 @@ class Loading:
 
     Attributes:
         device: Torch device of the model: ``cpu`` or ``cuda``.
-        download: Whether downloads from the hub are allowed.
-        chat: Whether the chat template of an instruct model is used.
+        download: Allow downloads from the hub.
+        chat: Use the chat template of an instruct model.
     """
 
     device: base.Device = "cpu"
@@ -49,7 +49,7 @@ class Tuning(base.Changes):
 
 @base.options
 class Asking:
-    """Options that define what is evaluated besides candidates, and where scores are written.
+    """Options that select what to evaluate besides candidates, and where to write scores.
 
     Attributes:
         before: The original model, for paired tests and changes of probability.
@@ -93,7 +93,7 @@ class Asking:
 
 @base.options
 class Otherwise:
-    """Options that evaluate something else than one model on this machine.
+    """Options that evaluate the epochs of a fine-tuning, or a model on a server.
 
     Attributes:
         watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one
@@ -136,7 +136,7 @@ def finetune(
         json: Print JSON instead of text.
 
     Raises:
-        ConfigError: An option or setting does not fit, or a package is not installed.
+        ConfigError: An option or setting is invalid, or a package is not installed.
         DataError: The folder exists or another process writes it, or the model or the
             data cannot be read.
         RunError: The stored state belongs to another run or cannot be written, or the
@@ -179,7 +179,7 @@ def evaluate(
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2.
         questions: A folder that 'inweights augment' wrote, or its file of questions.
-        asking: Options of what is evaluated, such as --before and --abstain.
+        asking: Options that select what to evaluate, such as --before and --abstain.
         dtype: Data type of the weights: float32, bfloat16 or float16. By default
             float32, or with --watch that of the training.
         loading: Options of the model: --device, --download and --chat.
@@ -188,8 +188,8 @@ def evaluate(
         json: Print JSON instead of text.
 
     Raises:
-        ConfigError: An option does not fit or has no effect with the others, or a
-            package is not installed.
+        ConfigError: An option is invalid or has no effect in combination with the
+            others, or a package is not installed.
         DataError: The model or the questions cannot be read, or the model card cannot
             be read or written.
         RunError: The server of ``--endpoint`` refuses the requests or cannot be

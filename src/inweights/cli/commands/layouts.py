@@ -40,11 +40,11 @@ class Layout:
     """Options that define how the columns of a file of facts or edges are read.
 
     Attributes:
-        header: Whether the first row is a header, ``yes`` or ``no``; by default
-            (``None``) this is decided from the rows.
-        columns: Columns of subject, relation and object, or of both ends of an edge, by
-            name or by number from 1, separated by commas; by default (empty) they are
-            found from the header or the values.
+        header: ``yes`` if the first row is a header, ``no`` if it is not. With
+            ``None``, the default, this is decided from the rows.
+        columns: Columns of subject, relation and object, or of the two nodes of an
+            edge, separated by commas. Each is a name, or a number counted from 1. If it
+            is empty, the default, the columns are found from the header or the values.
     """
 
     header: Header = None
@@ -52,7 +52,7 @@ class Layout:
 
     @property
     def words(self) -> list[str]:
-        """Words with which a printed command repeats the options ``--header`` and ``--columns``.
+        """Command-line arguments that repeat the options ``--header`` and ``--columns``.
 
         The list is empty if both options have their defaults.
         """
@@ -60,15 +60,15 @@ class Layout:
         return header + (["--columns", self.columns] if self.columns else [])
 
     def decided(self, read: Callable[[str], T]) -> T:
-        """Read a file; if it is unclear whether its first row is a header, ask the user.
+        """Read a file, and ask the user if it is unclear whether its first row is a header.
 
         Args:
-            read: Function that reads the file with a header (``yes``), without one
-                (``no``), or decides itself (an empty text). It is called a second time
-                after the user's answer. Its errors reach the caller.
+            read: Function that reads the file. Its argument is ``yes`` (with a header),
+                ``no`` (without one) or empty (the function decides). It is called a
+                second time with the user's answer. Its exceptions propagate.
 
         Returns:
-            What ``read`` returned.
+            The return value of ``read``.
 
         Raises:
             UnclearHeaderError: It is unclear whether there is a header, and there is no
@@ -91,30 +91,31 @@ class FactLayout(Layout):
     """Options that define how a file of facts is read.
 
     Attributes:
-        wide: Whether each column is a relation of the entity in the first column.
-        labels: File that maps ids to labels, which replace the ids in the facts; by
-            default (empty) there is none.
+        wide: If true, the first column contains entities, and each further column is a
+            relation.
+        labels: File that maps ids to labels, which replace the ids in the facts; empty
+            (the default) for no file.
     """
 
     wide: Annotated[base.Flag, Parameter(help=_WIDE)] = False
     labels: Annotated[str, Parameter(help=_LABELS)] = ""
 
     def header_of(self, name: str) -> str:
-        """Read facts, report assumptions on the error stream, and return whether there is a header.
+        """Read facts, report assumptions on the error stream, and return the header setting.
 
         Args:
             name: Name of a file, folder or built-in set of facts (``@people``).
 
         Returns:
-            ``yes`` or ``no`` if the option or the user decided; empty if the rows
-            decide.
+            ``yes`` or ``no`` if ``--header`` or the user's answer decides; empty if the
+            rows decide.
 
         Raises:
             DataError: The facts cannot be read.
             UnclearHeaderError: It is unclear whether there is a header, and there is no
                 terminal or no answer (a ``DataError``).
             ConfigError: A package for this kind of file is not installed, or
-                ``columns`` does not fit the file.
+                ``columns`` is invalid for the file.
         """
 
         def checked(header: str) -> str:
@@ -143,11 +144,11 @@ class FactLayout(Layout):
 
 @base.options
 class Source(FactLayout):
-    """Options that define where facts come from, besides their name, and how they are read.
+    """Options that define the source of facts and how they are read.
 
     Attributes:
-        query: SQL query, if the facts are in a database; otherwise empty.
-        download: Whether downloads from the Hugging Face hub are allowed.
+        query: SQL query, if the facts are in a database; empty by default.
+        download: If true, allow downloads from the Hugging Face hub.
     """
 
     query: Query = ""
@@ -171,7 +172,7 @@ class Source(FactLayout):
             UnclearHeaderError: It is unclear whether there is a header, and there is no
                 terminal or no answer (a ``DataError``).
             ConfigError: A database has no query or another source has one, a package is
-                not installed, downloading is not allowed, or ``columns`` does not fit
+                not installed, downloading is not allowed, or ``columns`` is invalid for
                 the file.
         """
         found = self.decided(lambda header: self._world(name, header).read())
@@ -179,7 +180,7 @@ class Source(FactLayout):
         return found
 
     def world(self, name: str) -> "Triples":
-        """Return the config of facts or a world, for :func:`inweights.audit.predict_source`.
+        """Return the config of facts or of a world, for :func:`inweights.audit.predict_source`.
 
         Facts are read once, to report on the error stream what was assumed about them.
         The name of a world is not checked.
@@ -195,7 +196,7 @@ class Source(FactLayout):
             UnclearHeaderError: It is unclear whether there is a header, and there is no
                 terminal or no answer (a ``DataError``).
             ConfigError: A database has no query or another source has one, a package is
-                not installed, downloading is not allowed, or ``columns`` does not fit
+                not installed, downloading is not allowed, or ``columns`` is invalid for
                 the file.
         """
         from inweights.worlds.knowledge.knowledge import is_source
@@ -211,11 +212,11 @@ class Source(FactLayout):
 
 @base.options
 class WordedSource(Source):
-    """Options that define where facts come from and how they are put into words.
+    """Options that define the source of facts and how they are worded.
 
     Attributes:
-        wording: File of wordings; by default (``None``) those of the facts, or plain
-            ones.
+        wording: File of wordings. With ``None``, the default, the wordings stored with
+            the facts are used, or else plain ones.
     """
 
     wording: Annotated[Path | None, Parameter(help=_WORDING)] = None
@@ -224,15 +225,15 @@ class WordedSource(Source):
         """Read the file of wordings, if one was given.
 
         Args:
-            knowledge: The facts, which must contain all relations and entities that the
-                file names.
+            knowledge: The facts. They must contain all relations and entities named in
+                the file.
 
         Returns:
             The wordings; ``None`` if no file was given.
 
         Raises:
-            ConfigError: The file cannot be read, a template does not fit, or the facts
-                lack a relation or an entity that the file names.
+            ConfigError: The file cannot be read, a template is invalid, or the facts
+                lack a relation or an entity named in the file.
         """
         from inweights.worlds import Wording
 

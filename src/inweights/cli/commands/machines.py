@@ -30,10 +30,10 @@ def plan(
         common: Options --json and --plugin.
 
     Raises:
-        ConfigError: A name, a scale or a setting does not fit, the place already
-            contains a plan, an address is not valid, or a task names an object that
-            workers cannot import.
-        DataError: The ledger of claims is damaged, or a file that the settings name
+        ConfigError: A name, a scale or a setting is invalid, the place already contains
+            a plan, an address is not valid, or a task names an object that workers
+            cannot import.
+        DataError: The ledger of claims is damaged, or a file named in the settings
             cannot be read.
         RunError: The plan cannot be written, or the folder of its store is a symbolic
             link.
@@ -71,7 +71,7 @@ class Working:
         lease: Seconds, at least 1, after which the task of a worker that does not
             respond is taken over.
         tracker: Name of a tracker that also records the runs: ``wandb``, ``trackio``,
-            ``mlflow`` or ``tensorboard``; by default (empty) none.
+            ``mlflow`` or ``tensorboard``; empty (the default) for none.
     """
 
     jobs: int = 1
@@ -107,9 +107,9 @@ def work(
         worker, otherwise 0.
 
     Raises:
-        ConfigError: An option does not fit, the plan was written with a different
-            version of the library, its address is not valid, or a plugin or an object
-            that it names cannot be loaded.
+        ConfigError: An option is invalid, the plan was written with a different version
+            of the library, its address is not valid, or a plugin or an object that it
+            names cannot be loaded.
         FolderError: There is no plan, or it is damaged.
         WriteError: Results cannot be stored.
         OSError: With ``--retry``, the record of a failure cannot be removed.

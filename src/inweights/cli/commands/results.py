@@ -60,7 +60,7 @@ def show(
 
     Raises:
         ConfigError: There is no such run or more than one, or it is not finished.
-        DataError: The ledger is damaged, or a file that the settings name cannot be
+        DataError: The ledger is damaged, or a file named in the settings cannot be
             read.
         RunError: The run is damaged, or with ``--again`` a file cannot be written.
     """
@@ -95,7 +95,7 @@ def compare(
     Raises:
         ConfigError: There is no such run or more than one, or it is not finished.
         DataError: Answers cannot be read or are to different questions, the ledger is
-            damaged, or a file that the settings of a run name cannot be read.
+            damaged, or a file named in the settings of a run cannot be read.
         FolderError: A run is damaged.
     """
     from inweights.lm.exams.answer_files import (
@@ -115,7 +115,7 @@ def compare(
 
 @base.options
 class Parts:
-    """Options that define which files are written for a run.
+    """Options that select the files to write for a run.
 
     Attributes:
         pdf: Write the figures as PDF.
@@ -148,7 +148,7 @@ def export(
         run: A recipe, a run's folder or the first letters of its hash, or last for the
             newest run.
         out: Folder to write; files of the same name are replaced.
-        parts: Options of what is written: --pdf, --latex, --csv and --raw.
+        parts: Options that select files to write: --pdf, --latex, --csv and --raw.
         logbook: Folder of a trackio logbook to which the run is added as a page; it is
             created if there is none.
         which: Options --scale and --runs.
@@ -156,9 +156,9 @@ def export(
         common: Options --json and --plugin.
 
     Raises:
-        ConfigError: Nothing to write is chosen, there is no such run or more than one,
-            it has no claims or no figures to write, or its page of the logbook contains
-            cells of others.
+        ConfigError: No output is selected, there is no such run or more than one, it
+            has no claims or no figures to write, or its page of the logbook contains
+            cells written by someone else.
         DataError: A figure names a missing table or column, or the ledger is damaged.
         RunError: The run is damaged, or a file cannot be written.
     """

@@ -13,7 +13,7 @@ from inweights.errors import ConfigError, check_names
 
 @base.options
 class Settling:
-    """Options that define which undecided claims get more seeds, and for how long.
+    """Options that define whether undecided claims get more seeds, and how these are run.
 
     Attributes:
         settle: First add seeds to undecided claims until they are decided.
@@ -36,7 +36,7 @@ class Settling:
 
 @base.options
 class Kept:
-    """Options that define which stored results are used, and how they are shown.
+    """Options that select stored results, and how they are shown.
 
     Attributes:
         source: Folder of results (ledger and scores) from which verdicts are computed,
@@ -69,8 +69,8 @@ def verify(
         only: Recipes whose name contains this text, such as identity-bridge.
         scale: smoke, cpu or paper.
         runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
-        settling: Options of adding seeds, such as --settle and --minutes.
-        kept: Options of stored results: --from, --into and --markdown.
+        settling: Options for adding seeds, such as --settle and --minutes.
+        kept: Options for stored results: --from, --into and --markdown.
         verdicts: Options --json, --plugin, --full and --strict.
         verdicts.full: Show every claim with intervals, seeds and deciding cases.
 
@@ -80,13 +80,13 @@ def verify(
 
     Raises:
         ConfigError: The scale is unknown, no recipe's name contains ``only``,
-            ``--minutes`` is not from 0 to 10,000,000, options exclude each other, or a
-            folder of results has no ledger.
+            ``--minutes`` is not from 0 to 10,000,000, options contradict each other, or
+            a folder of results has no ledger.
         DataError: The ledger or the scores are damaged or were changed by another
-            process, tables of a run do not fit a claim's score, or a file that settings
-            name cannot be read.
-        RunError: A training of ``--settle`` failed, a run's folder is damaged, or the
-            folder of runs cannot be read.
+            process, a run lacks a table or column that a claim's score uses, or a file
+            named in the settings cannot be read.
+        RunError: A training run of ``--settle`` failed, a run's folder is damaged, or
+            the folder of runs cannot be read.
         OSError: The ledger cannot be read; or with ``--into``, a file of the results
             cannot be written.
     """

@@ -38,12 +38,13 @@ def audit(
 
     Args:
         made: The audit.
-        json: Whether one JSON object is printed, instead of text.
-        page: Path of the page; by default (``None``) no page is written.
-        name: Name of the facts, which is the title of the page.
-        mended: The corrected copy, whose counts are printed; by default (``None``)
-            there is none.
-        folder: Folder of the corrected copy; ``None`` if there is none.
+        json: If true, print a JSON object instead of text.
+        page: Path of the page to write. With ``None``, the default, no page is written.
+        name: Name of the facts, used as the title of the page.
+        mended: The corrected copy, whose counts are printed. ``None``, the default,
+            means that no copy was written.
+        folder: Folder of the corrected copy, or ``None`` (the default) if there is
+            none.
 
     Raises:
         DataError: The page cannot be written, or its file exists and is not a page of

@@ -23,12 +23,12 @@ _COUNTED = "dropped chains alone counts words tokens plain rewritten often doubt
 
 
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
-    """Print the numbers of the texts that were written, with examples, and their folder.
+    """Print how many texts were written, with examples, and their folder.
 
     Args:
-        made: Training data, control and questions.
-        folder: Folder to which they were written.
-        json: Whether JSON is printed instead of text.
+        made: The training data, the control data set and the questions.
+        folder: Folder to which the data were written.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json(
@@ -60,8 +60,8 @@ def cost(found: Cost | None, limit: str) -> None:
     """Print the cost of fine-tuning on the texts, before they are written.
 
     Args:
-        found: The measured cost; ``None`` if no model was given.
-        limit: Value of ``--for``; empty if it was not given.
+        found: The measured cost, or ``None`` if no model was given.
+        limit: Value of ``--for``, or empty if it was not given.
     """
     if limit:
         out.print(

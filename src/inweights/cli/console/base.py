@@ -1,10 +1,10 @@
-"""Shared parts of all printing: the two streams, tables and JSON.
+"""Shared parts of printing: the two streams, tables and JSON.
 
-:data:`out` and :data:`err` are the streams; :func:`table` and :func:`listing` make
-tables. Names may come from files, folders and plugins of other people. They are treated
-as plain text: nothing is interpreted as markup, and control characters are shown as
-escapes instead of being sent to the terminal. For styled text, :func:`line` takes pairs
-of text and style.
+:data:`out` and :data:`err` are the streams; :func:`table` and :func:`listing` create
+tables. Names may come from files, folders and plugins written by other people. They are
+treated as plain text: nothing is interpreted as markup, and control characters are
+shown as escapes instead of being sent to the terminal. For styled text, :func:`line`
+takes pairs of text and style.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ class PlainConsole(Console):
     """A console that does not interpret markup and shows control characters as escapes.
 
     Args:
-        stderr: Whether it prints on the error stream; by default it prints on the
-            output stream.
+        stderr: If true, print on the error stream; by default on the output stream.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
@@ -58,11 +57,13 @@ class PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Yield the segments of what is printed, with control characters shown as escapes.
+        """Yield the segments to print, with control characters shown as escapes.
 
         Args:
-            renderable: What is printed: a text, a table or another object of rich.
-            options: Options of rich; by default (``None``) those of the console.
+            renderable: The object to print: a text, a table or another renderable of
+                rich.
+            options: Options of rich. With ``None``, the default, the console's options
+                are used.
         """
         for segment in super().render(renderable, options):
             if segment.control or not _CONTROL.search(segment.text):
@@ -79,14 +80,14 @@ err = PlainConsole(stderr=True)
 
 
 def line(*parts: str | tuple[str, str]) -> Text:
-    """Return a styled text for :data:`out`.
+    """Create a styled text to be printed on :data:`out`.
 
     Args:
         *parts: Texts, or pairs of a text and a style, such as ``("certified",
             "green")``.
 
     Returns:
-        A text of rich.
+        A ``Text`` of rich.
     """
     return Text.assemble(*parts)
 
@@ -96,18 +97,18 @@ def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
 
     Args:
         *parts: Texts, or pairs of a text and a style.
-        soft_wrap: Whether long lines are left to the terminal to break; by default rich
-            breaks them.
+        soft_wrap: If true, long lines are wrapped by the terminal. By default, rich
+            wraps them.
     """
     out.print(line(*parts), soft_wrap=soft_wrap)
 
 
 def assumed(remarks: Iterable[Remark]) -> None:
-    """Report on the error stream what a reader assumed about a file.
+    """Print on the error stream which assumptions a reader made about a file.
 
     Args:
-        remarks: Remarks of a reader. Those that are not certain (``sure`` is False) are
-            printed, each in one line.
+        remarks: Remarks of the reader. Only uncertain ones (``sure`` is false) are
+            printed, one per line.
     """
     for remark in remarks:
         if not remark.sure:
@@ -115,13 +116,14 @@ def assumed(remarks: Iterable[Remark]) -> None:
 
 
 def ask(question: str) -> bool | None:
-    """Ask a yes-or-no question on the terminal, and repeat it until it is answered.
+    """Ask a yes-or-no question on the terminal, repeatedly until it is answered.
 
     Args:
         question: The question.
 
     Returns:
-        True for yes, False for no; ``None`` if there is no terminal, or the input ends.
+        True for yes and False for no. ``None`` if there is no terminal or the input
+        ends.
     """
     if not (err.is_terminal and sys.stdin.isatty()):
         return None
@@ -135,11 +137,11 @@ def ask(question: str) -> bool | None:
 
 
 def cores(device: str, scale: str) -> int:
-    """Return the default number of processes of a training.
+    """Return the default number of processes for training.
 
     Args:
-        device: Torch device of the training; for all but ``cpu`` the result is 1.
-        scale: Scale of the recipe; for ``smoke`` the result is 1.
+        device: Torch device. For any device other than ``cpu``, the result is 1.
+        scale: Scale of the recipe. For ``smoke``, the result is 1.
 
     Returns:
         The number of cores that this process may use, or 1.
@@ -148,18 +150,18 @@ def cores(device: str, scale: str) -> int:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return nested settings as overrides ``key.path=value``, with values written as JSON.
+    """Convert nested settings to strings ``key.path=value``, with values written as JSON.
 
     Args:
-        values: The settings. A mapping among the values becomes a longer path; an empty
-            one is left out.
+        values: The settings. A nested mapping results in longer paths; an empty mapping
+            is left out.
         prefix: Path of ``values`` itself, ending in a dot; by default empty.
 
     Returns:
-        One text per value, in order.
+        One string per value, in the order of ``values``.
 
     Raises:
-        TypeError: JSON cannot express a value.
+        TypeError: A value cannot be written as JSON.
 
     Example:
         >>> flat({"n": 10, "gpt": {"decay": 3.0}})
@@ -175,19 +177,19 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text shortened to one line of limited length, with ``…`` at the end if it was cut.
+    """Shorten a text to one line of limited length, with ``…`` at the end if it was cut.
 
     Args:
         text: The text. If it has several lines, all white space in it is replaced by
             single spaces.
-        width: Largest number of characters, at least 1.
+        width: Maximum number of characters, at least 1.
     """
     text = " ".join(text.split()) if "\n" in text else text
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 
 
 def table(*columns: str) -> Table:
-    """Return an empty table of rich, without borders, in the style of all tables.
+    """Create an empty table of rich in the common style, without borders.
 
     Args:
         *columns: Headings of the columns.
@@ -212,12 +214,13 @@ def listing(
 ) -> None:
     """Print a table whose cells are formatted by format strings.
 
-    A cell is empty if its row has no value, or ``None``, for a name in the format.
+    A cell is empty if the row lacks a value that the format names, or the value is
+    ``None``.
 
     Args:
-        rows: The rows, as a frame or as mappings from names to values.
-        cells: Format strings by heading, which name values of a row, such as
-            ``"{low:.2f} to {high:.2f}"``.
+        rows: The rows, as a data frame or as mappings from column name to value.
+        cells: Format string of each column, by heading. It refers to the values of a
+            row by name, as in ``"{low:.2f} to {high:.2f}"``.
     """
     listed = table(*cells)
     named = rows if isinstance(rows, Sequence) else rows.iter_rows(named=True)
@@ -233,7 +236,7 @@ def _cell(form: str, row: Mapping[str, Any]) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON on the output stream; frames become lists of rows, NaN becomes null.
+    """Print a value as JSON on the output stream. Data frames become lists of rows, NaN null.
 
     Args:
         value: Plain values, dataclasses, structs and polars frames, nested in any way.
@@ -249,14 +252,14 @@ def print_json(value: Any) -> None:
 
 
 def parts_of(made: object, names: str) -> dict[str, Any]:
-    """Return some attributes of an object by name, for JSON.
+    """Return the named attributes of an object as a dictionary.
 
     Args:
         made: The object.
         names: Names of the attributes, separated by spaces.
 
     Returns:
-        The values of the attributes, by name.
+        Dictionary from attribute name to value.
 
     Raises:
         AttributeError: The object lacks an attribute.
@@ -269,8 +272,8 @@ def written_page(page: Path, *, json: bool) -> None:
 
     Args:
         page: Path of the page.
-        json: Whether an object with the path, ``page``, is printed as JSON, instead of
-            a line with the address.
+        json: If true, print a JSON object with the path under ``page``, instead of the
+            address.
     """
     if json:
         print_json({"page": str(page)})

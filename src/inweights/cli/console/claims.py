@@ -48,8 +48,8 @@ def board(
     Args:
         results: The judged claims.
         scale: Scale of the runs.
-        json: Whether JSON is printed instead of text.
-        full: Whether every claim is shown with intervals, seeds and deciding cases.
+        json: If true, print JSON instead of text.
+        full: If true, show every claim with intervals, seeds and deciding cases.
     """
     if json:
         print_json(
@@ -103,14 +103,14 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
-    """Print claims with verdict, measured value and target, as a table on the output stream.
+    """Print a table of claims with verdict, measured value and target.
 
     If all claims that are not judged have the same reason, it is printed once. If there
     are more than 19 claims, each has one line.
 
     Args:
         results: The judged claims.
-        full: Whether intervals, seeds and deciding cases are shown.
+        full: If true, also show intervals, seeds and deciding cases.
     """
     if full:
         _in_full(results)
@@ -171,8 +171,8 @@ def settled(done: Sequence[Settled]) -> None:
     """Report on the error stream how many claims were decided by additional seeds.
 
     Args:
-        done: Results of :func:`inweights.actions.settle`. One line is printed for each;
-            if there are none, a line says why.
+        done: Results of :func:`inweights.actions.settle`. One line is printed for each.
+            If there are no results, one line says why.
     """
     for one in done:
         name = one.outcome.recipe.name
@@ -190,7 +190,7 @@ def settled(done: Sequence[Settled]) -> None:
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:
-    """Return the numbers of claims by verdict, in one line for each kind of claim.
+    """Return lines with the number of claims by verdict, one line per kind of claim.
 
     Args:
         results: The judged claims.
@@ -224,11 +224,11 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
 
 
 def code_of(claims: Sequence[ClaimResult], strict: bool) -> int:
-    """Return the exit code for some claims.
+    """Return the exit code of a command that shows claims.
 
     Args:
         claims: The judged claims.
-        strict: Whether a claim that was not reproduced is an error.
+        strict: Whether a claim that was not reproduced results in the exit code 1.
 
     Returns:
         1 if ``strict`` is set and a claim has the verdict ``not reproduced``, otherwise
@@ -258,13 +258,14 @@ def _evidence(claim: ClaimResult) -> str:
 
 
 def span(claim: ClaimResult) -> str:
-    """Return the confidence interval of a claim as text, such as ``0.91 to 0.98``.
+    """Return the confidence interval of a claim as a text, such as ``0.91 to 0.98``.
 
     Args:
         claim: The claim with its verdict.
 
     Returns:
-        The text; empty if the claim has no interval, as for a computed number.
+        The text. It is empty if the claim has no interval, such as a claim about a
+        computed number.
     """
     if claim.low is None or claim.high is None:
         return ""

@@ -48,9 +48,9 @@ def sizes(
     Args:
         found: Cost of each way of giving the facts to the model.
         settings: Settings of the comparison; the number of epochs is printed.
-        seeds: Seeds of the trainings. The cost of a training is multiplied by their
-            number.
-        json: Whether JSON is printed instead of text.
+        seeds: Seeds of the training runs. The cost of one run is multiplied by the
+            number of seeds.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json([one._asdict() for one in found])
@@ -77,12 +77,12 @@ def sizes(
 
 
 def ways(done: Outcome, *, json: bool) -> None:
-    """Print the accuracy and cost of each way, and how much earlier knowledge the model keeps.
+    """Print the accuracy and cost of each way, and how much earlier knowledge is preserved.
 
     Args:
         done: The finished comparison.
-        json: Whether the path of the page, the table ``overview`` and the warnings are
-            printed as JSON, instead of text.
+        json: If true, print the path of the page, the table ``overview`` and the
+            warnings as JSON, instead of text.
     """
     overview = done.tables["overview"]
     if json:
@@ -105,8 +105,8 @@ def answers(rows: pl.DataFrame, *, json: bool) -> None:
     """Print a paired comparison of two models' answers.
 
     Args:
-        rows: Table of :func:`inweights.lm.compare_answers`.
-        json: Whether JSON is printed instead of text.
+        rows: Table returned by :func:`inweights.lm.compare_answers`.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json(rows)
@@ -133,9 +133,9 @@ def standings(
 
     Args:
         rows: Scores of each model, as :func:`inweights.league` returns them.
-        outcome: The run of the user's model; ``None`` if there is none.
-        entries: Folders of the entries that were written; may be empty.
-        json: Whether JSON is printed instead of text.
+        outcome: The run of the user's model, or ``None`` if there is none.
+        entries: Folders of the entries that were written. It may be empty.
+        json: If true, print JSON instead of text.
     """
     if json:
         page = None if outcome is None else str(outcome.folder.path / "page.html")
@@ -184,13 +184,13 @@ def _mean(rows: pl.DataFrame) -> str:
 
 
 def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
-    """Print whether training the model of an entry again gave the same scores.
+    """Print whether retraining the model of an entry resulted in the same scores.
 
     Args:
         entry: Folder of the entry.
         scores: Table with the stored scores (``accuracy``) and the new ones (``now``),
             as :func:`inweights.actions.replay` returns it.
-        json: Whether JSON is printed instead of text.
+        json: If true, print JSON instead of text.
 
     Returns:
         The exit code: 0 if all scores are the same, otherwise 1.

@@ -22,11 +22,11 @@ _MARKS = {True: ("✓", "green"), None: ("·", "dim"), False: ("✗", "red")}
 
 
 def doctor(found: Sequence[Finding], *, json: bool) -> None:
-    """Print the report on the installation, with a hint for each finding that needs one.
+    """Print the report on the installation, with a hint for each problem.
 
     Args:
-        found: Lines of the report, from :func:`inweights.actions.doctor`.
-        json: Whether to print one JSON list instead of a table.
+        found: The findings of :func:`inweights.actions.doctor`.
+        json: If true, print a JSON list instead of a table.
     """
     if json:
         print_json([finding._asdict() for finding in found])
@@ -41,12 +41,13 @@ def doctor(found: Sequence[Finding], *, json: bool) -> None:
 
 
 def world(made: World, folder: Path | None, *, json: bool) -> None:
-    """Print the number of facts and queries of a world by role, with the first one of each.
+    """Print the numbers of facts and queries of a world by role, with one example of each role.
 
     Args:
         made: The world.
-        folder: Folder to which it was written; ``None`` if it was not written.
-        json: Whether JSON is printed instead of text.
+        folder: Folder to which the world was written, or ``None`` if it was not
+            written.
+        json: If true, print JSON instead of text.
     """
     statements = []
     for part, column in (("facts", made.facts), ("queries", made.queries)):
@@ -100,8 +101,8 @@ def answers(asked: pl.DataFrame, *, json: bool) -> None:
     """Print the answers of each replica, the most probable first.
 
     Args:
-        asked: Table that :func:`inweights.ask` returned.
-        json: Whether JSON is printed instead of text.
+        asked: Table returned by :func:`inweights.ask`.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json(asked.to_dicts())

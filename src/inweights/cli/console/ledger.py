@@ -38,12 +38,12 @@ _HEAD = Path(__file__).with_name("board.md").read_text(encoding="utf-8")
 
 
 def history(lines: Sequence[Line], *, json: bool) -> None:
-    """Print lines of the ledger.
+    """Print lines of the ledger of claims.
 
     Args:
-        lines: The lines, the oldest first. If there are none, a text states that there
-            is nothing to state; with ``json``, an empty list is printed.
-        json: Whether JSON is printed instead of text.
+        lines: The lines, the oldest first. If there are none, a text says that there is
+            nothing to record; with ``json``, an empty list is printed.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json(list(map(to_plain, lines)))
@@ -118,8 +118,8 @@ def markdown(
     Args:
         results: The judged claims.
         scale: Scale of the runs.
-        kept: The stored results table that contains the claims, with further
-            information; by default (``None``) the claims are from runs.
+        kept: The stored results table from which the claims come, for further columns.
+            ``None``, the default, means that the claims come from runs.
     """
     source = "--from results" if kept else f"--scale {scale}"
     lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`.")]

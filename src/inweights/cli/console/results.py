@@ -34,9 +34,9 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
 
     Args:
         folders: The folders, newest first.
-        json: Whether all folders are printed as JSON, instead of text.
-        full: Whether all folders are listed, with every change in full; by default
-            the first 24.
+        json: If true, print all folders as JSON instead of text.
+        full: If true, list all folders with all changed settings. By default only the
+            first 24 folders are listed.
     """
     rows = []
     for folder in folders if json or full else folders[:_LISTED]:
@@ -88,8 +88,8 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
 
     Args:
         done: The outcome.
-        json: Whether JSON is printed instead of text.
-        full: Whether intervals, seeds and deciding cases are shown.
+        json: If true, print JSON instead of text.
+        full: If true, also show intervals, seeds and deciding cases.
     """
     page = done.folder.path / "page.html"
     if json:
@@ -116,11 +116,11 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
 
 
 def compared(both: Comparison, *, json: bool) -> None:
-    """Print two runs side by side: the settings that differ, and every claim.
+    """Print two runs side by side: settings that differ, and all claims.
 
     Args:
         both: The comparison.
-        json: Whether JSON is printed instead of text.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json(
@@ -173,10 +173,10 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     contain another program.
 
     Args:
-        planned: The plan, whose commands for workers and for collecting the results are
+        planned: The plan. The commands that start workers and collect the results are
             printed.
-        now: Its progress: numbers of tasks, workers and failures.
-        json: Whether JSON is printed instead of text.
+        now: Progress of the plan: numbers of tasks, workers and failures.
+        json: If true, print JSON instead of text.
     """
     # Quoted, so that the printed command can be pasted into a shell.
     collect = shlex.join(["inweights", *planned.about.collect[1:]])
@@ -218,8 +218,8 @@ def exported(files: Sequence[Path], *, json: bool) -> None:
     Args:
         files: Paths of the files. Those below the current folder are printed relative
             to it.
-        json: Whether a JSON list of the paths as given is printed, instead of one path
-            per line.
+        json: If true, print a JSON list of the paths as given, instead of one path per
+            line.
     """
     if json:
         print_json(list(map(str, files)))

@@ -37,7 +37,7 @@ class AtlasRun(base.RunOptions):
 
 @base.options
 class Paths:
-    """Options that define a path-star, which is used instead of the edges of graphs.
+    """Options that define a path-star, which replaces the graphs.
 
     Attributes:
         paths: File of training paths, one line leaf=root,...,leaf each. Edges are the
@@ -51,7 +51,7 @@ class Paths:
 
     @property
     def words(self) -> list[str]:
-        """Words with which a printed command repeats the options ``--paths`` and ``--held-out``.
+        """Command-line arguments that repeat the options ``--paths`` and ``--held-out``.
 
         The list is empty if no file was given.
         """
@@ -62,7 +62,7 @@ class Paths:
         return words
 
     def check(self) -> bool:
-        """Check that ``--held-out`` is given only with ``--paths``; return whether paths are given.
+        """Return whether paths are given, and check that ``--held-out`` has ``--paths``.
 
         Returns:
             True if training paths are given.
@@ -107,20 +107,20 @@ def atlas(
         how: Options of the run, such as --scale and --device.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same graphs.
-        vectors: Options of existing vectors, such as --embedding and --model.
+        vectors: Options for existing vectors, such as --embedding and --model.
         star: Options of a path-star: --paths and --held-out.
-        layout: Options of how tables of edges are read: --header and --columns.
+        layout: Options that define how tables of edges are read.
         common: Options --json and --plugin.
 
     Returns:
         The exit code, 0.
 
     Raises:
-        ConfigError: No graph is given, a name is unknown or occurs twice, or options
-            contradict each other or do not fit.
+        ConfigError: No graph is given, a name is unknown or occurs twice, an option is
+            invalid, or options contradict each other.
         DataError: A file of edges, paths or vectors cannot be read, nodes have no
             vectors, or the page cannot be written.
-        RunError: A training failed, or the folder of the run is damaged.
+        RunError: A training run failed, or the folder of the run is damaged.
     """
     with_paths = star.check()
     found = {} if with_paths else _graphs(graphs, layout)

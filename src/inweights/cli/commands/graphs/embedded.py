@@ -47,7 +47,7 @@ class Vectors:
             @smollm2), whose hidden states at the nodes' names are shown for each layer.
         prompt: Prompt of the model, ending in {name}; by default "This is {name}".
         out: Page for --embedding or --model; by default atlas.html.
-        download: Whether downloads from the hub are allowed.
+        download: Allow downloads from the hub.
     """
 
     embedding: Path | None = None
@@ -59,16 +59,17 @@ class Vectors:
     out: Path | None = None
 
     def check(self) -> bool:
-        """Check that the options do not contradict each other; return whether vectors are given.
+        """Return whether vectors are given, and check that the options do not conflict.
 
         Returns:
             True if vectors are given, by ``embedding`` (a file) or ``model`` (a
             language model).
 
         Raises:
-            ConfigError: Both are given; ``names``, ``tensor``, ``prompt`` or ``out`` is
-                given without either; or ``prompt`` is given with ``embedding``, or
-                ``names`` or ``tensor`` with ``model``.
+            ConfigError: Both ``embedding`` and ``model`` are given; ``names``,
+                ``tensor``, ``prompt`` or ``out`` is given without either of them; or
+                ``prompt`` is given with ``embedding``, or ``names`` or ``tensor`` with
+                ``model``.
         """
         if self.embedding is None and self.model is None:
             for name in ("names", "tensor", "prompt", "out"):
@@ -93,17 +94,18 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
 
     Args:
         graphs: The graphs, by the names under which they are shown.
-        vectors: Options of where the vectors come from, and the file of the page.
+        vectors: Options that define the source of the vectors and the file of the page.
         device: Torch device of a language model.
-        json: Whether the path of the page, its summary and the numbers are printed as
-            JSON, instead of a table.
+        json: If true, print the path of the page, its summary and the numbers as JSON,
+            instead of a table.
 
     Returns:
         The exit code, 0.
 
     Raises:
         ConfigError: The file has no such tensor, the prompt does not end in ``{name}``,
-            a package or the device is missing, or a graph is too large for the memory.
+            a package or the device is not available, or a graph is too large for the
+            memory.
         DataError: The vectors or the model cannot be read, nodes have no vectors, all
             nodes of a graph have the same distance from one another, or the page would
             be too large or cannot be written.

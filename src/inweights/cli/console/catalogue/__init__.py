@@ -33,8 +33,8 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
     """Print a list of recipes, one line each.
 
     Args:
-        known: The recipes.
-        json: Whether JSON is printed instead of text.
+        known: Summaries of the recipes.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json(
@@ -65,10 +65,10 @@ def described(
 
     Args:
         recipe: The recipe.
-        part: Path of the settings to list, such as ``gpt.model``, which must exist; by
-            default (empty) all are listed.
-        json: Whether JSON is printed instead of text.
-        full: Whether every setting is listed with its full description.
+        part: Path of the settings to list, such as ``gpt.model``; it must exist. If it
+            is empty, the default, all settings are listed.
+        json: If true, print JSON instead of text.
+        full: If true, list every setting with its full description.
     """
     from inweights.experiments.grammar.recipe import split_ours
     from inweights.recipes.catalogue.settings import OWN, settings
@@ -132,7 +132,7 @@ def models(known: Sequence[Card], *, json: bool) -> None:
 
     Args:
         known: Cards of the models.
-        json: Whether JSON is printed instead of text.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json(list(map(to_plain, known)))
@@ -182,11 +182,11 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
 
 
 def ahead(forecast: Forecast, *, json: bool) -> None:
-    """Print the cost estimate of a run, one line for each part of it.
+    """Print the cost estimate of a run, one line per part.
 
     Args:
         forecast: The estimate.
-        json: Whether JSON is printed instead of text.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json({**asdict(forecast), "text": str(forecast)})
@@ -196,13 +196,14 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
 
 
 def costs(found: Sequence[Cost], *, json: bool) -> None:
-    """Print the time that the recipes of the results table take, and the time left to run.
+    """Print the time of the recipes in the results table, and the time left to run.
 
     Args:
         found: Estimated time of each recipe.
-        json: Whether JSON is printed instead of text: ``recipes``, and the totals
-            ``minutes``, ``left`` (of recipes without a finished run) and ``shared`` (of
-            trainings that an earlier recipe contains, too), all in minutes.
+        json: If true, print JSON instead of text: an object with ``recipes`` and three
+            totals in minutes: ``minutes``, ``left`` (for recipes without a finished
+            run) and ``shared`` (for training runs that an earlier recipe contains,
+            too).
     """
     timed = [one for one in found if one.minutes is not None]
     whole = sum(one.minutes or 0.0 for one in timed)
@@ -239,7 +240,7 @@ def cited(entries: Sequence[str], *, json: bool = False) -> None:
 
     Args:
         entries: The entries.
-        json: Whether JSON is printed instead of text.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json(list(entries))

@@ -36,13 +36,13 @@ _LATER = re.compile(r"(?P<list>[a-z_.]+)\.(?P<place>[1-9]\d*)\.(?P<rest>.+)")
 def print_settings(
     found: Sequence[Setting], scales: Sequence[str], *, full: bool
 ) -> None:
-    """Print settings as a table: name, value at the main scale and at others, meaning.
+    """Print a table of settings, with their values by scale and their meanings.
 
     Args:
         found: The settings, each with its path, its values by scale and its meaning.
-        scales: Names of the recipe's scales; the main scale is ``cpu``, or else the
-            first.
-        full: Whether all settings are listed in full, instead of being summarised.
+        scales: Names of the recipe's scales. The main scale is ``cpu`` if it is among
+            them, otherwise the first one.
+        full: If true, list all settings in full instead of summarising them.
     """
     main = "cpu" if "cpu" in scales else scales[0]
     rows = (

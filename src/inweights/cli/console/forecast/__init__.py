@@ -38,11 +38,12 @@ def prediction(
 
     Args:
         made: The prediction.
-        json: Whether JSON is printed instead of text.
-        every: Whether all queries are listed, instead of the first of each outcome.
-        trained: Shares of trained replicas; by default (``None``) none were trained.
-        page: Path of the page; by default (``None``) no page is written.
-        name: Name of the facts, which is the title of the page.
+        json: If true, print JSON instead of text.
+        every: If true, list all queries; otherwise the first ones of each outcome.
+        trained: Shares of trained replicas. ``None``, the default, means that none were
+            trained.
+        page: Path of the page to write. With ``None``, the default, no page is written.
+        name: Name of the facts, used as the title of the page.
 
     Raises:
         DataError: The page cannot be written, or its file exists and is not a page of

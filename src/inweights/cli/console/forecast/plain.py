@@ -17,11 +17,12 @@ _LET_GO = 1000
 def plain_forecast(
     made: Prediction, trained: TrainedForecast | None = None
 ) -> dict[str, Any]:
-    """Return a prediction as plain values for JSON.
+    """Convert a prediction to plain values for JSON.
 
     Args:
         made: The prediction.
-        trained: Shares of trained replicas; ``None`` if none were trained.
+        trained: Shares of trained replicas. ``None``, the default, means that none were
+            trained.
 
     Returns:
         A dictionary that JSON can encode: name of the ``world``; the certificate

@@ -1,4 +1,4 @@
-"""Make the tables of a prediction's queries: counts by kind, and queries by outcome.
+"""Create the tables of a prediction's queries: counts by kind, and queries by outcome.
 
 The command ``predict`` prints the tables of :func:`kinds_table` and
 :func:`queries_table`.
@@ -40,10 +40,10 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
     Args:
         queries: Table of queries of a prediction
             (:class:`inweights.theory.Prediction`), joined with its probabilities.
-        patterns: Whether a kind is a role with a pattern, instead of only a role.
+        patterns: Whether a kind is a pair of role and pattern; otherwise it is a role.
 
     Returns:
-        A table of rich, to be printed.
+        A ``Table`` of rich.
     """
     by = ["role", "pattern"] if patterns else ["role"]
     program = ("follows", "tied", "fails")
@@ -79,14 +79,14 @@ def _is_fitted(queries: pl.DataFrame) -> pl.Series:
 
 
 def guessing(rows: pl.DataFrame) -> tuple[str, str]:
-    """Return the mean number of right answers of queries, and the mean chance of guessing one.
+    """Return the mean number of correct answers per query, and the mean accuracy by chance.
 
     Args:
         rows: Queries with the columns ``right_answers`` and ``chance``; at least one.
 
     Returns:
-        Two texts: the mean number with one decimal (``1`` if every query has one right
-        answer), and the mean chance with two decimals.
+        Two texts: the mean number of correct answers with one decimal (``1`` if every
+        query has exactly one), and the mean of ``chance`` with two decimals.
     """
     right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
     several = (rows["right_answers"] > 1).any()
@@ -96,17 +96,17 @@ def guessing(rows: pl.DataFrame) -> tuple[str, str]:
 def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """Return a table of the queries, sorted by outcome.
 
-    Assertions without a stated answer come first, the most certain ones before the
-    others.
+    Assertions without a stated answer come first, sorted by certainty.
 
     Args:
         queries: Table of queries as for :func:`kinds_table`, with columns of the
             trained models if there are any.
-        every: Whether all queries are listed, instead of the first of each outcome.
-        models: Names of the trained models, whose shares are columns; may be empty.
+        every: If true, list all queries; otherwise the first ones of each outcome.
+        models: Names of the trained models, each of which has a column. It may be
+            empty.
 
     Returns:
-        A table of rich, to be printed.
+        A ``Table`` of rich.
     """
     proved = "lower" in queries.columns
     fitted = MODELS if _is_fitted(queries).any() else ()

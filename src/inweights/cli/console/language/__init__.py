@@ -23,7 +23,7 @@ _SHOWN = 8
 
 
 def requests(number: int, tokens: int, kept: Path) -> None:
-    """Print the number of requests of an evaluation through a server, before they are sent.
+    """Print the number of requests for an evaluation by a server, before they are sent.
 
     Args:
         number: Number of requests.
@@ -54,10 +54,9 @@ def answered(made: dict[str, Any], *, json: bool) -> None:
     """Print the result of :func:`inweights.lm.exams.endpoint.ask_endpoint`.
 
     Args:
-        made: Result of the function, whose tables ``groups`` and ``answers`` are
-            printed.
-        json: Whether the whole result is printed as JSON, instead of the accuracy by
-            group and the first wrong answers.
+        made: Result of the function. Its tables ``groups`` and ``answers`` are printed.
+        json: If true, print the whole result as JSON, instead of the accuracy by group
+            and the first wrong answers.
     """
     if json:
         print_json({name: value for name, value in made.items() if value is not None})
@@ -74,10 +73,11 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     """Print the result of :func:`inweights.lm.evaluation`.
 
     Args:
-        made: Result of the function, with the further key ``abstention``, the table of
-            :func:`inweights.lm.abstention`, if such questions were asked.
-        why: Reason why there is no prediction; empty if there is one.
-        json: Whether JSON is printed instead of text.
+        made: Result of the function. If unanswerable questions were asked, it also has
+            the key ``abstention``, with the table of :func:`inweights.lm.abstention`.
+        why: Reason why there is no prediction. It is empty, the default, if there is
+            one.
+        json: If true, print JSON instead of text.
     """
     if json:
         print_json({name: value for name, value in made.items() if value is not None})

@@ -29,15 +29,15 @@ _KNOWN = 0.9
 
 
 def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
-    """Print the tokens to which the loss applies and the sizes of a training, before it begins.
+    """Print the tokens to which the loss applies and the size of training, before it begins.
 
     Args:
         text: Examples with the trained tokens in brackets.
         rows: Number of examples.
         tokens: Number of tokens.
-        steps: Largest number of updates.
-        own: Number of generated texts that are added to preserve earlier knowledge; may
-            be 0.
+        steps: Maximum number of updates.
+        own: Number of generated texts that are added to preserve earlier knowledge. It
+            may be 0.
     """
     say(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt")
     for row in text.splitlines():
@@ -59,7 +59,7 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
     Args:
         done: The fine-tuning.
         folder: Folder of the model.
-        json: Whether JSON is printed instead of text.
+        json: If true, print JSON instead of text.
     """
     stages = done.losses.group_by("stage", maintain_order=True).agg(
         pl.len().alias("updates"),
@@ -102,7 +102,7 @@ def epoch(row: dict[str, Any], *, json: bool) -> None:
 
     Args:
         row: Scores, as :func:`inweights.lm.score_epochs` yields them.
-        json: Whether JSON is printed instead of text.
+        json: If true, print JSON instead of text.
     """
     if json:
         print(msgspec.json.encode(row).decode(), flush=True)

@@ -32,15 +32,15 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
     """Show the progress of a block on the error stream: a bar on a terminal, lines in a log.
 
     Args:
-        quiet: Whether nothing is shown; must not be combined with ``about``, which is
+        quiet: If true, show nothing. It must not be combined with ``about``; this is
             not checked.
-        about: Description of the block, which is printed at once. In this case a bar is
-            shown from the start, and a log has a line every ten seconds. By default
-            (empty) nothing is shown until the block reports progress.
+        about: Description of the block. If it is given, it is printed at once, the bar
+            is shown from the start, and a log has a line every ten seconds. If it is
+            empty, the default, nothing is shown until the block reports progress.
 
     Yields:
-        A function to call with the amount done, the total amount, and a description of
-        the current work.
+        A function that reports progress. Its arguments are the amount done, the total
+        amount, and a description of the current work.
     """
     if about:
         err.print(about)
@@ -121,7 +121,7 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
 
 @contextmanager
 def solving(gap: float) -> Iterator[SolverProgress]:
-    """Show how the certified gap of a solver approaches a target.
+    """Show how the certified duality gap of a solver approaches a target.
 
     Args:
         gap: The relative gap at which the solver stops, above 0 and below 1.
@@ -135,11 +135,11 @@ def solving(gap: float) -> Iterator[SolverProgress]:
 
 
 def by_gap(report: Report, gap: float) -> SolverProgress:
-    """Return a solver's progress callback that reports the certified gap on a logarithmic scale.
+    """Create a progress callback for a solver, which reports the gap on a logarithmic scale.
 
     Args:
-        report: Called with the number of parts done, their total (1,000), and a
-            description.
+        report: Function that is called with the number of parts done, the total number
+            of parts (1,000), and a description.
         gap: Gap at which the solver stops, above 0 and below 1.
 
     Returns:

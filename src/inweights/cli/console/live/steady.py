@@ -25,12 +25,12 @@ def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]
     """Write the progress of a block at regular intervals, from a separate thread.
 
     Args:
-        write: Called with each line, from the separate thread.
+        write: Function that is called with each line, from the separate thread.
         pause: Seconds between two lines.
 
     Yields:
-        A function to call with the amount done, the total amount, and a description of
-        the current work.
+        A function that reports progress. Its arguments are the amount done, the total
+        amount, and a description of the current work.
     """
     began = time.monotonic()
     # There are no reports before PyTorch is loaded, which takes the first seconds.
