@@ -1,8 +1,8 @@
 """Node2Vec's gradient descent in closed form: tables of its path, and comparison with training.
 
 The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma
-1). :func:`along_descent` makes a table of a whole path; :func:`off_descent` measures
-how far a model trained with autograd is from this path.
+1). :func:`along_descent` computes a table from an entire path; :func:`off_descent`
+measures how far a model trained with autograd is from this path.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,8 +77,6 @@ def off_descent(
     that plain gradient descent at the learning rate ``N η`` makes the same updates as
     the closed form at ``η``.
 
-    The lemma is from Geometric Memory, App. F.
-
     Args:
         model: Model with ``R`` replicas of a tied
             :class:`~inweights.models.node2vec.Node2Vec`, each built with its world's
@@ -86,10 +84,10 @@ def off_descent(
         worlds: One regular graph for each replica, from whose seed the replica's
             initial embeddings are drawn again. With a single graph, only the first
             replica is compared.
-        rate: Learning rate ``η`` of the closed form; the model has to be trained at ``N
-            η``, which is not checked.
-        steps: Number of updates of the closed form, at least 0; the model has to be
-            trained for the same number of steps, which is not checked.
+        rate: Learning rate ``η`` of the closed form; the model must have been trained
+            at ``N η``, which is not checked.
+        steps: Number of updates of the closed form, at least 0; the model must have
+            been trained for the same number of steps, which is not checked.
 
     Returns:
         One row per replica that is compared, with the columns ``replica``, ``distance``

@@ -42,15 +42,16 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
         most: Largest number of statements that the probe reads; by default no limit.
 
     Returns:
-        Sizes by name. ``logits``: logits of a block of statements; ``whole``: logits of
-        all statements of the largest role; ``asked``: logits of a block of nodes, for
-        one replica; ``states``: states at the positions of a block, in one layer;
-        ``kept``: states of these statements at one position, in all layers;
-        ``cosines``: cosines of a block of pairs; ``matrix``: all pairs of nodes, in
-        graphs whose pairs are not sampled; ``draws``: random embeddings; ``angles``:
-        their cosines, if they are sorted; ``margins``: their margins; ``weights``: a
-        matrix of tokens by candidates; ``statements``: statements of the largest role;
-        ``one``: 1, for memory that does not depend on sizes.
+        A dictionary from the name of an array to its number of entries. ``logits``:
+        logits of a block of statements; ``whole``: logits of all statements of the
+        largest role; ``asked``: logits of a block of nodes, for one replica;
+        ``states``: states at the positions of a block, in one layer; ``kept``: states
+        of these statements at one position, in all layers; ``cosines``: cosines of a
+        block of pairs; ``matrix``: all pairs of nodes, in graphs whose pairs are not
+        sampled; ``draws``: random embeddings; ``angles``: their cosines, if they are
+        sorted; ``margins``: their margins; ``weights``: a matrix of tokens by
+        candidates; ``statements``: statements of the largest role; ``one``: 1, for
+        memory that does not depend on sizes.
 
     Raises:
         ConfigError: The model has no replica axis.

@@ -69,8 +69,8 @@ def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
 
     Args:
         replicas: Number of replicas ``R``.
-        columns: Columns by name: a tensor ``[R]`` with one value for each replica, or a
-            single value that all replicas share.
+        columns: Columns as keyword arguments: a tensor ``[R]`` with one value for each
+            replica, or a single value that all replicas share.
 
     Returns:
         ``R`` rows, each a dictionary with the column ``replica`` (from 0), then the

@@ -63,10 +63,10 @@ class State:
         step: Number of updates made in this phase.
         total: Number of updates made over all phases.
         values: The trained parameters, as one tensor.
-        optimizer: State of the optimizer as tensors by name; empty at the start of a
-            phase.
-        tables: The tables recorded so far, by name. Each is a list of tables with the
-            same columns, which are concatenated at the end.
+        optimizer: State of the optimizer as a dictionary from name to tensor; empty at
+            the start of a phase.
+        tables: Dictionary from the name of a recorded table to its parts so far: a list
+            of tables with the same columns, which are concatenated at the end.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values",)

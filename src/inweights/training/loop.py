@@ -93,8 +93,8 @@ def train(
             Their ``every`` must be at least 1.
         checkpoint: File in which the state is stored during training, and from which
             training continues if the file exists. By default the state is not stored.
-        progress: Function that is called after each step with the number of steps made
-            so far, over all phases; by default none.
+        progress: Function that is called after each step with the number of completed
+            steps, over all phases; by default none.
         shards: Share of this process in the training, if several processes train one
             model together; each calls this function with the same arguments. Only the
             first process runs observers and stores checkpoints. By default one process

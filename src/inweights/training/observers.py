@@ -40,9 +40,11 @@ class Step:
         gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name.
             They are views of memory that the next step overwrites; copy them to use
             them later. Empty in a sweep or fine-tuning.
-        parameters: The parameters after the update, ``[R, ...]``, by name. These are
-            views, too. Empty in a sweep or fine-tuning.
-        numbers: Further numbers by name, such as the learning rate of a fine-tuning.
+        parameters: Each parameter after the update, ``[R, ...]``, by the parameter's
+            name. They are views of memory that the next step overwrites, too. Empty in
+            a sweep or fine-tuning.
+        numbers: Mapping from the names of further numbers to their values, such as the
+            learning rate of a fine-tuning.
         total: Total number of updates of a sweep or fine-tuning; 0 in
             :func:`inweights.train`.
     """
@@ -127,8 +129,8 @@ class Observer:
         """React to the end of the work.
 
         Args:
-            tables: All tables of the work, by name. In a training these are ``losses``
-                and the measured tables.
+            tables: Mapping from the name of each table of the work to the table. In a
+                training these are ``losses`` and the measured tables.
         """
 
     def failed(self, error: BaseException) -> None:
@@ -171,8 +173,8 @@ def telling(
             logged.
 
     Yields:
-        A dictionary to which the ``with`` block adds its tables by name; it is passed
-        to ``finished``.
+        A dictionary from name to table, to which the ``with`` block adds its tables. It
+        is passed to ``finished``.
     """
     name = settings.get("name", "training")
     began = time.monotonic()

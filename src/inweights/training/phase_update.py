@@ -164,7 +164,7 @@ class PhaseUpdate:
         return len(self._frozen) == self._setup.model.replicas
 
     def optimizer_state(self) -> OptimizerState:
-        """Return the optimizer's state as tensors by name, as a checkpoint stores it.
+        """Return the optimizer's state as a dictionary of tensors, as a checkpoint stores it.
 
         Raises:
             ConfigError: The state of a user's optimizer contains a value that a

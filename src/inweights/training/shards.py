@@ -153,9 +153,9 @@ class Shards:
         the same order.
 
         Args:
-            matrices: Parameters or states of the optimizer, ``[R, P]`` each (``R``
-                replicas, ``P`` parameters), by name. Names are not compared, and
-                scalars do not change.
+            matrices: Mapping from name to matrix: parameters or states of the
+                optimizer, ``[R, P]`` each (``R`` replicas, ``P`` parameters). Names are
+                not compared, and scalars do not change.
         """
         for matrix in matrices.values():
             if matrix.dim():

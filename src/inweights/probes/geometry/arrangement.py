@@ -1,8 +1,8 @@
 """Arrangements of embeddings up to rotation: Procrustes across replicas, PCA, UMAP.
 
-Two models that learnt the same graph may represent it in different directions of a
-high-dimensional space. Here their embeddings are compared after the best rotation or
-reflection (:func:`agreement`), and mapped to two or three dimensions for drawing
+Two models that were trained on the same graph may represent it in different directions
+of a high-dimensional space. Here their embeddings are compared after the best rotation
+or reflection (:func:`agreement`), and mapped to two or three dimensions for drawing
 (:func:`arrangement`). ``N`` vectors in ``D ≥ N`` dimensions can always be rotated close
 to any others, so that a distance is meaningful only in comparison with the distance of
 random vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` dimensions of a
@@ -49,7 +49,7 @@ def agreement(
     The distance is the sum of squares, from 0 to 1, that remains after the best
     rotation, reflection and scaling
     (:func:`~inweights.probes.geometry.procrustes.procrustes`). Small distances mean
-    that all replicas learnt the same arrangement. Nodes are matched by their labels.
+    that all replicas have the same arrangement. Nodes are matched by their labels.
     Therefore build one world for all replicas, or use ``shuffled=False``.
 
     Args:

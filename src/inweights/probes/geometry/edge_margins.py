@@ -56,7 +56,7 @@ def geometric_margin(
     The null distribution is associative storage: random embeddings of the same shape,
     with the least-squares ``W`` for logits of 1 on edges and 0 elsewhere.
     :func:`edge_margin` is the margin as the paper's code computes it. For a graph with
-    more than 2,000 nodes, only the margins of 500 nodes, drawn by the seed, are
+    more than 2,000 nodes, only the margins of 500 nodes, drawn with ``seed``, are
     computed.
 
     Args:

@@ -1,8 +1,8 @@
 """Evaluate probes of graphs on a graph that differs from the one in training.
 
 :func:`without_self_edges` removes self-edges (Geometric Memory §4.4); :func:`both_ways`
-adds the reverse of every edge (Fig. 32). In this way, models that learnt different
-facts are compared on one graph.
+adds the reverse of every edge (Fig. 32). In this way, models that were trained on
+different facts are compared on one graph.
 """
 
 from collections.abc import Callable

@@ -27,7 +27,7 @@ class Spot(NamedTuple):
     """A place in a model at which a state can be read or replaced.
 
     Attributes:
-        name: Name of a layer or part, as :meth:`.Model.hooks` takes it.
+        name: Name of a layer or part, as expected by :meth:`.Model.hooks`.
         columns: Columns of this state, along its last axis, that belong to the place.
     """
 
@@ -129,10 +129,11 @@ def recorded(
     Args:
         model: Model with ``R`` replicas.
         batch: Packed prompts.
-        names: Names of layers and parts, as :meth:`.Model.hooks` takes them.
+        names: Names of layers and parts, as expected by :meth:`.Model.hooks`.
 
     Returns:
-        States ``[R, B, T, D]`` (``B`` prompts, ``T`` positions, width ``D``) by name.
+        States ``[R, B, T, D]`` (``B`` prompts, ``T`` positions, width ``D``), by the
+        name of the layer or part.
 
     Raises:
         ConfigError: The model has no such layer or part, or the prompts are longer than

@@ -1,4 +1,4 @@
-"""Animations of embeddings during training (films): frames to draw, without arbitrary rotations.
+"""Animations of embeddings during training: frames to draw, without arbitrary rotations.
 
 :func:`snapshot` records a frame while a model is trained; :func:`render_frames`
 computes positions, cosines and energies of the recorded frames, which

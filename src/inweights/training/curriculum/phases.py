@@ -172,14 +172,14 @@ class Phase(Config):
             )
         if not self.moves or not set(self.moves) - set(self.freezes):
             raise ConfigError(
-                f"phase '{self.name}' trains no parameter: 'freezes' contains every pattern of "
-                "'moves'; remove one from 'freezes', or add another to 'moves'"
+                f"phase '{self.name}' trains no parameter: 'moves' has no pattern that is not in "
+                "'freezes'; remove one from 'freezes', or add another to 'moves'"
             )
         for role, weight in self.roles.items():
             if not (weight > 0 and math.isfinite(weight)):
                 raise ConfigError(
-                    f"phase '{self.name}': the weight of role '{role}' must be above 0, got "
-                    f"{weight}"
+                    f"phase '{self.name}': the weight of role '{role}' must be above 0 "
+                    f"and finite, got {weight}"
                 )
 
     def _check_batch(self) -> None:

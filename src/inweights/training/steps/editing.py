@@ -3,8 +3,8 @@
 :class:`Edited` applies the :class:`~inweights.training.Edit` of a phase. The probe of
 edits calls :func:`change` for a few facts at a time. A rank-one edit (ROME, Meng et al.
 2022, arXiv:2202.05262) has a closed form in the last block. There the MLP has to add
-the difference between the residual stream of a prompt with the new answer and that of
-the edited prompt. In other blocks, gradient descent determines this vector.
+the difference between the residual stream of a prompt with the new answer and the
+stream of the edited prompt. In other blocks, gradient descent determines this vector.
 ``consequences.py`` finds what follows from an edit. Shapes: ``R`` replicas, ``N`` facts
 that may be edited, ``E`` edited facts, ``T`` tokens of a prompt, ``H`` hidden width,
 ``D`` width, ``V`` tokens.

@@ -167,7 +167,7 @@ class Tracker(Observer):
         tracker's package are passed on.
 
         Args:
-            tables: All tables of the work, by name.
+            tables: Mapping from the name of each table of the work to the table.
 
         Raises:
             OSError: A file cannot be read or written.

@@ -28,8 +28,8 @@ class Tool(Protocol):
         """Log numbers, such as losses and accuracies.
 
         Args:
-            step: The step to which the numbers belong; ``None`` for the run as a whole.
-            numbers: The numbers by name.
+            step: The step to which the numbers belong; ``None`` for the entire run.
+            numbers: Mapping from the name of each number to its value.
         """
 
     def files(self, paths: Sequence[Path]) -> None:

@@ -67,7 +67,7 @@ class Wandb:
 
         Args:
             step: Step to which the numbers belong; ``None`` for the summary of the run.
-            numbers: The numbers by name.
+            numbers: Mapping from the name of each number to its value.
         """
         if step is None:
             self._run.summary.update(dict(numbers))
@@ -123,8 +123,9 @@ class Trackio:
         """Record numbers, such as losses and accuracies.
 
         Args:
-            step: Step to which the numbers belong; with ``None``, trackio counts itself.
-            numbers: The numbers by name.
+            step: Step to which the numbers belong; with ``None``, trackio counts the
+                steps itself.
+            numbers: Mapping from the name of each number to its value.
         """
         self._run.log(dict(numbers), step=step)
 
@@ -191,7 +192,8 @@ class MLflow:
 
         Args:
             step: Step to which the numbers belong; ``None`` is recorded as step 0.
-            numbers: The numbers by name, which are changed as by :func:`plain_name`.
+            numbers: Mapping from the name of each number to its value. Names are
+                changed by :func:`plain_name`.
         """
         from mlflow.entities import Metric
 
@@ -253,7 +255,7 @@ class TensorBoard:
 
         Args:
             step: Step to which the numbers belong; ``None`` to record them without one.
-            numbers: The numbers by name.
+            numbers: Mapping from the name of each number to its value.
         """
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)

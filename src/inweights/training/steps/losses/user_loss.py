@@ -41,7 +41,8 @@ class UserLoss:
         ConfigError: At the first call of the instance: a function is not in an imported
             module, returns a tensor of a shape other than ``[R]``, or makes the loss of
             one replica depend on another; or a loss function raises an error, has no
-            gradient, or does not take weights although those of roles differ.
+            gradient, or has no argument ``weights`` although the weights of roles
+            differ.
     """
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:

@@ -228,7 +228,7 @@ def _uncompiled(kind: type[Any]) -> Callable[..., torch.optim.Optimizer]:
 def state_of(
     optimizer: torch.optim.Optimizer, flat: FlatParameters
 ) -> dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]]:
-    """Return the state of an optimizer as matrices and numbers, by name.
+    """Return the state of an optimizer as a dictionary of matrices and numbers.
 
     The result does not depend on how rows and columns are grouped.
 

@@ -136,10 +136,10 @@ class OwnOptimizer:
         self._unchecked = False
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state and the parameter groups of all optimizers as tensors by name.
+        """Return the state and the parameter groups of all optimizers as a dictionary of tensors.
 
         The tensor ``form`` contains the bytes of JSON data that describe all values.
-        These data refer to the other tensors by name.
+        These data refer to the other tensors by their names in the dictionary.
 
         Raises:
             ConfigError: The state contains a value that a checkpoint cannot store.

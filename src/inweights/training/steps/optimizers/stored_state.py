@@ -53,7 +53,7 @@ def unpack_state(value: Any, tensors: dict[str, Tensor]) -> Any:
 
     Args:
         value: The JSON data.
-        tensors: The tensors to which the data refer, by name. The returned value
+        tensors: Dictionary with the tensors to which the data refer. The returned value
             contains copies of them.
     """
     if not isinstance(value, dict):
