@@ -12,10 +12,10 @@ nothing else import this module; ``test_accelerator.py`` starts them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -23,6 +23,8 @@ from torch.utils import backend_registration as backend
 from torch.utils._python_dispatch import TorchDispatchMode
 
 NAME = "pretend"
+_TO_COPY = torch.ops.aten._to_copy.default
+_NESTED = (list, tuple)
 _DATA_DECIDES = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 _INDEXING = {
     "aten::index",
@@ -128,47 +130,63 @@ class Accelerator(TorchDispatchMode):
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
     """Do an operation on the CPU; what it gives is on the device if it was asked of that."""
-    leaves: list[Any] = []
-    _mapped(leaves.append, (args, *kwargs.values()))
-    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    tensors: list[torch.Tensor] = []
+    on_cpu = [_unwrapped(value, tensors) for value in args]
+    named = {name: _unwrapped(value, tensors) for name, value in kwargs.items()}
     given = [tensor for tensor in tensors if isinstance(tensor, OnDevice)]
     device = kwargs.get("device")
     stays = bool(given) if device is None else torch.device(device).type == NAME
     if not (given or stays):
         return func(*args, **kwargs)
-    if func is torch.ops.aten._to_copy.default and stays != bool(given):
-        _seen[-1].copies["to the device" if stays else "from the device"] += 1
-        _seen[-1].waits.update(() if stays else ["copy from the device"])
+    seen = _seen[-1]
+    if func is _TO_COPY and stays != bool(given):
+        seen.copies["to the device" if stays else "from the device"] += 1
+        if not stays:
+            seen.waits["copy from the device"] += 1
     else:
         _refuse_mixed(func, tensors)
-        _seen[-1].kernels.update(() if func.is_view else [str(func)])
-        _seen[-1].waits.update([str(func)] if _makes_wait(func, args) else ())
+        if not func.is_view:
+            seen.kernels[_name_of(func)] += 1
+        if _makes_wait(func, args):
+            seen.waits[_name_of(func)] += 1
     if stays and device is not None:
-        kwargs = {**kwargs, "device": "cpu"}
-    held = {name: _mapped(_held, value) for name, value in kwargs.items()}
-    result = func(*_mapped(_held, args), **held)
-    if any(tensor.shape != tensor.held.shape for tensor in given):
-        raise NotImplementedError(f"{func} changes a shape in place")
+        named["device"] = "cpu"
+    result = func(*on_cpu, **named)
+    for tensor in given:
+        if tensor.shape != tensor.held.shape:
+            raise NotImplementedError(f"{func} changes a shape in place")
     # What works in place returns its operand.
     known = {id(tensor.held): tensor for tensor in given}
+    return _wrapped(result, known, stays)
 
-    def wrapped(value: Any) -> Any:
+
+@cache
+def _name_of(func: Any) -> str:
+    return str(func)
+
+
+def _unwrapped(value: Any, tensors: list[torch.Tensor]) -> Any:
+    """Put the CPU's tensors in place of those that hold them, and list all that are found.
+
+    Torch's own function for nested lists and tuples takes long.
+    """
+    if isinstance(value, torch.Tensor):
+        tensors.append(value)
+        return value.held if isinstance(value, OnDevice) else value
+    if isinstance(value, _NESTED):
+        return type(value)([_unwrapped(one, tensors) for one in value])
+    return value
+
+
+def _wrapped(value: Any, known: dict[int, OnDevice], stays: bool) -> Any:
+    """Return the operand that holds a result, or a new tensor on the device."""
+    if isinstance(value, torch.Tensor):
         if id(value) in known:
             return known[id(value)]
-        return OnDevice(value) if stays and isinstance(value, torch.Tensor) else value
-
-    return _mapped(wrapped, result)
-
-
-def _mapped(make: Callable[[Any], Any], value: Any) -> Any:
-    """Change what an operation takes or gives: values, lists and tuples. Torch's takes long."""
-    if isinstance(value, list | tuple):
-        return type(value)([_mapped(make, one) for one in value])
-    return make(value)
-
-
-def _held(value: Any) -> Any:
-    return value.held if isinstance(value, OnDevice) else value
+        return OnDevice(value) if stays else value
+    if isinstance(value, _NESTED):
+        return type(value)([_wrapped(one, known, stays) for one in value])
+    return value
 
 
 def _refuse_mixed(func: Any, tensors: list[torch.Tensor]) -> None:
