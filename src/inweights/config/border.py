@@ -23,6 +23,9 @@ def as_python(value: Any) -> Any:
     values are copied. Arrays, NumPy dates and all other values are returned unchanged,
     as is a container that contains itself.
 
+    Args:
+        value: Any value.
+
     Example:
         >>> import numpy as np
         >>> as_python({"rate": np.float64(0.5), "sizes": [np.int8(3)]})
@@ -39,6 +42,9 @@ def as_number(value: Any) -> Any:
 
     All other values are converted by :func:`as_python`. NumPy dates and durations are
     returned unchanged.
+
+    Args:
+        value: Any value.
 
     Example:
         >>> import numpy as np
@@ -81,6 +87,10 @@ def as_list(values: Any) -> Any:
     remains a tuple and a dictionary remains a dictionary, but their values become
     Python values. An array of NumPy dates becomes a list of NumPy dates.
 
+    Args:
+        values: A list, tuple, range, array, tensor, series or dictionary, or any other
+            value.
+
     Raises:
         ConfigError: A polars series contains dates or times in nanoseconds, which
             Python cannot express.
@@ -110,6 +120,9 @@ def as_json(value: Any) -> Any:
     Nested dictionaries, lists and tuples are converted, too. Other values, such as
     infinite numbers, are unchanged.
 
+    Args:
+        value: The config, as nested dictionaries, lists and tuples.
+
     Example:
         >>> as_json({"labels": {0: "no"}, "limit": (0.0, float("inf"))})
         {'labels': {'0': 'no'}, 'limit': [0.0, inf]}
@@ -124,6 +137,9 @@ def as_lists(value: Any) -> Any:
 
     Arrays, series and ranges become lists, also within lists and tuples. Tuples remain
     tuples, and paths become strings.
+
+    Args:
+        value: Any value.
 
     Raises:
         ConfigError: A polars series contains dates or times in nanoseconds, which

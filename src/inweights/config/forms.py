@@ -49,6 +49,9 @@ def form_of(value: Any) -> Form | None:
     The form belongs to the exact type of the value; only for ``Path`` do subclasses
     share it. Values that JSON expresses, such as lists, have no form. Infinite and NaN
     floats have no form either; :func:`write_number` encodes them.
+
+    Args:
+        value: Any value.
     """
     if (found := FORMS.get(type(value))) is not None:
         return found
@@ -79,7 +82,11 @@ def known_forms() -> list[Form]:
 
 
 def write_number(value: float) -> dict[str, str]:
-    """Return the encoding of an infinite or NaN float, such as ``{"$float": "inf"}``."""
+    """Return the encoding of an infinite or NaN float, such as ``{"$float": "inf"}``.
+
+    Args:
+        value: ``inf``, ``-inf`` or ``nan``.
+    """
     return {_FLOAT.name: str(value)}
 
 
@@ -88,6 +95,9 @@ def write_text(value: str) -> dict[str, str]:
 
     It is a dictionary with the key ``$text``, whose value is the string's UTF-8 bytes
     as hexadecimal digits.
+
+    Args:
+        value: The string.
     """
     return {_TEXT.name: value.encode("utf-8", "surrogatepass").hex()}
 

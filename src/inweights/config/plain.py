@@ -36,6 +36,9 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
     ``Any``, such as the options of a factory, are unchanged;
     :func:`inweights.config.values.encode` converts them to JSON data.
 
+    Args:
+        config: The config. Nested configs are converted, too.
+
     Example:
         >>> class Ring(msgspec.Struct):
         ...     sizes: tuple[int, ...] = (3, 4)
@@ -98,6 +101,9 @@ def plain_values(value: Any) -> Any:
 
     Configs are searched for in nested lists, tuples and dictionaries. All other values
     are returned unchanged.
+
+    Args:
+        value: A config, or any other value.
 
     Example:
         >>> from inweights.config import Config
@@ -226,6 +232,9 @@ def is_open(hint: Any) -> bool:
     For example, ``date | str`` allows a date and a string that would be written alike.
     :func:`to_plain` leaves the values of such a field unchanged, so that they remain
     distinguishable.
+
+    Args:
+        hint: The type annotation of a field.
 
     Example:
         >>> from datetime import date

@@ -145,6 +145,9 @@ def check_types(config: msgspec.Struct) -> None:
     These replacements change the config in place. A field whose type msgspec cannot
     check, such as a protocol, accepts every value.
 
+    Args:
+        config: The config, which may be changed in place.
+
     Raises:
         ConfigError: A value has the wrong type or is out of range. The message names
             the field.

@@ -45,6 +45,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     Values that TOML cannot express are written as tables, as in
     :mod:`inweights.config.values`: ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
 
+    Args:
+        text: The text, such as the contents of a file.
+
     Raises:
         ValueError: The text has more than 1,000,000 characters, is nested in more than
             32 brackets, has a key of more than 1,000 characters or 32 parts, or is not
@@ -121,6 +124,9 @@ def parse_value(text: str) -> Any:
     the quotes (``[gpt,mlp]``). If it is none of these, or is too long or too deeply
     nested, the value is the text itself.
 
+    Args:
+        text: The text, such as ``3``, ``[1, 2]`` or ``gpt``.
+
     Raises:
         ConfigError: The text is valid TOML or JSON, but contains an unknown key that
             begins with ``$``, or the value of such a key is damaged.
@@ -145,6 +151,9 @@ def parse_value(text: str) -> Any:
 def value_text(value: Any) -> str:
     """Return a text for a value that :func:`parse_value` converts back to the same value.
 
+    Args:
+        value: A value that :func:`inweights.config.values.encode` accepts.
+
     Raises:
         ConfigError: The value has no exact encoding
             (:func:`inweights.config.values.encode`).
@@ -161,6 +170,9 @@ def value_text(value: Any) -> str:
 
 def load_toml(path: Path) -> dict[str, Any]:
     """Read and parse a TOML file.
+
+    Args:
+        path: Path of the file.
 
     Returns:
         The tables of the file as nested dictionaries.

@@ -65,6 +65,9 @@ _BASES = {
 def refuse(value: Any) -> NoReturn:
     """Raise an error for a value that cannot be stored and restored exactly.
 
+    Args:
+        value: The value, which the error message shows.
+
     Raises:
         ConfigError: Always; the message states what to write instead.
     """

@@ -51,8 +51,8 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
             numbers.
         hook: Function that is called with each value whose type is not ``None``, a
             Python boolean, number or string, a list or a dictionary. It returns JSON
-            data, or ``None`` to have the value encoded as usual. With ``None``, the
-            default, no function is called.
+            data, or ``None`` to have the value encoded as usual. Its exceptions
+            propagate. With ``None``, the default, no function is called.
 
     Returns:
         Lists, dictionaries, strings, booleans, finite numbers and ``None``. A value
@@ -65,7 +65,7 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
         ConfigError: A value has no exact encoding (the message names the value, and
             states what to write instead), is nested in more than :data:`MAX_DEPTH`
             (100) lists and dictionaries, or contains NaN more than once in one set or
-            among the keys of one dictionary. Errors of ``hook`` are passed on.
+            among the keys of one dictionary.
 
     Example:
         >>> encode([1, 1.0, True, None, "1"])
@@ -85,11 +85,12 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
         data: Data as read from JSON or TOML.
         hook: Function that is called with each dictionary that has a key beginning with
             ``$``. It returns the value, or ``None`` to have the dictionary decoded as
-            usual. With ``None``, the default, no function is called.
+            usual. Its exceptions propagate. With ``None``, the default, no function is
+            called.
 
     Raises:
         ConfigError: A key that begins with ``$`` is unknown or is not the only key of
-            its dictionary, or its value is damaged. Errors of ``hook`` are passed on.
+            its dictionary, or its value is damaged.
 
     Example:
         >>> decode({"$decimal": "1.10"})

@@ -114,14 +114,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:
-          those of ``accuracy``.
+          all columns of ``accuracy``.
         - ``learning``: a row per run, step and role (first hop, second hop,
           composition), the accuracy with labels for the figure: ``bridge`` (``with b →
           b`` or ``without``) and ``asked`` (the role in symbols, such as ``(a, r1) →
-          b``). Columns: those of ``curves``, and ``bridge, asked``.
+          b``). Columns: all columns of ``curves``, plus ``bridge, asked``.
         - ``panels``: the templates of Emb-MLP, a row per prompt and output, with
-          ``panel`` (``with b → b`` or ``without``). Columns: those of ``two_hop``, and
-          ``panel``.
+          ``panel`` (``with b → b`` or ``without``). Columns: all columns of
+          ``two_hop``, plus ``panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -87,7 +87,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``looks`` is below 1, a name in ``architectures`` or ``conditions``
-            is unknown, ``most`` is negative, or ``wide`` is out of range.
+            is unknown, ``most`` is negative, or ``wide`` is not from 1 to 65,536.
     """
     check_size("looks", settings.looks)
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
@@ -161,7 +161,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         paper's code) and without the column ``condition``, and:
 
         - ``beside``: a row per run with frozen embeddings in each condition, at its
-          last step, with ``recall``. Columns: those of ``recall``.
+          last step, with ``recall``. Columns: all columns of ``recall``.
         - ``ends``: a row per run at its last step: ``recall``, ``loss``,
           ``above_floor`` (loss minus the smallest possible loss on the graph) and
           ``first``, the first step of recall 1. Columns: ``graph, architecture,

@@ -117,7 +117,7 @@ class Training(iw.Config):
         """Config of the model: a GPT for ``TinyGPT``, a Mamba for ``TinySSM``, otherwise a TinyNN.
 
         Raises:
-            ConfigError: ``width`` (of the embeddings) is out of range.
+            ConfigError: ``width`` is not from 1 to 65,536.
         """
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0
@@ -136,7 +136,8 @@ class Training(iw.Config):
         """A curriculum with one phase of ``steps`` updates, each over all edges.
 
         Raises:
-            ConfigError: ``rate``, ``steps`` or ``second`` (``β₂``) is out of range.
+            ConfigError: ``rate <= 0``, ``steps < 0``, or ``second`` is outside ``[0,
+                1)``.
         """
         betas = (0.9, self.second)
         optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)

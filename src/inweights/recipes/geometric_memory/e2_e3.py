@@ -156,14 +156,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``value``. Columns: ``seed, nodes, embedding, value``.
         - ``sparse``: the rows of ``costs`` of the cycle and the path-star, with
           ``storage`` (directions and tying, in words) and ``panel`` (graph and
-          measure). Columns: those of ``costs``, and ``storage, panel``.
-        - ``ratios``: the rows of ``sparse``, and those of the complete bipartite graph
-          whose ``measure`` is ``norm``. Columns: as in ``sparse``.
+          measure). Columns: all columns of ``costs``, plus ``storage, panel``.
+        - ``ratios``: the rows of ``sparse``, and the rows of the complete bipartite
+          graph whose ``measure`` is ``norm``. Columns: as in ``sparse``.
         - ``growth``: a row per graph, measure, directions and tying: ``growth``, the
           ratio of costs of the largest graph, divided by the ratio of the smallest
           graph. Columns: ``seed, graph, measure, directions, tied, storage, growth``.
         - ``built``: a row per construction, with ``error``, the larger of its errors on
-          edges and on other pairs. Columns: those of ``constructions``, and ``error``.
+          edges and on other pairs. Columns: all columns of ``constructions``, plus
+          ``error``.
         - ``three``: the rows of ``built`` for proposition 3. Columns: as in ``built``.
         - ``widths``: a row per construction, with its width divided by the number of
           nodes (``value``). Columns: ``seed, graph, construction, value``.

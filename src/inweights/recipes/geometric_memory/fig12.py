@@ -75,15 +75,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``exact``: the same for every step. Columns: as in ``final``.
         - ``tokens``: a row per run, step and token of held-out paths, with its
           ``accuracy``, its name ``token`` and the ``panel`` of the figure (graph and
-          condition). Columns: those of ``paths``, and ``token, panel``.
+          condition). Columns: all columns of ``paths``, plus ``token, panel``.
         - ``order``: a row per run: four columns that compare the first steps at which
           tokens reach an accuracy of 0.5
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order``, the rank
           correlation of these steps with the places of the tokens; ``hardest`` and
           ``last``, the steps of the first and the last token; and ``lead``, ``last``
-          minus ``hardest``. ``place`` and ``step`` are those of one token of the run,
-          and are not used. Columns: ``graph, condition, seed, place, step, order,
-          hardest, last, lead``.
+          minus ``hardest``. ``place`` and ``step`` describe one token of the run, and
+          are not used. Columns: ``graph, condition, seed, place, step, order, hardest,
+          last, lead``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -220,8 +220,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           condition, seed, above, later, exact, above_whole``.
         - ``tokens``: a row per run, step and ``token`` of held-out paths, with its
           ``accuracy``; in the condition ``first token alone``, only that token.
-          ``panel`` names graph and condition. Columns: those of ``paths``, and ``token,
-          panel``.
+          ``panel`` names graph and condition. Columns: all columns of ``paths``, plus
+          ``token, panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a
           token's place with the step at which its accuracy first reaches :data:`LEARNT`
           (.9), which is −1 if tokens are learned from the last to the first;

@@ -146,14 +146,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           chance``.
         - ``tokens``: a row per run with the loss on whole paths, step and ``token`` of
           held-out paths, with its ``accuracy``; ``panel`` names condition and block.
-          Columns: those of ``paths``, and ``token, panel``.
+          Columns: all columns of ``paths``, plus ``token, panel``.
         - ``order``: a row per run: four columns that compare the first steps at which
           tokens reach an accuracy of 0.5
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order`` (rank
           correlation with the place), ``hardest`` and ``last`` (steps of the first and
           the last token) and ``lead`` (``last`` minus ``hardest``); ``place`` and
-          ``step`` are those of one token of the run. Columns: ``graph, block,
-          condition, taught, seed, place, step, order, hardest, last, lead``.
+          ``step`` describe one token of the run. Columns: ``graph, block, condition,
+          taught, seed, place, step, order, hardest, last, lead``.
         - ``geometry``: a row per run with the loss on whole paths
           (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): mean
           cosines within an arm (``own``) and across arms (``others``), their difference
@@ -162,9 +162,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           taught, seed, own, others, gap, nearest, ridge``.
         - ``matrix``: a row per leaf and first node of the first seed, in the conditions
           ``interleaved`` and ``edges alone``, for the heat-maps; ``panel`` names
-          condition and block. Columns: those of ``cosines``, and ``panel``.
+          condition and block. Columns: all columns of ``cosines``, plus ``panel``.
         - ``correlation``: a row per run that learns edges alone, with Spearman's ρ of
-          cosine and hops. Columns: those of ``hops``.
+          cosine and hops. Columns: all columns of ``hops``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

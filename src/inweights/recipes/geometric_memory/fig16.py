@@ -145,10 +145,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           memorised less than :data:`KNOWN` (.95) of its trained paths. Columns: as in
           ``curves``.
         - ``ends``: a row per run at the last step, the accuracy of the last token of
-          held-out paths. Columns: those of ``paths``.
+          held-out paths. Columns: all columns of ``paths``.
         - ``places``: a row per run and token of held-out paths at the last step, with
-          its ``accuracy``; ``panel`` names graph and condition. Columns: those of
-          ``paths``, and ``panel``.
+          its ``accuracy``; ``panel`` names graph and condition. Columns: all columns of
+          ``paths``, plus ``panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

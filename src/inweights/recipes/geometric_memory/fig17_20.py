@@ -132,7 +132,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           space, eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
           null_high, number``.
         - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
-          hops. Columns: those of the measured ``correlation``.
+          hops. Columns: all columns of the measured ``correlation``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

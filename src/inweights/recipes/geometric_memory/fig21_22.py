@@ -63,8 +63,8 @@ def plan(settings: Settings) -> Plan:
         default settings.
 
     Raises:
-        ConfigError: ``gpt_every`` or a number of updates is negative, or ``width`` or a
-            rate is out of range.
+        ConfigError: ``gpt_every`` or a number of updates is negative, ``width`` is not
+            from 1 to 65,536, or a rate is not positive.
     """
     wide = partial(gm.Training, width=settings.width)
     nn = {

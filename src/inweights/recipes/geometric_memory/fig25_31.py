@@ -128,7 +128,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: A condition is unknown, ``n`` is below 3, ``steps`` is negative, or
-            ``width`` is out of range.
+            ``width`` is not from 1 to 65,536.
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -218,7 +218,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         paper's code, in emulated bfloat16) and without the column ``condition``, and:
 
         - ``conditions``: a row per run in each condition, with Spearman's ρ of cosine
-          and hops. Columns: those of ``correlation``, and ``graph``.
+          and hops. Columns: all columns of ``correlation``, plus ``graph``.
         - ``correlation``: a row per run in the judged condition, with ``geometry`` (−ρ)
           and ``size`` (the absolute value of ρ). Columns: ``setting, seed, spearman,
           null_mean, null_low, null_high, p, geometry, size``.
@@ -227,7 +227,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           null_high, p, geometry, size, graph``.
         - ``margins``: a row per run in each condition and ``neighbour`` (``largest
           neighbour`` or ``smallest neighbour``, by logit), with the margin of this
-          neighbour over other nodes. Columns: those of ``margin``, and ``neighbour``.
+          neighbour over other nodes. Columns: all columns of ``margin``, plus
+          ``neighbour``.
         - ``zigzags``: a row per run: energy along negative eigendirections. Columns:
           ``setting, seed, zigzag, bottom, null_mean, null_low, null_high,
           bottom_null``.

@@ -154,8 +154,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           chance, recall, answered``.
         - ``curves``: a row per run and step of the conditions ``interleaved`` and
           ``geometry first``, the accuracy of the hardest token of held-out leaves, with
-          ``line`` (condition and loss, for the figure). Columns: those of ``paths``,
-          and ``line``.
+          ``line`` (condition and loss, for the figure). Columns: all columns of
+          ``paths``, plus ``line``.
         - ``conditions``: a row per condition of the first graph with the loss on the
           full path, seed and ``what`` (``hardest``, ``trained``, ``answered`` or
           ``recall``), with its ``accuracy``. Columns: ``condition, seed, what,

@@ -124,7 +124,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         paper's code) and without the column ``condition``, and:
 
         - ``conditions``: a row per run of TinyGPT in each condition, with Spearman's ρ
-          of cosine and hops. Columns: those of ``correlation``.
+          of cosine and hops. Columns: all columns of ``correlation``.
         - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
           value ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile)
           of its null distribution. Columns: ``graph, architecture, edges, seed,

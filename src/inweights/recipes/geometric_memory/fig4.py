@@ -89,8 +89,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``nearest`` or is found by a ``ridge`` regression. Columns: ``graph,
           condition, seed, own, others, gap, nearest, ridge``.
         - ``matrix``: a row per leaf and first node, the first 18 of each, for the first
-          seed; ``panel`` names graph and condition, for a heat-map. Columns: those of
-          ``cosines``, and ``panel``.
+          seed; ``panel`` names graph and condition, for a heat-map. Columns: all
+          columns of ``cosines``, plus ``panel``.
         - ``pairs``: a row per run and ``arm`` (``own`` or ``others``), with the mean
           ``cosine``. Columns: ``graph, condition, seed, arm, cosine``.
 

@@ -127,7 +127,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
         - ``conditions``: a row per run in each condition, at its last step: Spearman's
-          ρ of cosine and hops. Columns: those of the measured ``correlation``.
+          ρ of cosine and hops. Columns: all columns of the measured ``correlation``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -78,8 +78,8 @@ def plan(settings: Settings) -> Plan:
         sufficient world and initialisation).
 
     Raises:
-        ConfigError: A width or an initial scale is out of range, or ``steps`` or
-            ``most`` is negative.
+        ConfigError: A width is not from 1 to 65,536, an initial scale is not positive,
+            or ``steps`` or ``most`` is negative.
     """
     models = [
         *(
@@ -147,7 +147,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           top eigenspaces. Columns: ``graph, axis, value, seed, dimensions, extra``.
         - ``spectra``: a row per run of the axis ``model`` and eigenspace (``number``,
           from 1), and rows of random vectors, whose ``energy`` is the mean of the null
-          distribution. Columns: those of ``energy``, and ``number, architecture,
+          distribution. Columns: all columns of ``energy``, plus ``number, architecture,
           condition``.
 
     Raises:

@@ -116,9 +116,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final and extreme values of each run for the claims, and curves for the figures.
 
-    Most columns are those of
-    :func:`inweights.theory.feature_resemblance.stabilisation.propositions` and, in
-    ``curves``, of ``by_space`` there.
+    Most columns are explained at
+    :func:`inweights.theory.feature_resemblance.stabilisation.propositions` and, for
+    ``curves``, at ``by_space`` in the same module.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``autograd``
@@ -144,8 +144,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           steps. Columns: ``graph, seed, s_low, walk_low, s_high, s_trace, walk_high,
           c_top, c_second, outside_c, outside_v``.
         - ``curves``: a row per graph, seed, step (except 0) and eigenspace (the first
-          five and the degenerate direction), with its ``name``. Columns: those of
-          ``spaces``, and ``name``.
+          five and the degenerate direction), with its ``name``. Columns: all columns of
+          ``spaces``, plus ``name``.
         - ``shares``: a row per graph, seed, step (except 0) and ``matrix``
           (``outside_c``, ``outside_s``, ``outside_v``, ``outside_random``), with the
           ``share`` of this matrix that is outside the eigenspaces. Columns: ``graph,

@@ -77,7 +77,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: A condition is unknown, ``steps`` or ``most`` is negative, or
-            ``std`` is out of range.
+            ``std`` is not positive.
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -112,7 +112,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return energies minus those of random vectors, with and without self-edges, and margins.
+    """Return energies relative to random vectors, with and without self-edges, and margins.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``recall``
@@ -147,28 +147,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``zigzags``: a row per run: energy along negative eigendirections, with
           ``excess`` (``zigzag`` minus its mean for random vectors) and
           ``bottom_excess`` (the same for the last eigenspace); ``condition`` here is
-          ``with self-edges`` or ``without``. Columns: those of ``zigzag``, and
+          ``with self-edges`` or ``without``. Columns: all columns of ``zigzag``, plus
           ``excess, bottom_excess``.
         - ``beside_chance``: the rows of ``zigzags``, and rows whose ``model`` is
           ``random vectors``. Columns: as in ``zigzags``.
         - ``trained_spectra``: a row per run of TinyNN and untied Node2Vec and
           eigenspace, with ``number`` (from 1) and ``panel`` (model and graph);
-          ``condition`` here is ``with self-edges`` or ``without``. Columns: those of
-          ``energy``, and ``number, panel``.
+          ``condition`` here is ``with self-edges`` or ``without``. Columns: all columns
+          of ``energy``, plus ``number, panel``.
         - ``least``: a row per run of TinyNN in every condition: the margin of each
           node's least likely neighbour over other nodes, with ``loops`` (``with
-          self-edges`` or ``without``). Columns: those of ``margin``, and ``loops``.
+          self-edges`` or ``without``). Columns: all columns of ``margin``, plus
+          ``loops``.
         - ``cycle_margins``: the rows of ``margin`` on the cycle whose rivals are nodes,
-          in every condition. Columns: those of ``margin``.
+          in every condition. Columns: all columns of ``margin``.
         - ``cycle_own``: a row per run of TinyNN on the cycle: the margin of the
-          smallest neighbour, with those of random embeddings. Columns: ``graph, model,
-          self_edges, seed, over, margin, worst, positive, null_positive, null_worst,
-          null_all, p``.
+          neighbour with the smallest logit, with the margins of random embeddings.
+          Columns: ``graph, model, self_edges, seed, over, margin, worst, positive,
+          null_positive, null_worst, null_all, p``.
         - ``stored``: a row per run of every model except the tied Node2Vec: recall of
           the edges. Columns: ``graph, model, self_edges, seed, recall, worst,
           recall_others, accuracy, ceiling, loss, floor``.
         - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
-          hops. Columns: those of the measured ``correlation``.
+          hops. Columns: all columns of the measured ``correlation``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

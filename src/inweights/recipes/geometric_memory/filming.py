@@ -33,7 +33,8 @@ def filmed(
     Args:
         graphs: Configs of the graphs, by name.
         training: Function that returns the training settings for the name of an
-            architecture and the name of a graph. It is not called for Node2Vec.
+            architecture and the name of a graph. It is not called for Node2Vec. Its
+            exceptions propagate.
         descent: Settings of Node2Vec and its gradient descent.
         looks: Approximate number of frames that are recorded during a training run, at
             even intervals; at least 1.
@@ -53,8 +54,7 @@ def filmed(
 
     Raises:
         ConfigError: ``looks`` is below 1, a condition is unknown, or a value is out of
-            range for a graph, a model or its training. Exceptions of ``training``
-            propagate.
+            range for a graph, a model or its training.
     """
     check_size("looks", looks)
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)

@@ -156,8 +156,8 @@ class PathStarTraining(iw.Config):
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root; the
                 answer then is this token alone).
-            task: Config of the world. Its pauses and answer are replaced by those of
-                these settings; for a :class:`PathStar`, so are its arms and nodes.
+            task: Config of the world. Its pauses and answer are replaced by the values
+                of these settings. For a :class:`PathStar`, so are its arms and nodes.
 
         Returns:
             The trial, with the given labels.

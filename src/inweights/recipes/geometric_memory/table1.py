@@ -122,7 +122,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           architecture, seed, recall, worst, recall_others, accuracy, ceiling, loss,
           floor, memory``.
         - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
-          hops. Columns: those of the measured ``correlation``.
+          hops. Columns: all columns of the measured ``correlation``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

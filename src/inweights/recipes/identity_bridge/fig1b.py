@@ -100,11 +100,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``queries``: a row per run and ``distribution`` (``in``: through bridges some
           of whose two-hop facts are trained; ``out``: all other bridges) of the two-hop
-          queries, with ``accuracy``. Columns: those of ``accuracy``.
+          queries, with ``accuracy``. Columns: all columns of ``accuracy``.
         - ``shown``: the same rows with labels for the figure: ``given`` (``with
           identity`` or ``without``) and ``world`` (text with the number of second
           relations, whether two-hop facts are trained, and the distribution). Columns:
-          those of ``accuracy``, and ``given, world``.
+          all columns of ``accuracy``, plus ``given, world``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
           over the roles (kinds) of facts. Columns: ``model, relations, told, identity,
           seed, accuracy``.

@@ -113,20 +113,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``compositions``: a row per run, the accuracy on the compositions outside the
           training distribution, with ``one_over_c`` (1/C, the accuracy of a guess among
           the ``C`` objects of a subject) and ``bridge`` (``with identity`` or ``without
-          identity``, for figures). Columns: those of ``accuracy``, and ``one_over_c,
-          bridge``.
+          identity``, for figures). Columns: all columns of ``accuracy``, plus
+          ``one_over_c, bridge``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
-          ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
+          ``excess``, the accuracy minus 1/C. Columns: all columns of ``accuracy``, plus
           ``one_over_c, excess``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
           over the roles (kinds) of facts. Columns: ``model, identity, complexity, seed,
           accuracy``.
         - ``known``: the rows of ``compositions``, with ``recall``, the lowest accuracy
           of the run over the roles (kinds) of facts. ``accuracy`` is NaN if ``recall``
-          is below 0.99. Columns: those of ``accuracy``, and ``one_over_c, recall``.
+          is below 0.99. Columns: all columns of ``accuracy``, plus ``one_over_c,
+          recall``.
         - ``controls``: the rows of ``compositions`` without identity, with ``head``
-          (``tied`` or ``untied``). Columns: those of ``accuracy``, and ``one_over_c,
-          head``.
+          (``tied`` or ``untied``). Columns: all columns of ``accuracy``, plus
+          ``one_over_c, head``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

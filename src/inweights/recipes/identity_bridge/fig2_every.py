@@ -112,9 +112,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with
           ``one_over_c`` (1/C, the accuracy of a guess among the ``C`` objects of a
-          subject). Columns: those of ``accuracy``, and ``one_over_c``.
+          subject). Columns: all columns of ``accuracy``, plus ``one_over_c``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
-          ``excess``, the accuracy minus 1/C. Columns: those of ``accuracy``, and
+          ``excess``, the accuracy minus 1/C. Columns: all columns of ``accuracy``, plus
           ``one_over_c, excess``.
         - ``excess_among``: the same, but ``excess`` is ``accuracy_among`` (the accuracy
           if only objects count as candidates) minus 1/C. Columns: as in ``excess``.

@@ -113,7 +113,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``compositions``: a row per run, the accuracy on the compositions, with
           ``one_over_c`` (1/C, the accuracy of a guess among the ``C`` objects of a
           subject) and ``arm`` (text with ``identity`` and ``start``, for the figure).
-          Columns: those of ``accuracy``, and ``one_over_c, arm``.
+          Columns: all columns of ``accuracy``, plus ``one_over_c, arm``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
           over the roles (kinds) of facts. Columns: ``model, start, identity,
           complexity, seed, accuracy``.

@@ -116,7 +116,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``panels``: the templates of the first seed, with ``panel``, the title of the
-          panel that shows them. Columns: those of ``tokens``, and ``panel``.
+          panel that shows them. Columns: all columns of ``tokens``, plus ``panel``.
         - ``peaks``: a row per run, ``row_group`` (``subject`` or ``bridge``) and
           ``column_group`` (``bridge`` or ``object``), with ``own``, the share of the
           rows whose largest logit in that column group is their own bridge or object.
@@ -126,7 +126,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           minus its mean logit of objects. Columns: ``seed, n, identity, row_group,
           toward_bridges``.
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:
-          those of ``accuracy``.
+          all columns of ``accuracy``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
           over the roles (kinds) of facts. Columns: ``n, identity, seed, accuracy``.
 

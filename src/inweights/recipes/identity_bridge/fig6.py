@@ -89,17 +89,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``states``: two-dimensional projections of hidden states, with ``note``, which
-          states their trustworthiness for the figure. Columns: those of the measured
-          ``states``, and ``note``.
+          states their trustworthiness for the figure. Columns: all columns of the
+          measured ``states``, plus ``note``.
         - ``alignment``: a row per run, place in the prompt and layer, with
           ``compared``, the two prompts whose states are compared, in symbols for the
-          figure. Columns: those of the measured ``alignment``, and ``compared``.
+          figure. Columns: all columns of the measured ``alignment``, plus ``compared``.
         - ``by_model``: a row per run and ``place`` (``first_hop`` or ``query``), with
           the means over the blocks of ``cosine``, ``contrast`` and ``nearest``.
           Columns: ``model, seed, place, cosine, contrast, nearest``.
         - ``known``: a row per run, the accuracy on the compositions, with ``recall``,
           the lowest accuracy of the run over the roles (kinds) of facts. ``accuracy``
-          is NaN if ``recall`` is below 0.99. Columns: those of ``accuracy``, and
+          is NaN if ``recall`` is below 0.99. Columns: all columns of ``accuracy``, plus
           ``recall``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
           over the roles (kinds) of facts. Columns: ``model, seed, accuracy``.

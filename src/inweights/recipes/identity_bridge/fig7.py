@@ -127,7 +127,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the steps of accuracy on compositions and this column of the alignment.
           Columns: ``model, seed, place, correlation, by``.
         - ``states``: projections of the hidden states, each rotated to match the
-          previous frame. Columns: those of the measured ``states``.
+          previous frame. Columns: all columns of the measured ``states``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -124,11 +124,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables of a run of :func:`plan`, by name: ``directions`` and
             ``ends`` (:func:`inweights.probes.direction`: ``identity, training, seed,
             cosine, least_margin, excess, query_margin, expected``; ``directions`` also
-            ``step``); ``accuracy``, which is not used; and those of the computations,
-            with the columns ``check`` and ``value``, ``seed`` and their labels:
-            ``with`` and ``without`` (``n``) and ``full`` (``n, identity, complexity``)
-            are used. The labels are ``identity`` (True or False: whether the identity
-            facts are part of training) and ``training`` (standard, small
+            ``step``); ``accuracy``, which is not used; and the tables of the
+            computations, with the columns ``check`` and ``value``, ``seed`` and their
+            labels: ``with`` and ``without`` (``n``) and ``full`` (``n, identity,
+            complexity``) are used. The labels are ``identity`` (True or False: whether
+            the identity facts are part of training) and ``training`` (standard, small
             initialisation, large initialisation, weight decay: the initial scale and
             decay of :data:`TRAININGS`). Accuracies and recall are fractions from 0 to
             1.
@@ -143,10 +143,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           1/C. Columns: ``n, identity, complexity, seed, check, value, excess``.
         - ``ends``: a row per run at the end of training; ``agrees`` is 1.0 if the
           trained and the predicted median margin of the queries have the same sign,
-          otherwise 0.0 (also if the model does not know a fact). Columns: those of the
-          measured ``ends``, and ``agrees``.
+          otherwise 0.0 (also if the model does not know a fact). Columns: all columns
+          of the measured ``ends``, plus ``agrees``.
         - ``curves``: a row per run and step, with ``condition`` (``with identity`` or
-          ``without``, for the figure). Columns: those of ``directions``, and
+          ``without``, for the figure). Columns: all columns of ``directions``, plus
           ``condition``.
 
     Raises:

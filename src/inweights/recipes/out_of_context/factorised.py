@@ -44,8 +44,8 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> experiments.Plan:
     """Plan the training of a product of two matrices, and of one matrix, on every world.
 
-    The two matrices are those of an Emb-MLP: ``W_V``, which is applied to one-hot
-    tokens, and ``W_O``.
+    The two matrices belong to an Emb-MLP: ``W_V``, which is applied to one-hot tokens,
+    and ``W_O``.
 
     Args:
         settings: The recipe's settings, such as ``groups``, ``cells`` and ``width``;
@@ -119,7 +119,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``questions``: a row per run, role and distribution of the queries. Columns:
-          those of ``accuracy``.
+          all columns of ``accuracy``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
           over the roles (kinds) of facts. Columns: ``model, members, told, seed,
           accuracy``.
