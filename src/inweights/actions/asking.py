@@ -1,7 +1,7 @@
 """Ask a model a single question, or compare two models on all statements of a world.
 
 Both functions accept trained, loaded and wrapped models with their world. :func:`ask`
-also accepts a pretrained language model, for which the question is put into words.
+also accepts a pretrained language model, for which it phrases the question in English.
 """
 
 from __future__ import annotations
@@ -30,33 +30,32 @@ def ask(
     """Return the most probable answers of a model to one question, with their probabilities.
 
     Args:
-        model: Any model with ``R`` replicas: trained, loaded or wrapped. Or a
-            pretrained language model with one replica, for which the question is put
-            into words (:class:`~inweights.worlds.Wording`).
-        world: The world on which the model was trained and which names the tokens; one
-            world, or one per replica. For a language model, only the first world is
-            used.
+        model: Any model with ``R`` replicas: trained, loaded or wrapped. Alternatively
+            a pretrained language model, which counts as one replica; the question is
+            then phrased in English (:class:`~inweights.worlds.Wording`).
+        world: The world on which the model was trained, which defines the names of the
+            tokens: one world, or one per replica. For a language model, only the first
+            world is used.
         question: Names of tokens separated by spaces, or a list of names. For a
             language model: a subject and one or more relations.
-        best: Largest number of answers that are returned for each replica, from 1 to
-            1,000,000; by default 3.
+        best: Maximum number of answers per replica, from 1 to 1,000,000; by default 3.
 
     Returns:
-        One row per replica and answer, the most probable answer first; fewer than
-        ``best`` rows per replica if there are fewer candidates. Columns: ``replica``,
-        from 0; ``rank``, from 1; ``answer``, the name of its first token;
-        ``probability`` (from 0 to 1) among all candidates (for a language model, among
-        the objects of the last relation in the facts of the world); ``right``, whether
-        a fact or query of the world has this answer, null if the world does not contain
-        the question.
+        One row per replica and answer, the most probable answer first. There are fewer
+        than ``best`` rows per replica if there are fewer candidates. Columns:
+        ``replica``, from 0; ``rank``, from 1; ``answer``, the name of a token (the
+        first token of an answer of several); ``probability``, from 0 to 1, relative to
+        all candidates; and ``right``, whether a fact or query of the world has this
+        answer, or null if the world does not contain the question. The candidates of a
+        language model are the objects of the last relation in the facts of the world.
 
     Raises:
         DataError: A word is not a token of the world (the message suggests similar
-            ones); the worlds do not fit the model, or there is neither one nor one per
-            replica; or the question to a language model does not end with a relation.
+            ones); the worlds do not match the model, or their number is neither 1 nor
+            ``R``; or the question to a language model does not end with a relation.
         ConfigError: The question is empty, longer than the model's context, or of
-            different lengths in different worlds; ``best`` is out of range; or the
-            model has no replica axis.
+            different lengths in different worlds; ``best`` is not from 1 to 1,000,000;
+            or the model has no replica axis.
 
     Example:
         >>> import inweights as iw
@@ -161,12 +160,12 @@ def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
 
     Args:
         world: The world that names the tokens.
-        question: Names separated by spaces, or a list with one name per token. Names in
-            a text may contain spaces themselves: at each position the longest fitting
+        question: Names separated by spaces, or a list with one name per token. In a
+            string, names may contain spaces: at each position, the longest matching
             name is used.
 
     Returns:
-        The token ids, in order of the question.
+        The token ids, in the order of the question.
 
     Raises:
         DataError: A word is not a token of the world; the message suggests similar
@@ -200,7 +199,7 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
     Args:
         first: A model with ``R`` replicas.
         second: Another model, with the same or a different number of replicas.
-        world: The world whose facts and queries both models answer.
+        world: The world on whose facts and queries both models are evaluated.
 
     Returns:
         One row per slice of the statements: ``part`` (``facts`` or ``queries``),
@@ -212,9 +211,9 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
 
     Raises:
         ConfigError: A model has no replica axis, or the evaluation would need more
-            memory than there is.
-        DataError: The world does not fit a model, or the head of a model does not
-            cover an answer.
+            memory than is available.
+        DataError: The world does not match a model, or an answer contains a token
+            that is not a candidate of a model.
 
     Example:
         >>> import inweights as iw

@@ -22,7 +22,7 @@ class Comparison:
         settings: Values of the settings that differ, in pairs, by the path of the
             setting, such as ``gpt.layers``; ``None`` for a run without the setting.
             ``recipe``, ``scale`` and ``seeds`` (as text) count as settings.
-        claims: Results of every claim in the two runs, in pairs, by the claim's id;
+        claims: Results of each claim in the two runs, in pairs, by the claim's id;
             ``None`` for a run without the claim.
     """
 

@@ -39,9 +39,10 @@ def to_dict(config: Config) -> dict[str, Any]:
         config: Any config of the library or of a user.
 
     Returns:
-        The fields by name, including fields with their default, and the class: as
-        ``kind`` for a world, a model or a learner, and otherwise as ``type``, its name
-        or, if ``inweights`` does not export it, ``module:name``.
+        All fields by name, including those with default values, and a key for the
+        class. For a world, a model or a learner, this key is ``kind``. For any other
+        config it is ``type``, the name of the class, or ``module:name`` if
+        ``inweights`` does not export the class.
 
     Raises:
         ConfigError: The value is not a config, or contains a value that JSON cannot
@@ -66,7 +67,7 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 
 def from_dict(values: Mapping[str, Any]) -> Any:
-    """Make the config that a dictionary describes; fields that are not given have their defaults.
+    """Create the config that a dictionary describes; fields that are missing have their defaults.
 
     A user's own class is found only if its module is already imported. A dictionary
     never causes an import, except of modules of this library.
@@ -81,9 +82,9 @@ def from_dict(values: Mapping[str, Any]) -> Any:
         The config, an object of the named class.
 
     Raises:
-        ConfigError: The dictionary does not name a config or names an unknown one (the
-            message suggests similar names), has an unknown key, or has a value that
-            does not fit.
+        ConfigError: The dictionary has neither ``kind`` nor ``type``, names an unknown
+            config (the message suggests similar names), has an unknown key, or has a
+            value that is invalid for its field.
 
     Example:
         >>> from_dict({"kind": "gpt", "layers": 2}).layers

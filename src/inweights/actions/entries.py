@@ -48,11 +48,11 @@ def league(
     into: str | Path | None = None,
     **execution: Any,
 ) -> pl.DataFrame:
-    """Train a model with the league's recipe, and compare it with stored results of others.
+    """Train a model with the league's recipe, and compare it with the stored results of models.
 
     Args:
-        model: Function that makes the module, as for :func:`~inweights.wrap`, or config
-            of a GPT, Emb-MLP, Mamba or wrapped module; by default no model is trained.
+        model: Factory of modules, as for :func:`~inweights.wrap`, or config of a GPT,
+            Emb-MLP, Mamba or wrapped module; by default no model is trained.
         name: Name in the table; by default the ``label`` of the config, or its kind.
         scale: ``smoke`` for a quick test, ``cpu`` for the table, or ``paper``.
         overrides: Changed settings, such as ``{"rate": 1e-3}``; by default none.
@@ -61,19 +61,19 @@ def league(
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
-        One row per model, ``identity`` (whether identity facts are trained),
-        ``trained`` (share of the two-hop facts that are trained) and ``hops``. The
+        One row per ``model``, ``identity`` (whether identity facts are trained),
+        ``trained`` (fraction of the two-hop facts that are trained) and ``hops``. The
         column ``hops`` names the evaluated statements: ``all`` two-hop queries;
         ``composition`` (both hops occur in trained two-hop facts); ``first_unseen``,
         ``second_unseen``, ``both_unseen`` (the first, second or both hops do not); or
         ``facts``, the single facts of the role with the lowest accuracy. Further
-        columns: mean ``accuracy``, number of ``seeds``, number of ``parameters`` of one
-        replica, ``operations`` (floating-point operations for one prompt of three
-        tokens), and ``own``: whether the model is the user's, which comes first.
+        columns: mean ``accuracy`` (0 to 1), number of ``seeds``, number of
+        ``parameters`` of one replica, ``operations`` (floating-point operations for one
+        prompt of three tokens), and ``own`` (true for ``model``, whose rows are first).
 
     Raises:
-        ConfigError: The model cannot take part, its name is already used, or the scale
-            or a setting is not valid.
+        ConfigError: The model is not of one of these kinds, its name is already used,
+            or the scale or a setting is invalid.
         DataError: A name of the world has no token id, or the ledger is damaged.
         FolderError: A stored run or entry is damaged.
         RunError: The training failed, or a file cannot be written.
@@ -96,10 +96,10 @@ def league(
 def beside(
     outcome: Outcome | None, scale: str, runs: str | Path | None = None
 ) -> pl.DataFrame:
-    """Return a run's rows of the league table, followed by the stored rows and the rows of entries.
+    """Return the league table: the rows of a run, the stored rows, and the rows of entries.
 
     Args:
-        outcome: A run of the league's recipe, or ``None``.
+        outcome: A run of the league's recipe; ``None`` for the other rows only.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs, from which the league's own run is read; by default
             ``$INWEIGHTS_RUNS``, or ``runs``.
@@ -147,7 +147,7 @@ def entered(
     """Run the league's recipe with a single model.
 
     Args:
-        model: A function that makes the module, or a config; see :func:`league`.
+        model: A factory of modules, or a config; see :func:`league`.
         name: Name in the table; by default the ``label`` of the config, or its kind.
         scale: ``smoke``, ``cpu`` or ``paper``.
         overrides: Changed settings of the recipe; by default none.
@@ -157,8 +157,8 @@ def entered(
         The finished run of this model. No claims are judged.
 
     Raises:
-        ConfigError: The model cannot take part, its name is already used, or the scale
-            or a setting is not valid.
+        ConfigError: The kind of model is not allowed in the league, its name is already
+            used, or the scale or a setting is invalid.
         DataError: The model has no token id for a name of the world.
         RunError: The training failed, or a file is damaged or cannot be written.
     """
@@ -229,11 +229,11 @@ def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def submit(outcome: Outcome, into: str | Path) -> list[Path]:
-    """Write the entry of each model of a league run into a folder with the model's name.
+    """Write one entry for each model of a league run, each into its own folder.
 
     Args:
         outcome: A run of the league's recipe.
-        into: Folder that will contain these folders; it is created if missing.
+        into: Parent of the folders; it is created if missing.
 
     Returns:
         Paths of the folders, one per model: its name in lower case, with hyphens for
@@ -258,20 +258,20 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
 
 def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
-    """Train the model of an entry again, and return its stored and its new scores.
+    """Retrain the model of an entry, and return the stored and the new scores.
 
     Args:
         entry: Folder of the entry.
         **execution: Further arguments of :func:`inweights.run`.
 
     Returns:
-        One row per model, ``identity``, ``trained``, ``hops`` and ``seed`` (see
+        One row per ``model``, ``identity``, ``trained``, ``hops`` and ``seed`` (see
         :func:`league`), with ``accuracy`` as stored in the entry and ``now``, the new
-        accuracy. If only one of the two runs contains a seed, the other column is null.
+        accuracy, both from 0 to 1. A value is null if its run does not contain the row.
 
     Raises:
-        ConfigError: The module that makes the model was not imported, its source has
-            changed, or a setting of the entry does not fit.
+        ConfigError: The Python module of the factory was not imported, its source has
+            changed, or a setting of the entry is invalid.
         DataError: The folder is not an entry of the league.
         FolderError: The entry's config cannot be read.
         RunError: The training failed, or a file is damaged or cannot be written.

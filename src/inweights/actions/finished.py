@@ -45,9 +45,8 @@ def add_page(outcome: Outcome, folder: Path) -> None:
         folder: The folder of the run.
 
     Raises:
-        ConfigError: A figure of the recipe names an unknown drawing or option, or a
-            different number of tables than the drawing takes; or the settings of the
-            run do not match the recipe.
+        ConfigError: A figure of the recipe names an unknown drawing or option, or the
+            wrong number of tables; or the settings of the run do not match the recipe.
         DataError: A figure of the recipe names a table or column that does not exist,
             or a table without rows.
         OSError: A file cannot be written.
@@ -63,9 +62,9 @@ def find(
 ) -> Outcome | None:
     """Return the finished run of a recipe with the recipe's own settings, or ``None``.
 
-    If the recipe was run with different numbers of consecutive seeds from its first
-    one, the run with the most seeds is returned. If :func:`settle` added seeds for some
-    claims, each claim has the verdict with the most seeds.
+    Only runs whose seeds are consecutive from the recipe's first seed are considered;
+    of several such runs, the one with the most seeds is returned. If :func:`settle`
+    added seeds for some claims, each claim has the verdict with the most seeds.
 
     Args:
         recipe: Name of the recipe; its last part is enough if it is unique.
@@ -91,10 +90,10 @@ def find(
 def verdicts(
     scale: str = "cpu", *, only: str = "", runs: str | Path | None = None
 ) -> tuple[ClaimResult, ...]:
-    """Return every claim of every recipe with its verdict according to the runs on this disk.
+    """Return every claim of every recipe, with its verdict according to the runs on this disk.
 
-    A claim without a run has the verdict that is stored with the code, which its
-    ``why`` states. If there is no stored verdict, it is ``not judged``. The claims of a
+    A claim without a run has the verdict that is stored with the code, and its ``why``
+    says so. If there is no stored verdict either, it is ``not judged``. The claims of a
     damaged run are ``not judged``, and their ``why`` describes the damage.
 
     Args:
@@ -162,9 +161,9 @@ def open_run(
         scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``. It is not
             used if ``name`` is a folder or page.
-        again: Whether the run is judged and drawn again with this version of the
-            library, and its files are replaced; nothing is trained. By default the
-            files are only read, and the claims are judged in memory.
+        again: Whether the figures and verdicts are computed again with this version of
+            the library, and the run's files are replaced; nothing is trained. By
+            default the files are only read, and the claims are judged in memory.
 
     Returns:
         The run: tables, figures, judged claims, settings, and the folder with its page.
@@ -174,10 +173,10 @@ def open_run(
             is not finished; its recipe belongs to a plugin that is not loaded, or its
             settings do not match the recipe.
         DataError: The ledger of the stored results is damaged, or a file that the
-            settings name cannot be read; or with ``again``, a table lacks a column from
-            which another one is derived.
-        FolderError: The run is damaged, or the folder of runs cannot be read; or with
-            ``again``, the run lacks tables from which others are derived.
+            settings name cannot be read. With ``again``: a table lacks a column that is
+            needed for a derived table.
+        FolderError: The run is damaged, or the folder of runs cannot be read. With
+            ``again``: the run lacks a table that is needed for a derived table.
         RunError: With ``again``, the folder of the run was removed or replaced in the
             meantime, or a file of it cannot be written (a ``WriteError``).
     """

@@ -26,8 +26,8 @@ class Finding(NamedTuple):
     """One line of the report of :func:`doctor`.
 
     Attributes:
-        what: Subject of the line, such as ``torch``, ``GPU`` or ``[hf]``, an optional
-            extra.
+        what: Subject of the line, such as ``torch``, ``GPU``, or ``[hf]`` for an
+            optional extra of the package.
         state: What was found, such as a version.
         fine: True if nothing has to be changed, False if something must be changed, and
             ``None`` if that depends on the user's intentions.
@@ -41,9 +41,9 @@ class Finding(NamedTuple):
 
 
 def doctor(runs: str | Path | None = None) -> list[Finding]:
-    """Report on the installed packages, the folder of runs, and packages worth installing.
+    """Report on the installed packages, the folder of runs, and optional packages.
 
-    The function imports torch, and changes nothing.
+    The function imports torch. It changes no files.
 
     Args:
         runs: Folder of all runs, whose free space and write permission are reported; by
@@ -53,7 +53,7 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
         One :class:`Finding` for each line of the report.
 
     Raises:
-        ConfigError: ``INWEIGHTS_MAX_MEMORY`` is not a size.
+        ConfigError: The environment variable ``INWEIGHTS_MAX_MEMORY`` is not a size.
 
     Example:
         >>> [finding.what for finding in doctor()][:3]

@@ -46,10 +46,10 @@ class Cost:
         minutes: Minutes on one CPU core, for all seeds; ``None`` if the recipe was
             never timed.
         most: Whether the estimate is an upper limit, since training may stop early.
-        done: Whether a finished run exists, so that nothing is left to do. Even then,
-            ``minutes`` is the time of a new run.
-        shared: Part of ``minutes`` for training runs that an earlier recipe shares;
-            they are trained only once if weights are stored (``keep_models``).
+        done: Whether a finished run exists. ``minutes`` is the time of a new run in
+            this case, too.
+        shared: Part of ``minutes`` for training runs that also belong to an earlier
+            recipe; they are trained once if weights are stored (``keep_models``).
     """
 
     recipe: str
@@ -92,25 +92,25 @@ def run(
             stored; by default a folder below ``runs``), ``device`` (torch device of the
             models: ``cpu``, ``cuda``), ``threads`` (of each process), ``plugins``
             (modules that the processes import first), ``observers`` (objects that are
-            notified of the work and of every stored run, such as a
+            notified of progress and of each stored run, such as a
             :class:`~inweights.training.Tracker`), ``on`` (``ray``, or the address
             ``ray://HOST:PORT`` of a cluster), ``fresh`` (whether everything is computed
             again), ``keep_models`` (whether trained weights are stored too, for
-            ``outcome.models()``) and ``command`` (words of the command that repeats the
-            run, if it is not ``inweights run``).
+            ``outcome.models()``) and ``command`` (arguments of the command that repeats
+            the run, as a list; by default those of ``inweights run``).
 
     Returns:
         The run: tables, figures, judged claims, and the folder with its page.
 
     Raises:
-        ConfigError: A name, a scale, an override, a seed or an option is not valid, or
-            a folder cannot be written.
-        RunError: A training failed, the folder of the run is damaged, or a file cannot
-            be written.
+        ConfigError: A name, a scale, an override, a seed or an option is invalid, or a
+            folder cannot be written.
+        RunError: A training run failed, the folder of the run is damaged, or a file
+            cannot be written.
         DataError: The ledger is damaged, a file that the settings name cannot be read,
             or a table lacks a column from which another table is derived.
-        InweightsError: All tasks failed with the same other error class of this
-            library.
+        InweightsError: All tasks failed with the same class of error of this library,
+            which is then raised.
     """
     from inweights.experiments.engine.engine import execute
     from inweights.experiments.engine.execution import ExecutionOptions
@@ -138,7 +138,7 @@ def recipe_for(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> Recipe:
-    """Return a recipe, with its first seed from the ledger unless seeds or settings are chosen.
+    """Return a recipe with its first seed from the ledger, unless seeds or settings are given.
 
     Args:
         recipe: Name of a recipe (its last part is enough if it is unique), or a user's
@@ -166,7 +166,7 @@ def recipe_for(
 
 
 def enough_seeds(recipe: Recipe, scale: str) -> int | None:
-    """Return the number of seeds that verdicts on all claims of a recipe require.
+    """Return the number of seeds that is required for a verdict on every claim of a recipe.
 
     Args:
         recipe: The recipe.
@@ -194,8 +194,8 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
             ``$INWEIGHTS_RUNS``, or ``runs``.
 
     Returns:
-        One estimate per recipe, also for recipes that were never timed, in the order of
-        the results table.
+        One estimate per recipe, in the order of the results table. Recipes that were
+        never timed are included, with ``minutes=None``.
 
     Raises:
         ConfigError: No recipe's name contains ``only``; the message suggests similar
@@ -234,14 +234,14 @@ def settle(
 ) -> Iterator[Settled]:
     """Add seeds to undecided claims, recipe by recipe, until they are decided or time is up.
 
-    Fast recipes come first, so that as many claims as possible are decided. Recipes
-    with a damaged run are skipped.
+    The fastest recipes are run first, so that as many claims as possible are decided.
+    Recipes with a damaged run are skipped.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        minutes: Time limit for all recipes together, in minutes, from 0 to 10,000,000;
-            by default 60.
+        minutes: Total time limit for all recipes, in minutes, from 0 to 10,000,000; by
+            default 60.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
         results: Folder of results. If it is given, the recipes with open claims in
             these results are run, without seeds whose numbers are already in them. By
@@ -260,8 +260,8 @@ def settle(
             ledger, no recipe's name contains ``only``, or a folder cannot be written.
         DataError: The ledger or the scores are damaged, or a file that the settings
             name cannot be read.
-        RunError: A training failed, the folder of a run is damaged, or a file cannot be
-            written.
+        RunError: A training run failed, the folder of a run is damaged, or a file
+            cannot be written.
         OSError: The ledger cannot be read.
     """
     from inweights.experiments.studies.settle import settle as settle_one

@@ -29,7 +29,7 @@ def examples(folder: str | Path = "examples") -> list[Path]:
         Paths of the three files, in alphabetical order.
 
     Raises:
-        ConfigError: One of the files already exists; in this case no file is written.
+        ConfigError: One of the files already exists. No file is then written.
         WriteError: The folder cannot be written.
     """
     texts = {
@@ -43,18 +43,18 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
 
     Args:
         kind: What the file defines: ``recipe``, ``world``, ``probe`` or ``study``.
-        name: Name of the new object: a lower-case letter and up to 60 lower-case
-            letters, digits and hyphens. It must not be a keyword of Python. In the
-            names of the files, hyphens are replaced by underscores, except for a study
-            (``<name>.toml``).
+        name: Name of the new object: a lower-case letter, followed by up to 60
+            lower-case letters, digits and hyphens. It must not be a Python keyword. In
+            the names of the files, hyphens are replaced by underscores, except for a
+            study (``<name>.toml``).
         folder: Folder in which the files are written; by default the current one.
 
     Returns:
         Paths of the file and of its test, in alphabetical order; a study has no test.
 
     Raises:
-        ConfigError: The kind is unknown, the name is not valid, or one of the files
-            already exists; in this case no file is written.
+        ConfigError: The kind is unknown, the name is invalid, or one of the files
+            already exists. No file is then written.
         WriteError: The folder cannot be written.
 
     Example:

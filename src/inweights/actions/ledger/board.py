@@ -42,8 +42,8 @@ class Board(Carded):
 
     Attributes:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        claims: The claims in force, with their verdicts, by recipe in the order in
-            which the recipes were first stated.
+        claims: The claims that were not withdrawn, with their verdicts, grouped by
+            recipe in the order in which the recipes were first stated.
         withdrawn: The lines of the ledger that withdrew claims.
         ledger_lines: All lines of the ledger.
         scores: Table of scores: one row per claim, version, case and seed, as
@@ -87,10 +87,10 @@ class Board(Carded):
 
         Columns: ``kind`` of the line (such as ``stated`` or ``judged``), ``claim`` (its
         id), ``date``, ``scale``, ``version`` of the claim, ``verdict``, number of
-        ``seeds``, ``why`` (the reason for a withdrawal), ``commit`` (of a verdict from
-        before the ledger), ``hash`` (of everything that can change the claim's number
-        or verdict) and ``block`` of seeds. A column is null if a kind of line has no
-        such field. :mod:`~.lines` explains the fields.
+        ``seeds``, ``why`` (the reason for a withdrawal), ``commit`` (of a verdict that
+        is older than the ledger), ``hash`` (of everything that can change the claim's
+        number or verdict) and ``block`` of seeds. A column is null if a kind of line
+        has no such field. :mod:`~.lines` explains the fields.
         """
         names = (
             "date",
@@ -118,9 +118,9 @@ class Board(Carded):
         """Upper bound on the expected number of wrong verdicts on the papers' claims in the table.
 
         Checks (claims that hold by construction), exact scores (which do not depend on
-        random numbers) and undecided claims are not counted. An interval misses the
-        true value on each side with half of its error probability. All further interim
-        analyses together add half of the error probability of the first one.
+        random numbers) and undecided claims are not counted. The bound is a sum over
+        claims. An interval misses the true value on each side with half of its error
+        probability; all later interim analyses together add half of that.
         """
         return sum(
             # A target with two edges can be missed on either side.
@@ -137,7 +137,7 @@ def read_board(
     only: Iterable[str] | None = None,
     more: Iterable[Mapping[str, Any]] = (),
 ) -> Board:
-    """Compute the verdicts from the ledger and the scores of a folder; nothing is run.
+    """Compute the verdicts from the ledger and the scores in a folder, without running anything.
 
     Args:
         results: Folder of the results.
@@ -147,11 +147,11 @@ def read_board(
             mappings from column to value; by default none.
 
     Returns:
-        The board. It is empty if the folder has no ledger, or the ledger has no claim
-        at this scale.
+        The results table. It is empty if the folder has no ledger, or the ledger has no
+        claim at this scale.
 
     Raises:
-        DataError: Ledger or scores are damaged.
+        DataError: The ledger or the scores are damaged.
         OSError: The ledger cannot be read.
     """
     ledger = read_ledger(results / LEDGER)
@@ -257,7 +257,7 @@ def called_now(verdict: str, claim: ClaimResult) -> str:
 
 
 def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
-    """Return one line per verdict that the ledger does not contain yet; nothing is written.
+    """Return a line for each verdict that the ledger does not contain yet, without writing it.
 
     Args:
         board: The results table.
@@ -265,8 +265,8 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
 
     Returns:
         One line for each claim whose verdict, number of seeds or closeness to the
-        published number differs from the last verdict on its version. Claims that were
-        never run have none.
+        published number differs from the last verdict on its version. There is no line
+        for a claim that was never run.
     """
     lines = []
     for claim in board.claims:

@@ -1,8 +1,8 @@
 """Hash everything that can change a claim's number or verdict.
 
 :func:`hashes` covers scores, targets and settings; :func:`code_hash` covers the code
-that makes a recipe's derived tables. :mod:`~inweights.actions.ledger.stating` compares
-both with the hashes in the ledger.
+that computes a recipe's derived tables. :mod:`~inweights.actions.ledger.stating`
+compares both with the hashes in the ledger.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ from inweights.support.keys.remembered import recall, remember
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     """Return, by claim id, a hash of everything that can change a claim's number or verdict.
 
-    The hash covers its score, target and rule, the stated number of seeds, the recipe's
-    version, and the keys of everything that the recipe trains and measures at the
-    scale: settings, and raised versions of world, model, learner and probe. It covers
-    neither the words of a claim nor its source, protocol and printed number, which
+    The hash covers the claim's score, target and rule, the stated number of seeds, the
+    recipe's version, and the keys of everything that the recipe trains and measures at
+    the scale: settings, and versions of world, model, learner and probe. It covers
+    neither the words of a claim nor its source, protocol and published number, which
     :func:`~.stating.stands` compares.
 
     Args:
@@ -51,10 +51,10 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 
 def remembered_hashes(recipe: Recipe, scale: str) -> dict[str, str]:
-    """Return, by claim id, the hashes of :func:`hashes`, from this machine's cache if possible.
+    """Return the result of :func:`hashes`, from this machine's cache if possible.
 
-    The computation plans the recipe, which imports PyTorch. The cache is used only for
-    the library's own recipes, as long as its files do not change.
+    Computing the hashes imports PyTorch. The cache is used only for the library's own
+    recipes, as long as the files of the library do not change.
 
     Args:
         recipe: The recipe.
@@ -81,7 +81,7 @@ def remembered_hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 
 def code_hash(recipe: Recipe) -> str:
-    """Return a hash of the code that makes a recipe's derived tables; empty if there is none.
+    """Return a hash of the code that computes a recipe's derived tables.
 
     The hash covers the parsed source of ``derive`` and of all that it calls in the
     recipe's package (:func:`~inweights.support.keys.called_code.hash_of_calls`), which
@@ -92,8 +92,8 @@ def code_hash(recipe: Recipe) -> str:
         recipe: The recipe.
 
     Returns:
-        16 hexadecimal digits; empty if the recipe has no ``derive``, or its source is
-        not available.
+        16 hexadecimal digits; an empty string if the recipe has no ``derive``, or the
+        source of ``derive`` is not available.
     """
     if recipe.derive is None:
         return ""
@@ -112,10 +112,10 @@ def judged_values(claim: Claim) -> list[object]:
         claim: The claim.
 
     Returns:
-        First, the properties of the score: table, column, the values that select its
-        rows and the subtracted rows (both as sorted pairs of column and value), the
-        columns of its cases, bounds, and whether it is exact. Then the lower and the
-        upper end of the target, and the rule by which the claim is judged.
+        A list. The first entries are properties of the score: table, column, the values
+        that select its rows and the subtracted rows (both as sorted pairs of column and
+        value), the columns of its cases, bounds, and whether it is exact. Then follow
+        the lower and the upper end of the target, and the rule of judgement.
     """
     score = claim.score
     target = claim.target

@@ -1,8 +1,8 @@
 """Read and extend the ledger, a file whose lines are linked by hashes.
 
 :func:`read_ledger` returns a :class:`Ledger`, with an :class:`Entry` for each claim.
-Each line contains the hash of the line before, so that no line can be changed or
-removed unnoticed. :mod:`~.lines` defines the kinds of lines.
+Each line contains the hash of the previous line, so that any change or removal of a
+line other than the last is detected. :mod:`~.lines` defines the kinds of lines.
 """
 
 import hashlib
@@ -34,10 +34,10 @@ class Entry:
 
     Attributes:
         lines: All lines about the claim, the oldest first.
-        stated: The line that states the version in force; ``None`` for a claim that is
-            older than the ledger, or withdrawn.
-        claim: The claim in its present words; ``None`` if ``stated`` is ``None``.
-        withdrawn: The line that withdrew the claim; ``None`` if the claim is in force.
+        stated: The line that states the current version; ``None`` if the claim was
+            withdrawn, or has not been stated since the ledger was introduced.
+        claim: The claim in its current words; ``None`` if ``stated`` is ``None``.
+        withdrawn: The line that withdrew the claim; ``None`` if it is not withdrawn.
     """
 
     lines: list[Line] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Entry:
     def version(self) -> int:
         """Largest version number of the claim in its lines; 0 if no line has a version.
 
-        A claim that is stated again has a new version; a rewording keeps the version.
+        Stating a claim again creates a new version; rewording a claim does not.
         """
         return max((getattr(line, "version", 0) for line in self.lines), default=0)
 
@@ -57,16 +57,16 @@ class Entry:
     def verdict(self) -> JudgedLine | Earlier | None:
         """Line with the last verdict on any version of the claim; ``None`` if there is none.
 
-        The line is :class:`Earlier` for a verdict from before the ledger.
+        A verdict from before the ledger was introduced is an :class:`Earlier`.
         """
         judged = [line for line in self.lines if isinstance(line, JudgedLine | Earlier)]
         return judged[-1] if judged else None
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """Line with the last verdict, if it is about the version in force; otherwise ``None``.
+        """Line with the last verdict if it is about the current version, otherwise ``None``.
 
-        The version in force is the one that was stated last and not withdrawn.
+        The current version is the one that was stated last and not withdrawn.
         """
         last = self.verdict
         own = (
@@ -78,20 +78,20 @@ class Entry:
 
     @property
     def corrected(self) -> Corrected | None:
-        """The line that corrected how close the version in force is to its paper's protocol.
+        """The last line that corrected the protocol of the current version, or ``None``.
 
-        A :class:`Corrected` line replaces a protocol (``exact``, ``scaled`` or
-        ``substitute``) that was stated wrongly. ``None`` if there is no such line, or
-        if the last one is about another version.
+        A :class:`Corrected` line replaces a wrongly stated protocol (``exact``,
+        ``scaled`` or ``substitute``). The value is ``None`` if there is no such line,
+        or if the last one is about another version.
         """
         lines = [line for line in self.lines if isinstance(line, Corrected)]
         same = lines and self.stated and lines[-1].version == self.stated.version
         return lines[-1] if same else None
 
     def add(self, line: Line) -> None:
-        """Append the next line about the claim to its entry; no file is written.
+        """Append a line about the claim to the entry, without writing a file.
 
-        The attributes ``stated``, ``claim`` and ``withdrawn`` change with it.
+        The attributes ``stated``, ``claim`` and ``withdrawn`` are updated.
 
         Args:
             line: A line about the claim.
@@ -120,7 +120,7 @@ class Ledger:
 
     Attributes:
         lines: The lines, the oldest first.
-        entries: Entries by the claim's id and scale, separated by a space.
+        entries: Entries by a key: the claim's id and its scale, separated by a space.
         last: Hash of the last line in the file; empty if there are no lines.
     """
 
@@ -132,14 +132,14 @@ class Ledger:
         self._take(lines)
 
     def entry(self, name: str, scale: str) -> Entry:
-        """Return the entry of a claim, which is empty if the claim is unknown.
+        """Return the entry of a claim, or an empty entry if the claim is unknown.
 
         Args:
             name: Id of the claim.
             scale: Scale at which it is judged: ``smoke``, ``cpu`` or ``paper``.
 
         Returns:
-            The entry. An empty one is not part of the ledger.
+            The entry. An empty entry is new, and is not added to the ledger.
         """
         return self.entries.get(f"{name} {scale}", Entry())
 
@@ -163,7 +163,7 @@ class Ledger:
 
     @property
     def next_block(self) -> int:
-        """Number of the first block of seeds that follows every block used by a stated claim.
+        """Number of the next block of seeds: the largest block of a stated claim plus 1.
 
         Block ``b`` consists of the 1,000,000 root seeds that begin at 1,000,000 ``b``;
         the first block is block 1.
@@ -174,13 +174,12 @@ class Ledger:
         """Append lines to the ledger and to its file.
 
         Args:
-            path: The file of the ledger, from which it was read. It is created if it
-                does not exist.
+            path: The file from which the ledger was read. It is created if it does not
+                exist.
             lines: The lines; nothing is written if there are none.
 
         Raises:
-            DataError: The last line of the file is not the one that this ledger read or
-                wrote last.
+            DataError: The file was changed since this object read it or wrote to it.
             OSError: The file cannot be read or written.
         """
         if not lines:
@@ -213,23 +212,22 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Read a ledger and check its chain of hashes; without a file, the ledger is empty.
+    """Read a ledger and check its chain of hashes; if the file is missing, the ledger is empty.
 
     A ledger records claims. Each line states a claim (before the run that judges it),
-    records a verdict on a claim, or rewords or withdraws a claim, and contains the hash
-    of the line before.
+    records a verdict on a claim, or rewords or withdraws a claim. It also contains the
+    hash of the previous line.
 
     Args:
         path: The file, such as ``results/ledger.jsonl``.
 
     Returns:
-        The lines, and an :class:`Entry` for each claim at each scale, with its
-        statement, its present words and its last verdict.
+        The ledger: its lines, and an :class:`Entry` for each claim at each scale.
 
     Raises:
-        DataError: The file is not a ledger or is too large for the memory, or a line
-            was changed or removed. A removed last line is not noticed, since no hash
-            depends on it.
+        DataError: The file is not a ledger or does not fit into memory, or a line was
+            changed or removed. The removal of the last line is not detected, since no
+            hash depends on it.
         OSError: The file cannot be read.
     """
     if not path.exists():

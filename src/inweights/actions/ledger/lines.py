@@ -23,9 +23,11 @@ STATED_AS = "stated as"
 
 
 def results_root() -> Path:
-    """Return the folder to which results are written: ``$INWEIGHTS_RESULTS``, or ``results``.
+    """Return the folder to which results are written, which need not exist.
 
-    ``results`` is in the working folder. The folder need not exist.
+    Returns:
+        ``$INWEIGHTS_RESULTS`` if that is set, otherwise ``results`` in the current
+        folder.
     """
     return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
 
@@ -34,9 +36,10 @@ def stored_root() -> Path:
     """Return the folder from which results are read, which need not exist.
 
     Returns:
-        ``$INWEIGHTS_RESULTS``, if that is set. Otherwise the first folder with a ledger
-        among ``results`` in the working folder, the one in the installed package, and
-        the one of the checkout from which the library runs; or else ``results``.
+        ``$INWEIGHTS_RESULTS`` if that is set. Otherwise the first folder with a ledger
+        among ``results`` in the current folder, the results in the installed package,
+        and the results in the checkout from which the library runs. If none of them has
+        a ledger, ``results`` in the current folder.
     """
     own = results_root()
     package = Path(__file__).parents[2]
@@ -96,8 +99,9 @@ class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
         target: The target, as text.
         verdict: The verdict, such as ``reproduced`` or ``not reproduced``.
         commit: Commit of the results table that contains the verdict.
-        measured: Mean over the seeds; ``None`` without a number.
-        low: Lower end of the mean's confidence interval; ``None`` without an interval.
+        measured: Mean over the seeds; ``None`` if nothing was measured.
+        low: Lower end of the confidence interval of the mean; ``None`` if there is no
+            interval.
         high: Upper end of this interval.
         seeds: Number of seeds; 0 if unknown.
     """
@@ -119,13 +123,13 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
         date: Date of the statement.
         claim: The claim.
         scale: Scale at which it is judged.
-        version: Version of the claim, from 1.
-        seeds: Number of seeds that its recipe states.
-        block: Number of the block of seeds on which it is judged: block ``b`` begins
-            with the root seed 1,000,000 ``b``. No seed of the block had been used when
-            the claim was stated.
-        hash: Hash of everything that can change its number or its verdict, except the
-            code of ``derive``.
+        version: Version number of the claim, starting at 1.
+        seeds: Number of seeds that the recipe states.
+        block: Number of the block of seeds on which the claim is judged. Block ``b``
+            begins with the root seed 1,000,000 ``b``. No seed of the block had been
+            used when the claim was stated.
+        hash: Hash of everything that can change the claim's number or verdict, except
+            the code of ``derive``.
         code: Hash of the code of ``derive`` and of all code that it calls; empty for
             claims that were stated before this hash was introduced.
     """
@@ -140,7 +144,7 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
 
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
-    """Change of a claim's words or place that leaves everything that is judged unchanged.
+    """Change of a claim's words or its place in the paper, which has no effect on judgement.
 
     Attributes:
         date: Date of the change.
@@ -157,7 +161,7 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
 class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
     """Correction of a claim that was stated as closer to its paper's protocol than it is.
 
-    Its number, target and seeds are unchanged; its verdict may have a different name.
+    Number, target and seeds are unchanged; the verdict may have a different name.
 
     Attributes:
         date: Date of the correction.
@@ -175,7 +179,7 @@ class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
 
 
 class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
-    """Verdict on a claim, as it followed from the scores when it was recorded.
+    """Verdict on a claim, as determined from the scores on the day of the record.
 
     Attributes:
         date: Date of the record.
@@ -186,15 +190,15 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
             seen in a substitute``, ``undecided`` or ``not judged``
             (:class:`~inweights.experiments.claims.claim_result.ClaimResult`).
         seeds: Number of seeds.
-        measured: Median or mean of the seeds' numbers; ``None`` without a number.
-        low: Lower end of its confidence interval; ``None`` without an interval.
+        measured: Median or mean over the seeds; ``None`` if nothing was measured.
+        low: Lower end of its confidence interval; ``None`` if there is no interval.
         high: Upper end of this interval.
         hits: Number of seeds that meet the target individually; ``None`` if they were
             not counted.
-        size: Whether the measured number is close to the published one, for a one-sided
-            target: ``close``, ``not close`` or ``undecided``; otherwise empty.
-        rounding: Relative tolerance within which a number counted as equal to an end of
-            the target; 0 for verdicts until 27 November 2026.
+        size: For a one-sided target, whether the measured number is close to the
+            published one: ``close``, ``not close`` or ``undecided``; otherwise empty.
+        rounding: Relative tolerance within which a number is considered equal to an end
+            of the target; 0 for verdicts until 27 November 2026.
         environment: Processor, version of torch and commit with which the last seeds
             were run, as text.
     """

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 def board(
     scale: str = "cpu", *, only: str = "", results: str | Path | None = None
 ) -> Board:
-    """Return the results table: the verdict on every claim in the ledger; nothing is run.
+    """Return the results table, with the verdict on every claim in the ledger.
 
-    The tables ``board().verdicts``, ``board().ledger`` and ``board().scores`` are
-    polars frames.
+    Nothing is run. The attributes ``verdicts``, ``ledger`` and ``scores`` of the result
+    are polars frames.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
@@ -49,7 +49,7 @@ def board(
     Raises:
         ConfigError: ``results`` is given and has no ledger, or no recipe's name
             contains ``only``.
-        DataError: Ledger or scores are damaged.
+        DataError: The ledger or the scores are damaged.
         OSError: The ledger cannot be read.
     """
     from inweights.actions.ledger.board import read_board
@@ -75,8 +75,8 @@ def state(
     Args:
         scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        anew: Reason why all claims that have not been judged in their present version
-            are stated again; by default they are not.
+        anew: Reason for stating all claims again that have not been judged in their
+            current version. By default (empty) only new and changed claims are stated.
         results: Folder of the results; by default :func:`results_root`.
         progress: Called with the number of recipes done, the total number, and the name
             of the next recipe; ``None`` disables it.
@@ -115,7 +115,7 @@ def state(
 def withdraw(
     claim: str, why: str, scale: str = "cpu", *, results: str | Path | None = None
 ) -> Line:
-    """Withdraw a claim, which remains in the results with its last verdict.
+    """Withdraw a claim; its statement and last verdict remain in the ledger.
 
     Args:
         claim: Full id of the claim.
@@ -127,7 +127,8 @@ def withdraw(
         The line that was added to the ledger's file.
 
     Raises:
-        ConfigError: The ledger has no such claim in force, or no reason is given.
+        ConfigError: The ledger has no such claim, the claim was already withdrawn, or
+            ``why`` is empty.
         DataError: The ledger is damaged, or was changed by another process.
         OSError: The ledger cannot be read or written.
     """
@@ -150,7 +151,7 @@ def history(
         results: Folder of the results; by default :func:`stored_root`.
 
     Returns:
-        The lines, each of one of the kinds in :mod:`~.lines`.
+        The lines, objects of the classes in :mod:`~.lines`.
 
     Raises:
         ConfigError: The ledger has no such claim, or several claims have this last
@@ -177,8 +178,8 @@ def history(
 def stated(recipe: Recipe, scale: str) -> Recipe:
     """Return a recipe with the seeds and claim versions that the ledger states for it.
 
-    The ledger in :func:`results_root` is read at the last commit or, without git, in
-    its present state.
+    The ledger in :func:`results_root` is read as of the last commit or, without git, in
+    its current state.
 
     Args:
         recipe: The recipe.
@@ -214,8 +215,9 @@ def record(
 ) -> int:
     """Add the scores of the runs on this disk to the results, and their verdicts to the ledger.
 
-    A claim counts if the line that states it was committed before the run began. For
-    other claims a warning gives the reason. Scores of existing seeds are not changed.
+    A claim is included only if the line that states it was committed before the run
+    began. For other claims, a warning states the reason. Scores of seeds that are
+    already in the results are not changed.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
@@ -228,7 +230,7 @@ def record(
 
     Raises:
         DataError: The ledger or the scores are damaged, the ledger was changed by
-            another process, or the tables of a run do not fit a claim's score.
+            another process, or the tables of a run lack what a claim's score selects.
         ConfigError: There is no ledger, no recipe's name contains ``only``, or an
             option of a measure cannot be stored exactly.
         FolderError: The folder of runs cannot be read.
@@ -255,7 +257,8 @@ def open_ledger(results: str | Path | None) -> tuple[Path, Ledger]:
         results: Folder of the results; ``None`` for :func:`results_root`.
 
     Returns:
-        The path, which need not exist, and the ledger, which is empty without a file.
+        The path, which need not exist, and the ledger, which is empty if the file does
+        not exist.
 
     Raises:
         DataError: The ledger is damaged.

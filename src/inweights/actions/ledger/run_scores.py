@@ -23,19 +23,19 @@ def scores_of_runs(
 ) -> Iterator[dict[str, Any]]:
     """Yield the scores of a recipe's runs, beginning with the run with the most seeds.
 
-    Runs and claims that do not count are skipped, with a warning that states the
-    reason.
+    Claims that were stated after the run are skipped, and so are runs that are damaged
+    or have no clean commit. A warning states the reason.
 
     Args:
         recipe: The recipe.
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         store: The folder of all runs.
         path: The file of the ledger, whose earlier versions are in git.
-        ledger: The ledger in its present state.
+        ledger: The ledger in its current state.
 
     Yields:
         Scores as mappings from column to value, as
-        :func:`~inweights.actions.ledger.scores.rows_of` makes them.
+        :func:`~inweights.actions.ledger.scores.rows_of` returns them.
 
     Raises:
         DataError: A table of a run lacks a column of a claim's score, no row has the
@@ -116,9 +116,10 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
 
 
 def ledger_at(commit: str, path: Path) -> Ledger | None:
-    """Return the ledger at a commit; ``None`` if the commit does not contain it.
+    """Return the ledger as of a commit.
 
-    ``None`` is also returned without git, and outside a repository.
+    The result is ``None`` if the commit does not contain the ledger, git is not
+    installed, or the file is not in a repository.
 
     Args:
         commit: Hash of the commit (7 to 64 hexadecimal digits), or ``HEAD``.

@@ -44,10 +44,10 @@ def read_scores(results: Path) -> pl.DataFrame:
 
     Returns:
         One row per ``claim`` (its id), ``scale``, ``version``, ``case`` (the values of
-        the score's columns of cases, as text) and ``seed``. Further columns:
-        ``number``; ``why``, the reason if there is no number; and ``environment``, the
-        processor, version of torch and commit of the run. There are no rows if the
-        folder has no scores.
+        the columns that distinguish the score's cases, as text) and ``seed``. Further
+        columns: ``number``; ``why``, the reason if there is no number; and
+        ``environment``, the processor, version of torch and commit of the run. There
+        are no rows if the folder has no scores.
 
     Raises:
         DataError: A file is damaged.
@@ -68,7 +68,7 @@ def _read(file: Path) -> pl.DataFrame:
 
 
 def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return scores with further rows; existing rows are not changed.
+    """Return a table of scores with further rows; existing rows are not changed.
 
     Args:
         scores: A table of scores, as :func:`read_scores` returns it.
@@ -158,17 +158,17 @@ def rows_of(
 def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     """Return the numbers of a claim's own version, on consecutive seeds of its block.
 
-    Seeds after a missing one do not count, so that no seed can be left out.
+    Seeds after a missing seed are ignored, so that no seed can be left out on purpose.
 
     Args:
         scores: A table of scores, as :func:`read_scores` returns it.
         stated: The line that states the claim.
 
     Returns:
-        Numbers by case and seed. There are none, and ``why`` is the reason, if a row of
-        this version contains a reason instead of a number, or if no row counts (``no
-        scores yet``). The seeds of an exact score, which does not depend on them, need
-        not be consecutive.
+        Numbers by case and seed. If a row of this version contains a reason instead of
+        a number, there are no numbers and ``why`` is this reason. If there is no row,
+        ``why`` is ``no scores yet``. The seeds of an exact score, which does not depend
+        on seeds, need not be consecutive.
     """
     rows = scores.filter(
         pl.col("claim") == stated.claim.id,

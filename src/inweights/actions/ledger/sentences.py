@@ -25,9 +25,9 @@ AGREEING, AGAINST, BOTH, OPEN = KINDS
 def by_sentence(claims: Iterable[ClaimResult]) -> list[list[ClaimResult]]:
     """Group the claims of papers by the sentence that they quote.
 
-    A quote that is part of another one from the same paper belongs to the same
-    sentence. Claims of this library (whose source is ``ours``), checks, which hold by
-    construction, and claims without a quote are left out.
+    A quote that is part of another quote from the same paper belongs to the same
+    sentence. Three kinds of claims are left out: claims of this library (whose source
+    is ``ours``), checks (which hold by construction), and claims without a quote.
 
     Args:
         claims: Claims with their verdicts.
@@ -60,9 +60,9 @@ def tally_sentences(claims: Iterable[ClaimResult]) -> Counter[str]:
     Returns:
         Number of sentences by joint result: ``agree`` (a claim is ``reproduced`` or
         ``consistent``, and none is ``not reproduced`` or ``not seen in a substitute``),
-        ``do not`` (one of the latter, and none of the former), ``have verdicts of both
-        kinds (⇄)``, or ``have none that is decided``. A result that does not occur is
-        left out.
+        ``do not`` (a claim is ``not reproduced`` or ``not seen in a substitute``, and
+        none is ``reproduced`` or ``consistent``), ``have verdicts of both kinds (⇄)``,
+        or ``have none that is decided``. A result that does not occur is left out.
     """
     return Counter(map(_together, by_sentence(claims)))
 

@@ -25,16 +25,16 @@ def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
     """Correct the verdicts on papers' claims for multiple testing (Holm's procedure).
 
     The field ``together`` of a returned claim is True if its verdict is still
-    significant after the correction. The probability that one or more of these verdicts
-    are wrong is at most 5% (Holm, *A simple sequentially rejective multiple test
-    procedure*, Scandinavian Journal of Statistics 6, 1979).
+    significant after the correction. The probability that at least one of these
+    verdicts is wrong is at most 5% (Holm, *A simple sequentially rejective multiple
+    test procedure*, Scandinavian Journal of Statistics 6, 1979).
 
     Args:
         claims: Judged claims. Only the claims that :func:`tested` selects are
             corrected; for all others ``together`` is False.
 
     Returns:
-        The same claims in the same order, with the field ``together`` set.
+        Copies of the claims in the same order, with the field ``together`` set.
     """
     ranked = sorted(tested(claims), key=lambda claim: claim.p or 0.0)
     together: set[str] = set()
@@ -52,9 +52,9 @@ def tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
         claims: Claims with their verdicts.
 
     Returns:
-        The claims that have a p value and whose source is not ``ours``, without checks,
-        which hold by construction. Undecided claims, and claims whose score does not
-        depend on seeds, have no p value.
+        The claims of papers (source other than ``ours``) that have a p value and are
+        not checks, which hold by construction. Undecided claims, and claims whose score
+        does not depend on seeds, have no p value.
     """
     return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
 
@@ -64,16 +64,17 @@ def least_alpha(
 ) -> float:
     """Return the smallest error probability at which a claim would have the same verdict.
 
-    A claim is reproduced if all of its cases are; a claim that is not reproduced is
-    corrected for the number of cases, any of which may fail.
+    The p value of a reproduced claim is the largest p value of its cases, all of which
+    must meet the target. That of a claim that is not reproduced is the smallest p value
+    of its cases, multiplied by their number, since any of them may fail.
 
     Args:
         claim: The claim.
         numbers: The claim's numbers, with at least one case.
         reproduced: True for the verdicts ``reproduced`` and ``consistent``, False for
             ``not reproduced`` and ``not seen in a substitute``.
-        rounding: Tolerance at the ends of the target, as a fraction of the size of a
-            number; by default the tolerance of new verdicts.
+        rounding: Relative tolerance within which a number is considered equal to an end
+            of the target; by default the tolerance of new verdicts.
 
     Returns:
         A p value, from 0 to 1.

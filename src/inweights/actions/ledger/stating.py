@@ -35,20 +35,21 @@ from inweights.experiments.studies.protocols import computed_protocols
 
 
 def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> bool:
-    """Return whether the ledger states a claim as it would be judged now.
+    """Return whether the ledger states a claim in the form in which it would be judged now.
 
     Args:
         entry: The ledger's lines about the claim.
         claim: The claim as its recipe contains it.
         now: Hash of the claim by :func:`hashes`.
-        code: Function that returns the hash of its recipe's code (:func:`code_hash`),
-            called only for claims that were stated with such a hash, from 27 November
-            2026 on.
+        code: Function that returns the hash of its recipe's code (:func:`code_hash`).
+            It is called only for claims that were stated with such a hash (since 27
+            November 2026).
 
     Returns:
-        True if both hashes, the claim's source and protocol, the published number, the
-        range of numbers close to it, and whether the claim is a check, are the same as
-        in the ledger. The words of the claim may differ. False for a withdrawn claim.
+        True if the following are the same as in the ledger: both hashes, the claim's
+        source and protocol, the published number, the range of numbers close to it, and
+        whether the claim is a check. The words of the claim may differ. False for a
+        withdrawn claim.
     """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
         return False
@@ -68,11 +69,12 @@ def corrected_from(
     code: Callable[[], str],
     computed: Callable[[], Mapping[str, Protocol]],
 ) -> Protocol | None:
-    """Return the protocol with which a claim was stated, if it has to be corrected.
+    """Return the protocol with which a claim was stated, if it must be corrected.
 
-    A claim is corrected if nothing else has changed, and if its present protocol is the
-    one determined from its settings and is farther from the paper than the stated one.
-    A claim whose protocol is closer to the paper becomes a new version instead.
+    The protocol of a claim is corrected if nothing else has changed, the current
+    protocol is the one determined from the settings, and it is farther from the paper
+    than the stated one. A claim whose protocol is closer to the paper than stated
+    becomes a new version instead.
 
     Args:
         entry: The ledger's lines about the claim.
@@ -84,7 +86,7 @@ def corrected_from(
 
     Returns:
         The former protocol: ``exact``, ``scaled`` or ``substitute``; ``None`` if
-        nothing has to be corrected.
+        nothing must be corrected.
     """
     before = entry.claim.protocol if entry.claim else None
     if before is None or claim.protocol is None:
@@ -105,20 +107,20 @@ def _once(recipe: Recipe) -> Callable[[], str]:
 def state(
     recipes: Iterable[Recipe], scale: str, ledger: Ledger, date: str, anew: str = ""
 ) -> list[Line]:
-    """Return the lines that the ledger needs for the claims of some recipes; no file is written.
+    """Return the lines to be added to the ledger for the claims of some recipes.
 
-    All claims that are stated together share one block of seeds on which no claim was
-    stated before, so that nobody has seen a number of these seeds.
+    No file is written. All claims that are stated together share a new block of seeds,
+    on which no claim was stated before.
 
     Args:
         recipes: The recipes.
         scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         ledger: The ledger.
         date: Today's date, as ``2026-11-27``.
-        anew: Reason why every claim that has not been judged in its present version is
-            stated again on one new block, with the same version if score, target and
-            rule are unchanged; by default no claim is. It is intended for changes that
-            affect the whole library.
+        anew: Reason for stating every claim again, on one new block, that has not been
+            judged in its current version; it is intended for changes that affect the
+            whole library. The version is the same if score, target and rule are
+            unchanged. By default only new and changed claims are stated.
 
     Returns:
         Lines that state new and changed claims, correct a protocol or reword a claim,
@@ -220,7 +222,7 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     """Return a recipe with the seeds and versions that the ledger states for its claims.
 
-    Its seeds are consecutive from the newest block on which one of its claims is
+    The first seed is that of the newest block on which one of the recipe's claims is
     stated. A claim that the ledger does not state in the same form has no version and
     is not judged. A recipe that is not in the ledger is returned unchanged.
 
@@ -230,7 +232,7 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
         ledger: The ledger.
 
     Returns:
-        A copy of the recipe with other ``first_seed`` and ``versions``.
+        A copy of the recipe with ``first_seed`` and ``versions`` from the ledger.
 
     Raises:
         ConfigError: An option of a measure cannot be stored exactly.

@@ -26,8 +26,8 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
         judged: A score with its target, such as ``iw.experiments.share("result",
             "score") >= 0.9``. The name of the table in the score (``result``) is
             ignored.
-        says: The claim, as a sentence; by default it is composed of the column and the
-            target.
+        says: The claim, as a sentence; by default the name of the column and the
+            target, such as ``score ≥ 0.9``.
 
     Returns:
         The claim with its numbers and its ``verdict``: ``reproduced``, ``not
@@ -35,8 +35,9 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
         without a number, it is ``not judged``, and ``why`` states the reason.
 
     Raises:
-        ConfigError: ``judged`` is not a score with a target, or the target begins at
-            the largest possible value of the score or ends at the smallest.
+        ConfigError: ``judged`` is not a score with a target; or the lower end of the
+            target is the largest possible value of the score, or the upper end is the
+            smallest.
         DataError: The table has no such column, the column contains no numbers, or no
             row has the values that the score selects.
 
@@ -58,15 +59,15 @@ def add_seeds_until_decided(
 ) -> tuple[pl.DataFrame, list[ClaimResult]]:
     """Double the seeds of a sweep until each claim about its table is decided.
 
-    A sweep stores its runs, so that only new seeds are computed. Each further analysis
-    of the data has a wider interval, so that all of them together have the error
-    probability of a single analysis (:mod:`inweights.experiments.studies.settle`). A
-    claim that is decided keeps its verdict.
+    A sweep stores its runs, so that only new seeds are computed. Each later analysis of
+    the data has a wider interval, which limits the error probability of all analyses
+    together (:mod:`inweights.experiments.studies.settle`). A claim that is decided
+    keeps its verdict.
 
     Args:
-        sweep: Function that returns the table for a number of ``seeds``, such as
+        sweep: Function of a number of ``seeds`` that returns a table, such as
             ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``. It
-            is called with the keyword ``seeds``, and its errors are not caught.
+            is called with the keyword argument ``seeds``. Its errors are passed on.
         *judged: Scores with their targets, as for :func:`claim`.
         seeds: Number of seeds of the first analysis, by default 8. A larger number is
             used if a verdict requires it.
@@ -78,10 +79,10 @@ def add_seeds_until_decided(
         in which they were given.
 
     Raises:
-        ConfigError: No claim is given, an argument is not a score with a target, a
-            target begins at the largest possible value of its score or ends at the
-            smallest, or ``most`` is smaller than the number of seeds that a verdict
-            needs.
+        ConfigError: No claim is given; an argument is not a score with a target; the
+            lower end of a target is the largest possible value of its score, or the
+            upper end is the smallest; or ``most`` is below the number of seeds that a
+            verdict requires.
         DataError: A table, a column or a value that a claim needs is missing.
 
     Example:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def open_parts(
     scale: str, *, only: str = "", runs: str | Path | None = None, results: str | Path
 ) -> Iterator[tuple[Recipe, Kept]]:
-    """Yield each recipe that has open claims in the results, with a function that judges them.
+    """Yield each recipe that has undecided claims in the results, and a function to judge them.
 
     The function judges the claims by the scores in the results together with the runs
     on this disk. A recipe is yielded once for each block of seeds on which such claims
@@ -39,12 +39,12 @@ def open_parts(
 
     Yields:
         The recipe, with the first seed of the block, and a function that takes no
-        argument and returns the list of results of its open claims on this block.
+        arguments and returns the results of its undecided claims on this block.
 
     Raises:
         ConfigError: ``results`` has no ledger, or no recipe's name contains ``only``.
-        DataError: Ledger or scores are damaged, or a file that the settings name cannot
-            be read.
+        DataError: The ledger or the scores are damaged, or a file that the settings
+            name cannot be read.
         OSError: The ledger cannot be read.
     """
     from inweights.actions.ledger.board import read_board

@@ -1,4 +1,4 @@
-"""Write a plan once, and let workers on any machine run its tasks until none is left.
+"""Write a plan, whose tasks workers on any machine then run until none is left.
 
 :func:`write_plan` writes the plan, :func:`work` runs its tasks, and
 :meth:`Planned.status` returns its progress. Any number of workers, started by any
@@ -8,7 +8,7 @@ scheduler, take tasks from a plan on disk or in an object store under leases
     PLAN/plan.json          data that all tasks share
     PLAN/index.json         key, title and results of every task
     PLAN/tasks/00000.jsonl  the tasks, up to 200 per file
-    PLAN/failed/<run>.json  failed runs, which are not tried again, with the message
+    PLAN/failed/<run>.json  the error of each failed run, which is not tried again
     PLAN/store/             the tables of single runs, unless another store was named
 """
 
@@ -70,23 +70,23 @@ def write_plan(
         place: Folder or address of the plan, which must not contain a plan yet.
         version: The recipe's version, which is part of the key of every run; by
             default 1.
-        store: Folder or address of the store of the results. Tables in it are not made
-            again. By default (empty) the folder ``store`` below the plan.
+        store: Folder or address of the store of the results. Tables that it contains
+            are not computed again. By default (empty) the folder ``store`` in the plan.
         plugins: Names of modules that workers import first; by default none.
-        collect: Words of the command that reads the results when they are complete, for
-            messages; by default none.
+        collect: Arguments of the command that reads the complete results, as a list,
+            for messages; by default none.
 
     Returns:
         The written plan, to be passed to :func:`work`. It has no tasks if all results
         are stored already.
 
     Raises:
-        ConfigError: The place already contains a plan; the place or the store is an
-            address that is not valid or whose optional package is not installed; a task
-            names an object that workers cannot import; or an option of a measure cannot
-            be stored exactly.
+        ConfigError: The place already contains a plan; the address of the place or the
+            store is invalid, or requires an optional package that is not installed; a
+            task names an object that workers cannot import; or an option of a measure
+            cannot be stored exactly.
         DataError: A file that the settings name cannot be read.
-        FolderError: A link is below the plan's folder or in the store.
+        FolderError: The plan's folder or the store contains a symbolic link.
         WriteError: The plan cannot be written.
     """
     place = place.rstrip("/")
@@ -128,18 +128,18 @@ def write_plan(
 def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
     """Run tasks of a plan, together with any number of other workers, until none is left.
 
-    Each worker begins at a different position in the plan and at first skips tasks on
-    which others are working. At the end it waits for these tasks, and takes them over
-    if their worker has died.
+    Each worker begins at a different position in the plan, and at first skips tasks on
+    which other workers are working. In the end it waits for these tasks, and takes over
+    those whose worker has died.
 
     Args:
         planned: The plan.
-        execution: Where and how tasks run on this machine, with observers of what this
-            worker stores; by default one after another in this process.
+        execution: Execution options for this machine, including observers of what this
+            worker stores; by default tasks run one after another in this process.
 
     Returns:
-        The progress of the plan at the end. A task that fails is set aside without
-        raising an error here; its error is in ``failures``.
+        The progress of the plan at the end. A task that fails does not raise an error;
+        it is not tried again, and its error is in ``failures``.
 
     Raises:
         ConfigError: The plan was written with another version of the library, a task

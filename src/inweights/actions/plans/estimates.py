@@ -1,7 +1,7 @@
-"""Estimate the cost of a recipe by timing a few steps, and remember the estimate.
+"""Estimate the cost of a recipe by timing a few steps, and store the estimate.
 
 :func:`forecast` returns the estimate that ``inweights run RECIPE --dry-run`` shows. An
-estimate of one of the library's own recipes is remembered
+estimate of one of the library's own recipes is stored in a cache
 (:mod:`inweights.support.keys.remembered`), so that the next dry run does not load
 PyTorch. It is valid until the library, the settings or the stored runs change.
 """
@@ -57,9 +57,9 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of :func:`run` with the same arguments, by timing a few steps.
 
-    Nothing is added to the runs. For the library's own recipes the estimate is stored
-    in the user's cache. Later calls return it, with the day on which it was made, until
-    settings, stored runs or the library change.
+    Nothing is added to the runs. The estimate of one of the library's own recipes is
+    stored in the user's cache. Later calls return it, with the date of the estimate,
+    until the settings, the stored runs or the library change.
 
     Args:
         recipe: Name of a recipe, or a user's own recipe.
@@ -69,7 +69,7 @@ def forecast(
             none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
         progress: Function that is called with the number of timed parts that are done,
-            their total number, and a description; ``None`` shows nothing.
+            their total number, and a description; ``None``, the default, disables it.
         **execution: Further arguments of :func:`run`, such as ``jobs`` or ``device``.
             With ``fresh``, stored estimates are ignored.
 
@@ -77,8 +77,8 @@ def forecast(
         The estimate: numbers of runs and of stored runs, steps, minutes and memory.
 
     Raises:
-        ConfigError: A name, a scale, an override or an option is not valid, this
-            machine does not have the device, or not even one run fits in the memory.
+        ConfigError: A name, a scale, an override or an option is invalid, this machine
+            does not have the device, or even a single run does not fit into memory.
         DataError: A file that the settings name cannot be read, a world cannot be
             built, or the ledger is damaged.
     """

@@ -41,7 +41,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         plugins: Names of modules that workers import first.
         version: Version of the library that wrote the plan, which every worker must
             have.
-        collect: Words of the command that reads the results when they are complete;
+        collect: Arguments of the command that reads the complete results, as a list;
             empty if there is none.
         parts: Number of files with tasks.
         labels: Names of the settings in which the trials of the plan differ.
@@ -61,7 +61,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         key: Key of the task.
         title: Short description of the task.
-        wanted: Tables that the task makes, as pairs of a run's key and a part's name.
+        wanted: Tables that the task computes, as pairs of a run's key and the name of a
+            part of its results.
     """
 
     key: str
@@ -91,12 +92,11 @@ class Status:
         tasks: Number of tasks.
         done: Number of tasks whose tables are all stored.
         held: Number of tasks that are neither done nor failed and have a lease: a
-            worker is working on them, or has died and no other worker has taken them
-            over yet.
+            worker is working on them, or has died without being replaced so far.
         failed: Number of tasks whose missing runs have all failed.
-        runs: Number of runs and computations with all their tables, and their total
-            number.
-        failures: Failed runs and computations without all their tables, by key.
+        runs: Two numbers: runs and computations whose tables are all stored, and all
+            runs and computations.
+        failures: Failed runs and computations whose tables are not all stored, by key.
         workers: Number of leases of each machine, by the machine's name. A worker has
             one lease for each task on which it is working.
     """
@@ -132,7 +132,7 @@ class Planned:
 
     Raises:
         FolderError: There is no plan, or it is damaged.
-        ConfigError: An address is not valid, or its optional package is not installed.
+        ConfigError: An address is invalid, or its optional package is not installed.
         WriteError: An object store denies access or does not respond.
     """
 
@@ -152,11 +152,11 @@ class Planned:
     def status(self) -> Status:
         """Return the progress of the plan, determined from the names of stored results.
 
-        Files are only read.
+        No file is written.
 
         Raises:
-            FolderError: The index or the record of a failure is damaged, or a link is
-                in the plan or the store.
+            FolderError: The index or the record of a failure is damaged, or the plan or
+                the store contains a symbolic link.
             WriteError: An object store denies access or does not respond.
         """
         index = self.index()
@@ -225,7 +225,8 @@ class Planned:
         """Return the error of each run and computation that has failed, by its key.
 
         Raises:
-            FolderError: The record of a failure is damaged, or a link is in the plan.
+            FolderError: The record of a failure is damaged, or the plan contains a
+                symbolic link.
             WriteError: An object store denies access or does not respond.
         """
         owners = sorted(self.failed())
@@ -235,14 +236,14 @@ class Planned:
         """Return the keys of the runs and computations with a record of a failure.
 
         Raises:
-            FolderError: A link is in the folder of failures.
+            FolderError: The folder of failures contains a symbolic link.
             WriteError: An object store denies access or does not respond.
         """
         names = self.files.names("failed")
         return {name.rpartition("/")[2].removesuffix(".json") for name in names}
 
     def set_aside(self, failure: Failure) -> None:
-        """Write a record for each run of a failed task, so that it is not tried again.
+        """Write a record for each run of a failed task, so that the task is not tried again.
 
         Args:
             failure: The task, and the error with which its last attempt ended.
@@ -258,7 +259,7 @@ class Planned:
         """Delete the records of failures, so that workers try these tasks again.
 
         Raises:
-            FolderError: A link is in the folder of failures.
+            FolderError: The folder of failures contains a symbolic link.
             OSError: A record cannot be removed from a folder.
             WriteError: An object store denies access or does not respond.
         """

@@ -1,6 +1,6 @@
 """Compare ways of teaching facts to a language model, with equal numbers of tokens.
 
-:class:`TrainingSettings` define the comparison, :func:`training_recipe` makes its
+:class:`TrainingSettings` defines the comparison, :func:`training_recipe` returns its
 recipe, and :func:`teach_and_ask` applies one way with one seed.
 """
 

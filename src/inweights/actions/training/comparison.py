@@ -35,21 +35,21 @@ def training_recipe(
     settings: TrainingSettings | Mapping[str, Any],
     sizes: Sequence[Size] = (),
 ) -> Recipe:
-    """Return the comparison of ways of teaching as a recipe, which :func:`inweights.run` accepts.
+    """Return the comparison of ways of teaching as a recipe, for :func:`inweights.run`.
 
     Args:
         name: Name of the recipe, ``training/<name>``.
-        settings: Settings of the comparison, or their plain values, as a run stores
-            them.
-        sizes: Cost of each way, which determines its share of the progress; by default
-            all ways have the same share.
+        settings: Settings of the comparison, or a mapping of their plain values, as
+            stored in a run.
+        sizes: Cost of each way, which determines its share of the progress bar; by
+            default all ways have the same share.
 
     Returns:
         A recipe with the scale ``cpu``, 3 seeds (one for ways without training) and no
         claims. Running it raises a ConfigError if an optional package is not installed.
 
     Raises:
-        ConfigError: The plain values are not valid settings.
+        ConfigError: ``settings`` is a mapping of invalid values.
     """
     own = (
         settings

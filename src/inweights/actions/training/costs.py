@@ -19,8 +19,8 @@ class Size(NamedTuple):
         rows: Number of training texts; 0 for ways without training.
         tokens: Total number of tokens in these texts.
         updates: Number of updates of the training.
-        preparation: Seconds in which the model writes its own texts, which are replayed
-            in the training.
+        preparation: Seconds for generating the model's own texts, which are mixed into
+            the training texts.
         training: Seconds of training.
         asking: Seconds for answering all questions.
     """
@@ -45,7 +45,7 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
         The cost of each way, in the order of ``settings.ways``.
 
     Raises:
-        ConfigError: A strategy, a number or the file of wordings does not fit the
+        ConfigError: A strategy, a number or the file of wordings is invalid for the
             facts, or an optional package (``peft``, ``bm25s``) is not installed.
         DataError: The facts cannot be read.
         RunError: The loss of a timed update is not a finite number.

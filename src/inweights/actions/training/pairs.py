@@ -1,7 +1,7 @@
 """Compare every two ways of teaching on the same questions, by kind of question.
 
-:func:`pairs_of` makes the table ``pairs`` of ``inweights compare-training`` from the
-answers that each way stored, and :func:`say_pairs` describes its clearest rows as text.
+:func:`pairs_of` computes the table ``pairs`` of ``inweights compare-training`` from the
+stored answers of each way, and :func:`say_pairs` describes its clearest rows as text.
 """
 
 from dataclasses import asdict
@@ -33,10 +33,10 @@ _SCHEMA = {
 def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
     """Compare every two ways of teaching on the same questions.
 
-    With one seed an answer is right or wrong: the confidence interval is Tango's (1998)
-    and the test is McNemar's exact test. With several seeds the share of seeds with the
-    right answer is compared: the interval is Student's over questions and the test is
-    the exact sign test.
+    With one seed, an answer is right or wrong. The confidence interval is Tango's
+    (1998), and the test is McNemar's exact test. With several seeds, the fraction of
+    seeds with the right answer is compared. The interval is then Student's over
+    questions, and the test is the exact sign test.
 
     Args:
         measured: Table with the columns ``way, seed, kind, name, value`` of all ways;
@@ -46,12 +46,12 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
         One row per kind of answer (``kind``: ``accuracy``, among candidates, or ``in
         words``), kind of question (``name``) and pair of ways (``way`` and ``other``,
         each pair once, in the order of the table). Further columns: ``difference``, the
-        share of right answers with ``other`` minus that with ``way``; ``low`` and
-        ``high``, its 95% confidence interval; ``gained`` and ``lost``, the numbers of
-        questions that only ``other`` or only ``way`` answers correctly (with several
-        seeds: that ``other`` or ``way`` answers correctly more often); ``p``, the p
-        value of the test; and ``questions``, the number of questions. The table is
-        empty if ``measured`` contains no answers to single questions.
+        accuracy of ``other`` minus the accuracy of ``way`` (-1 to 1); ``low`` and
+        ``high``, the ends of its 95% confidence interval; ``gained``, the number of
+        questions that only ``other`` answers correctly (with several seeds: that
+        ``other`` answers correctly with more seeds); ``lost``, the same for ``way``;
+        ``p``, the p value of the test; and ``questions``, the number of questions. The
+        table is empty if ``measured`` contains no answers to single questions.
 
     Raises:
         DataError: Two ways answered different questions.

@@ -38,15 +38,15 @@ class TrainingSettings(Config):
         strategy: Names of the strategies of ``inweights augment`` with which the way
             ``mixture`` adds texts to the facts; by default ``auto``, the strategies
             that ``augment`` recommends.
-        hold_out: Share of the bridge entities (the middle entities of two-hop chains)
-            whose chains are not stated by any way, so that they can be tested; by
-            default .2.
-        floor: Smallest share of the tokens of a pass that state single facts; by
-            default .25.
+        hold_out: Fraction of the bridge entities (the middle entities of two-hop
+            chains) whose chains are not stated in any training text, so that they can
+            be tested; by default 0.2.
+        floor: Minimum fraction of the tokens of a pass that state single facts; by
+            default 0.25.
         tokens: Number of tokens of one pass, the same for every way; 0 (the default)
             for the number of tokens of one pass over the mixture.
-        questions: Largest number of questions of each kind; by default 40.
-        retrieved: Largest number of facts that precede a question, for the way
+        questions: Maximum number of questions of each kind; by default 40.
+        retrieved: Maximum number of facts that precede a question, for the way
             ``retrieval``; by default 8.
         tuning: Settings of the fine-tuning; by default the settings of ``inweights
             finetune``, but without early stopping, and with padding, as in stored runs.

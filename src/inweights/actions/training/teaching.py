@@ -1,6 +1,6 @@
 """Teach a model facts in one way with one seed, and measure its knowledge afterwards.
 
-:func:`prepare` makes the texts and questions, and :func:`teach_and_ask` trains and
+:func:`prepare` creates the texts and questions, and :func:`teach_and_ask` trains and
 evaluates. :func:`sizes` estimates the cost of each way.
 """
 
@@ -48,14 +48,14 @@ class Prepared(NamedTuple):
     def asked(self, way: str, most: int) -> list[language.Question]:
         """Return the questions for a way; for ``retrieval``, relevant facts precede each question.
 
-        BM25 retrieves these facts for the words of the question, whose field ``steps``
-        is emptied. The questions for all other ways are the same.
+        BM25 retrieves these facts by the words of the question; the field ``steps`` of
+        the returned questions is empty. For all other ways, :attr:`questions` is
+        returned unchanged.
 
         Args:
-            way: Name of the way of teaching, such as ``retrieval``, which is not
-                checked.
-            most: Largest number of facts that precede a question, with ``retrieval``;
-                at least 2, which is not checked.
+            way: Name of the way of teaching, such as ``retrieval`` (not checked).
+            most: Maximum number of facts that precede a question, with ``retrieval``;
+                at least 2 (not checked).
 
         Raises:
             ConfigError: The way is ``retrieval`` and ``bm25s`` is not installed.
@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
-    """Make training texts with the same number of tokens for each way, and the questions.
+    """Create training texts with the same number of tokens for each way, and the questions.
 
     Args:
         settings: Settings of the comparison.
@@ -77,8 +77,8 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
         the same for all ways, and the facts as sentences.
 
     Raises:
-        ConfigError: A strategy or a number does not fit the facts, or the file of
-            wordings cannot be read or does not fit.
+        ConfigError: A strategy or a number is invalid for the facts, or the file of
+            wordings cannot be read or does not match the facts.
         DataError: The facts cannot be read.
     """
     facts = settings.read_facts()
@@ -170,17 +170,17 @@ def teach_and_ask(
         One row per measured number: ``kind`` and ``name`` of the number, ``value``, and
         ``n``, the number of questions or texts over which ``value`` is a mean (1 for
         times and for the other costs of training). The kinds are ``accuracy`` (among
-        candidates) and ``in words`` (of generated answers), by group of questions;
-        ``answered`` and ``answered in words``, 1 or 0 for each question (the name is
-        its kind, a colon and its id); ``kept``, the share of plain questions that are
-        still answered correctly and the share answered with a ``new name``;
+        candidates) and ``in words`` (of generated answers), from 0 to 1, by group of
+        questions; ``answered`` and ``answered in words``, 1 or 0 for each question (the
+        name is its kind, a colon and its id); ``kept``, the fraction of plain questions
+        that are still answered correctly, and the fraction answered with a ``new name``;
         ``language``, the ``perplexity`` of plain text; ``minutes`` of ``training`` and
         of ``asking``; and ``cost``: ``tokens`` read, number of ``updates`` and mean
         number of tokens of a ``question``.
 
     Raises:
-        ConfigError: The model cannot be loaded, the tuning settings, a strategy or the
-            wordings are not valid, or an optional package (``peft``, ``bm25s``) is not
+        ConfigError: The model cannot be loaded; the tuning settings, a strategy or the
+            wordings are invalid; or an optional package (``peft``, ``bm25s``) is not
             installed.
         DataError: The facts or the model cannot be read.
         RunError: The loss is not a finite number.

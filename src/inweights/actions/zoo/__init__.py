@@ -2,7 +2,7 @@
 
 Each model has a :class:`Card` with its configs, seeds and accuracy, and the claim that
 it illustrates. Weights are stored as safetensors, one file per model. ``python -m
-benchmarks.zoo`` in a clone of the repository makes all of them again.
+benchmarks.zoo`` in a clone of the repository trains all of them again.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Card(Config):
         seeds: Root seed of each replica.
         accuracy: Mean accuracy over replicas, from 0 to 1, by part (``facts`` or
             ``queries``) and role of the statements, such as ``facts/first_hop``.
-        hop_correlation: For a graph, the rank correlation of cosine and distance in
-            hops; otherwise ``None``.
+        hop_correlation: For a graph, the rank correlation between the cosine of two
+            nodes' embeddings and their distance in hops; otherwise ``None``.
         bytes: Size of the file of weights in bytes.
     """
 
@@ -119,10 +119,10 @@ def load(name: str, device: torch.device | str = "cpu") -> Stored:
 
 
 def weights(name: str) -> Path:
-    """Return the path of a stored model's weights, a safetensors file of the library.
+    """Return the path of the safetensors file with a stored model's weights.
 
     Args:
-        name: Name of the model, as ``inweights models`` lists it; whether such a model
+        name: Name of the model, as ``inweights models`` lists it. Whether such a model
             exists is not checked.
     """
     return WEIGHTS / f"{name.replace('/', '--')}.safetensors"
