@@ -51,12 +51,13 @@ def edits(
     next fact of its role whose answer is wrong for it. The model itself does not
     change. Which statements depend on an edited fact is determined by the world:
 
-    - two hops: the two-hop facts and queries through the edited hop; - an analogy: for
-    an edited attribution, the same attribution of other entities of the class; for an
-    edited similarity, the attributes of the new class; - an edge: its reversal, if the
-    reversal is a query, or the world is a graph. If a prompt has ``k`` right answers,
-    the new answer must be among the ``k`` largest logits, and among the two largest if
-    the old answer is right as well.
+    - two hops: the two-hop facts and queries through the edited hop;
+    - an analogy: for an edited attribution, the same attribution of other entities of
+      the class; for an edited similarity, the attributes of the new class;
+    - an edge: its reversal, if the reversal is a query, or the world is a graph.
+
+    If a prompt has ``k`` right answers, the new answer must be among the ``k`` largest
+    logits, and among the two largest if the old answer is right as well.
 
     Args:
         model: A GPT with ``R`` replicas.
