@@ -30,8 +30,8 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     Args:
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica. Its facts of role ``category`` have
-            prompts of one length (the inputs), and several of them share an answer (the
-            label).
+            prompts of one length (the inputs), and at least two of them share an answer
+            (the label).
 
     Returns:
         One row per replica and layer, with the columns ``replica``, ``layer``,

@@ -72,10 +72,10 @@ def off_descent(
     """Measure the distance of a trained Node2Vec from the closed form of its gradient descent.
 
     The closed form (Lemma 1 of Geometric Memory, App. F) does not use autograd.
-    :func:`inweights.train` minimises the mean over facts. On a graph whose ``N`` nodes
-    all have the same degree, this is the paper's sum over nodes divided by ``N``, so
-    that plain gradient descent at the learning rate ``N η`` makes the same updates as
-    the closed form at ``η``.
+    :func:`inweights.train` minimises the mean loss over facts. On a graph whose ``N``
+    nodes all have the same degree, this mean is the paper's sum over nodes divided by
+    ``N``, so that plain gradient descent at the learning rate ``N η`` makes the same
+    updates as the closed form at ``η``.
 
     Args:
         model: Model with ``R`` replicas of a tied

@@ -55,10 +55,9 @@ def resemblance(
     The equation is from Feature Resemblance. For a :class:`~inweights.models.OneLayer`,
     it is the cosine of ``W_V e_a`` and ``W_V e_b``, the embeddings of both entities
     times the value matrix. For a deeper model, it is the cosine of the penultimate
-    layer's states at the last token of a prompt. The paper does not state the prompt;
-    the table therefore has a column for it. Since all states of a layer may have
-    similar directions, the table also contains the mean cosine with entities of *other*
-    tuples.
+    layer's states at the last token of a prompt. The paper does not state the prompt.
+    Since all states of a layer may have similar directions, the table also contains the
+    mean cosine with entities of *other* tuples.
 
     Args:
         model: Model with ``R`` replicas.
@@ -249,7 +248,7 @@ def predicted_similarity(
             ``AS`` (attribution first), ``two-hop``, or ``two-hop without identity``; by
             default none.
         rho: ``ρ`` of the closed form: number of copies of the similarity premise, at
-            least 1; has no effect without ``course``.
+            least 1. Without ``course``, it is ignored.
         by_pair: If true, return one row per pair; otherwise one row with the mean over
             pairs.
 
@@ -261,10 +260,11 @@ def predicted_similarity(
         :func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`).
 
     Raises:
-        DataError: The world has no pairs of entities, no facts of one of the roles, or
-            facts of different lengths.
+        DataError: The world has no pairs of entities or no facts of a role, or facts of
+            a role differ in length.
         ConfigError: ``rate`` or ``steps`` is not above 0, ``rho`` is below 1,
-            ``course`` or ``seed`` is invalid, a count is negative, or all are 0.
+            ``course`` is unknown, ``seed`` is not from 0 to 2**63 - 1, or a count in
+            ``roles`` is negative or all are 0.
     """
     built = world.build(seed)
     about = model or OneLayerConfig()

@@ -62,7 +62,7 @@ def agreement(
             Comparing all directions is not informative if the width is at least the
             number of nodes.
         draws: Number of pairs of random embeddings of the same shape in the null
-            distribution.
+            distribution, at least 1.
         seed: Root seed of the null distribution.
 
     Returns:

@@ -215,7 +215,7 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
 
     Raises:
         DataError: A world is not a graph, the model has no table of token embeddings,
-            the worlds do not fit it, or the table would need more memory than is
+            the worlds do not fit the model, or the table would need more memory than is
             available.
         ConfigError: The layer is unknown, or the model has no replica axis.
 

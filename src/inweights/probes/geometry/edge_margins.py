@@ -45,13 +45,13 @@ def geometric_margin(
 ) -> pl.DataFrame:
     """Compute edge margins with a middle layer that only scales the embeddings' principal axes.
 
-    This is test (4) of Geometric Memory, B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i)
-    v_i v_iᵀ``, where ``v_i`` are the right singular vectors of the embeddings, so that
-    ``W`` no longer maps one of these directions to another. The bias does not change. A
-    node's margin is the logit of a neighbour minus the largest logit of the other
-    nodes. The neighbour is the one with the *largest* logit (``max``, a weak test) or
-    with the *smallest* logit (``min``; a margin above 0 means that all neighbours have
-    larger logits than all other nodes).
+    This is test (4) of Geometric Memory, B.5. The matrix ``W`` of the middle layer is
+    replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, where ``v_i`` are the right singular
+    vectors of the embeddings, so that ``W`` no longer maps one of these directions to
+    another. The bias does not change. A node's margin is the logit of a neighbour minus
+    the largest logit of the other nodes. The neighbour is the one with the *largest*
+    logit (``max``, a weak test) or with the *smallest* logit (``min``; a margin above 0
+    means that all neighbours have larger logits than all other nodes).
 
     The null distribution is associative storage: random embeddings of the same shape,
     with the least-squares ``W`` for logits of 1 on edges and 0 elsewhere.

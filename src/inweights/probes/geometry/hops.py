@@ -57,16 +57,17 @@ def hop_correlation(
 ) -> pl.DataFrame:
     """Compute Spearman's rank correlation between the cosines and hop distances of pairs of nodes.
 
-    It is −1 if the cosine of two nodes falls with their distance in the whole graph (a
-    global geometry). The correlation is over unordered pairs of different nodes that a
-    path connects, where edges may be followed in either direction. Distant nodes have
-    the same weight as near ones, so that the correlation does not reach −1 if only
-    neighbours are similar (a local geometry). In a *folded* geometry, neighbours differ
-    and second neighbours are similar; it is visible among pairs an even number of hops
-    apart, and may cancel over all pairs. Equal distances share their mean rank, and so
-    do equal cosines. If all cosines differ but some distances are equal, the
-    correlation cannot reach −1. In a graph with more than 2,000 nodes, 100,000 pairs
-    are drawn, and also used for the null distribution.
+    The correlation is close to −1 if the cosine of two nodes decreases with their
+    distance in the whole graph (a global geometry). It is computed over unordered pairs
+    of different nodes that a path connects, where edges may be followed in either
+    direction. Distant nodes have the same weight as near ones, so that the correlation
+    stays well above −1 if only neighbours are similar (a local geometry). In a *folded*
+    geometry, neighbours differ and second neighbours are similar. Such a geometry is
+    visible among pairs an even number of hops apart, and its effect may cancel over all
+    pairs. Equal distances share their mean rank, and so do equal cosines. If all
+    cosines differ but some distances are equal, the correlation cannot reach −1. In a
+    graph with more than 2,000 nodes, 100,000 pairs are drawn, and also used for the
+    null distribution.
 
     Args:
         model: Model with ``R`` replicas.

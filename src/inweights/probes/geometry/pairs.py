@@ -47,7 +47,7 @@ class Pairs:
     Attributes:
         u: First node of each pair, ``[P]``.
         v: Second node of each pair, ``[P]``.
-        hops: Number of edges of the shortest path between them, ``[P]``.
+        hops: Number of edges on the shortest path between the two nodes, ``[P]``.
         nodes: Number of nodes of the graph.
     """
 

@@ -151,8 +151,9 @@ def attribution_patching(
         ``effect = Σ (x' − x) · ∂d/∂x / (d_partner − d_own)``,
 
     summed over statements. The estimate is exact if the logits are linear in the state,
-    as at the deepest layer. At other places, verify important results by
-    ``activation_patching(model, worlds, layers=[...])``, whose columns are the same.
+    as at the deepest layer. At other places, verify important results with
+    ``activation_patching(model, worlds, layers=[...])``, whose table has the same
+    columns and ``accuracy``.
 
     Args:
         model: Model with ``R`` replicas.
@@ -176,9 +177,9 @@ def attribution_patching(
             cannot be differentiated with respect to a state, has no replica axis or
             cannot read prompts of this length, or the probe would need more memory than
             is available.
-        DataError: The part contains no statements, a statement has no partner, an
-            answer is not among the head's candidates, or the worlds do not fit the
-            model.
+        DataError: The part contains no statements, a statement has no partner (always
+            if ``most`` is 1), an answer is not among the head's candidates, or the
+            worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

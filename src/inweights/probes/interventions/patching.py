@@ -156,9 +156,9 @@ def activation_patching(
         ConfigError: A layer or the part is unknown, ``most`` is below 1, the donor
             lacks a layer, the model has no replica axis or cannot read prompts of this
             length, or the probe would need more memory than is available.
-        DataError: The part contains no statements, a statement has no partner, an
-            answer is not among the head's candidates, the donor's states have a
-            different shape, or the worlds do not fit the model.
+        DataError: The part contains no statements, a statement has no partner (always
+            if ``most`` is 1), an answer is not among the head's candidates, the donor's
+            states have a different shape, or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -36,7 +36,7 @@ class Spot(NamedTuple):
 
 
 def spot_of(model: Model, place: str) -> Spot:
-    """Return the state that hooks read at a place, and the columns of the state that belong to it.
+    """Return the name of the state that contains a place, and the place's columns of this state.
 
     Args:
         model: The model.

@@ -33,7 +33,7 @@ class OwnLearner(Protocol):
 
     @property
     def steps(self) -> int:
-        """Estimated cost of learning, as a number of updates of a small model, for progress."""
+        """Estimated cost, as a number of updates of a small model, for the progress display."""
         ...
 
     def learn(self, world: World, model: Any, seed: int) -> Model:

@@ -56,8 +56,9 @@ class OwnOptimizer:
             class that draws random numbers.
         DataError: A file on which the code depends cannot be read.
 
-    Warns: UserWarning: The optimizers are not elementwise, and therefore run for one
-    replica at a time.
+    Warns:
+        UserWarning: The optimizers are not elementwise, and therefore run for one
+            replica at a time.
     """
 
     def __init__(
