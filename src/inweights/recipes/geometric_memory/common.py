@@ -136,8 +136,7 @@ class Training(iw.Config):
         """A curriculum with one phase of ``steps`` updates, each over all edges.
 
         Raises:
-            ConfigError: ``rate <= 0``, ``steps < 0``, or ``second`` is outside ``[0,
-                1)``.
+            ConfigError: ``rate <= 0``, ``steps < 0``, or ``second`` outside ``[0, 1)``.
         """
         betas = (0.9, self.second)
         optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
