@@ -29,8 +29,8 @@ def hash_of_calls(function: Callable[..., Any], within: str) -> str:
     """Return a hash of the code of a function and all that it calls, or "" if it has no source.
 
     Functions and classes of the package ``within`` are followed wherever a name refers
-    to them. Other values in its modules are identified by the code that assigns them,
-    and everything else by its name.
+    to them. Other values in modules of this package are identified by the code that
+    assigns them. Everything else is identified by its name.
 
     Args:
         function: A function of a module, or a ``functools.partial`` of one.

@@ -92,12 +92,12 @@ def curriculum_cosine(
     This is Feature Resemblance, propositions 1 to 5, for the value vectors of two
     entities ``a`` and ``b`` of a tuple. ``cos = C S / √((C² + A² + ν²)(S² + ν²))``,
     where ``C``, ``S`` and ``A`` are the shares of category, similarity and attribution
-    in the loss. ``W_V e_b`` grows along the property alone, and ``W_V e_a`` along
-    property and attribute. In the joint curriculum ``C = S = ρ / (2ρ + 1)`` and ``A = S
-    / ρ``. SA (similarity first) has no attribute in its first phase. AS (attribution
-    first) has no fact about ``b`` there. Two hops without identities share nothing;
-    with identities, they are the joint curriculum under other names. Nothing after
-    stage 1 of the first phase changes ``W_V``.
+    in the loss. Stage 1 changes ``W_V e_b`` along the property only, and ``W_V e_a``
+    along the property and the attribute. In the joint curriculum, ``C = S = ρ / (2ρ +
+    1)`` and ``A = S / ρ``. The first phase of SA (similarity first) contains no
+    attribution, and the first phase of AS (attribution first) no fact about ``b``. The
+    two-hop curriculum has the cosine of the joint curriculum, and the cosine 0 without
+    identities. Nothing after stage 1 of the first phase changes ``W_V``.
 
     Args:
         course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;

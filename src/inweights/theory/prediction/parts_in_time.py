@@ -122,7 +122,7 @@ def solve_piece(
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         decay: Weight decay of the soft program, above 0; ``None`` solves program (2) if
             it has a solution and no identity has a prompt of several tokens.
-        gap: Relative gap that the solution has to certify, at least 1e-7 and below 1.
+        gap: Relative duality gap to certify, at least 1e-7 and below 1.
         iterations: Maximum number of iterations of a solver, at least 1.
         seconds: Time limit in seconds, at most half of which is spent on program (2);
             ``None`` for no limit.

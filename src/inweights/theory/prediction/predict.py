@@ -73,7 +73,7 @@ def predict(
             Bridge, §4.3), if all facts can be stored and the prompts of identities are
             single tokens. Otherwise it means the soft program with a decay of 3e-4, or
             of 1e-2 if identities have longer prompts.
-        gap: Relative gap that every solution has to certify, at least 1e-7 and below 1.
+        gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
         seconds: Time limit for the whole prediction, in seconds, from 0 to 10**7. It
             determines how large the parts are. ``None`` for no limit.
         began: Value of :func:`time.perf_counter` at which the limit starts; by default
@@ -272,7 +272,7 @@ def predicted_queries(
         world: Config of the world.
         seed: Root seed with which the world is built.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        gap: Relative gap that every solution has to certify, at least 1e-7 and below 1.
+        gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
         decay: Weight decay that is predicted; ``None`` as in :func:`predict`.
 
     Returns:

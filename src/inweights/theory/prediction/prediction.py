@@ -70,15 +70,16 @@ class Prediction:
             largest), ``expected`` (fraction of these outputs that are right: the
             expected accuracy), ``role``, ``pattern`` (form of the prompt and answer:
             relations by name, other tokens by their group), ``out_of_distribution``.
-            The verdict is ``follows``, ``tied`` or ``fails``. Queries of the role
-            ``unstated`` have no right answer; their ``margin`` is the lead over the
-            next best output, ``expected`` is null, and the verdict is ``asserted`` if
-            the lead is above the tolerance, otherwise ``open``.
+            The verdict is ``follows`` if the margin is above the tolerance, ``fails``
+            if it is below minus the tolerance, and otherwise ``tied``. Queries of the
+            role ``unstated`` have no right answer; their ``margin`` is the lead over
+            the next best output, ``expected`` is null, and the verdict is ``asserted``
+            if the lead is above the tolerance, otherwise ``open``.
         let_go: Facts that are not used: ``fact`` (its index), ``statement``,
-            ``instead`` (the answer of the program), ``why``: ``left out`` (the
-            fact is in no part) or ``answered otherwise by the program`` (the program,
-            whose logits are a sum over tokens, cannot store it with the other facts; a
-            trained network may).
+            ``instead`` (the answer of the program), ``why``: ``left out`` (the fact is
+            in no part) or ``answered otherwise by the program`` (the program, whose
+            logits are a sum over tokens, cannot store the fact together with the other
+            facts; a trained network may).
         why: Reason why program (2) was not solved for all facts at once, and remarks on
             the accuracy of the solution; may be empty.
         advice: Identities that correct failing queries if they are added; ``None`` if
@@ -127,12 +128,13 @@ class Prediction:
 
         The columns are ``query`` (its index), ``MODEL probability`` for each of
         :data:`~.calibration.fitted.MODELS` (null for queries that chain no facts, which
-        were not fitted) and ``outlook``: ``likely``, ``open`` or ``unlikely`` by the
-        probability for a GPT, or else by the verdict. The outlook is ``uncalibrated``
-        if the fit is too uncertain (:attr:`Nearest.vague`) or does not cover the query
-        (chains of three facts or more with several right answers). Queries without a
-        right answer are ``asserted`` or get ``no answer``. No probability is below the
-        chance of a guess if queries have several right answers.
+        were not fitted) and ``outlook``: ``likely`` (at least 2/3), ``unlikely`` (at
+        most 1/3) or ``open``, by the probability for a GPT or, if that is null, by the
+        verdict. The outlook is ``uncalibrated`` if the fit is too uncertain
+        (:attr:`Nearest.vague`) or does not cover the query (chains of three facts or
+        more with several right answers). Queries without a right answer have the
+        outlook ``asserted`` or ``no answer``. If some queries have several right
+        answers, no probability is below the chance of a guess.
 
         Example:
             >>> import inweights as iw
@@ -179,10 +181,7 @@ class Prediction:
 
     @cached_property
     def nearest(self) -> Nearest:
-        """The family of trained worlds that is nearest to this world, with its errors.
-
-        :meth:`.Calibration.nearest` defines the distance.
-        """
+        """The family of trained worlds nearest to this world: :meth:`.Calibration.nearest`."""
         return calibration().nearest(self.world)
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
@@ -194,18 +193,18 @@ class Prediction:
         Returns:
             One row per combination of their values: ``queries`` (their number),
             ``follow``, ``tied``, ``fail``, ``asserted`` and ``open`` (numbers of
-            queries by verdict), ``expected``, ``right_answers`` and ``chance`` (means),
-            ``least_margin`` and ``median_margin``. A margin is the logit of the best
-            right answer minus the logit of the best wrong output.
+            queries by verdict), ``expected``, ``right_answers`` and ``chance`` (means
+            of these columns), ``least_margin`` and ``median_margin`` (smallest and
+            median ``margin``).
         """
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
     def surprising(self) -> pl.DataFrame:
-        """Return the queries sorted by verdict: assertions, failures, ties, then all others.
+        """Return the queries sorted by verdict, the most surprising verdicts first.
 
         Returns:
-            The table :attr:`queries`, with one row per query, in this order; within a
-            verdict, the largest absolute margins (to four decimals) first.
+            The table :attr:`queries`, in the order ``asserted``, ``fails``, ``tied``,
+            ``follows``, ``open``; within a verdict, by decreasing absolute margin.
         """
         place = {verdict: number for number, verdict in enumerate(SURPRISING)}
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)

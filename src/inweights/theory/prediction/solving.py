@@ -16,8 +16,8 @@ class Solving:
         answers: ``several`` (all answers to a prompt are right) or ``one`` (they
             contradict each other, which is an error).
         decay: Weight decay of the training that is predicted, above 0; ``None`` for the
-            limit of long training without decay.
-        gap: Relative gap to certify, at least 1e-7 and below 1.
+            limit of long training without decay (see :func:`inweights.predict`).
+        gap: Relative duality gap to certify, at least 1e-7 and below 1.
         seconds: Time limit for all programs together, in seconds, from 0 to 10**7;
             solutions that are not finished in time are not certified.
         tie: Margins up to this absolute value are ties (facts have margin 1); at least

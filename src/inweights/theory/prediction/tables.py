@@ -48,14 +48,14 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
         ``answer`` (the first right answer), ``right_answers`` (their number),
         ``chance`` (fraction of the outputs that are right), ``predicted`` (the output
         with the largest logit), ``margin`` (of the best right answer over the best
-        wrong output, divided by ``solution.scale``), ``verdict`` (``follows``,
-        ``tied`` or ``fails``), ``tied`` (number of outputs within ``tie`` of the
-        largest logit), ``expected`` (fraction of these that are right), ``role``,
-        ``pattern`` (form of the prompt and answer) and ``out_of_distribution``. Queries
-        of the role ``unstated`` have no right answer: their margin is the lead over the
-        next best output, the verdict is ``asserted`` if this is above ``tie`` and
-        otherwise ``open``, ``right_answers`` is 0, and ``chance`` and ``expected`` are
-        null.
+        wrong output, divided by ``solution.scale``), ``verdict`` (``follows`` if the
+        margin is above ``tie``, ``fails`` if it is below ``-tie``, otherwise ``tied``),
+        ``tied`` (number of outputs within ``tie`` of the largest logit), ``expected``
+        (fraction of these that are right), ``role``, ``pattern`` (form of the prompt
+        and answer) and ``out_of_distribution``. Queries of the role ``unstated`` have
+        no right answer: their margin is the lead over the next best output, the verdict
+        is ``asserted`` if this is above ``tie`` and otherwise ``open``,
+        ``right_answers`` is 0, and ``chance`` and ``expected`` are null.
     """
     world = solution.program.world
     queries = world.queries

@@ -80,8 +80,8 @@ def solve_whole(
         world: Facts and queries.
         answers: Whether a prompt may have ``several`` right answers, or ``one``; has no
             effect on the soft program.
-        gap: Relative gap to certify, at least 1e-7 and below 1; for more than 3,000
-            facts, smaller values are replaced with 0.01.
+        gap: Relative duality gap to certify, at least 1e-7 and below 1. For more than
+            3,000 facts, values below 0.01 are replaced with 0.01.
         seconds: Time limit in seconds; ``None`` for no limit.
         decay: Weight decay of the soft program; ``None`` solves program (2).
         state: File in which the state of program (2) is stored while it is solved, and
@@ -94,8 +94,8 @@ def solve_whole(
         The solution, and a text with remarks on its accuracy.
 
     Raises:
-        SolverError: There is no solution, its arrays do not fit in memory, or its gap
-            is too wide for a prediction.
+        SolverError: There is no solution, its arrays do not fit in memory, or its
+            relative duality gap is above 0.03.
         DataError: ``answers`` is ``one``, and facts contradict each other.
         ConfigError: ``answers`` is unknown, ``gap`` or ``seconds`` is out of range, or
             ``state`` is not a state of this program.

@@ -48,11 +48,12 @@ OF_ANSWERS = ("right", "density")
 
 
 def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
-    """Return the features of the queries that chain facts, one row per query.
+    """Return the features from which the probability of a right answer is computed.
 
     Args:
         world: Facts and queries.
-        queries: Table of a prediction: ``query``, ``role``, ``margin``.
+        queries: Table of a prediction, with the columns ``query``, ``role`` and
+            ``margin``.
 
     Returns:
         One row per query of the role ``composition`` or ``chain``, in the order of
@@ -69,8 +70,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         Then follow the features :data:`SEVERAL`, which are 0 for a query with one right
         answer: ``right``, the logarithm of the number of right answers; ``density``,
         the logarithm of the factor by which several right answers reduce the number of
-        wrong ones; and ``several``, which is 1. The log odds of a guess exceed those
-        for a single right answer by ``right`` plus ``density``.
+        wrong ones; and ``several``, which is 1. ``right`` plus ``density`` is the
+        increase of the log odds of a guess, compared with a single right answer.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked = world.queries

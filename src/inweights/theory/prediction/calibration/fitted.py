@@ -33,19 +33,19 @@ Effects = dict[str, float]
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Worlds of one kind, on which the probabilities were measured.
+    """A kind of worlds on which networks were trained to measure probabilities.
 
     Attributes:
         properties: Mean of each property over the worlds of the family
             (:func:`~.features.properties`).
-        radius: Distance from this mean (:func:`distance`) within which nine in ten of
-            the worlds lie.
+        radius: Distance from this mean (:func:`distance`) within which 90% of the
+            worlds lie.
         error: For each model (``Emb-MLP`` and ``GPT``), the 90th percentile over the
-            worlds (rounded up to the next world) of the absolute difference between the
-            mean probability and the fraction of right answers, for the fit without this
-            family.
+            worlds of the absolute difference between the mean predicted probability and
+            the fraction of right answers. The prediction is from a fit to the other
+            families.
         effects: For each model, the coefficient of each feature in the log odds, and
-            the ``constant``, of the fit without this family.
+            the ``constant``, of the fit to the other families.
     """
 
     properties: Effects
@@ -61,8 +61,9 @@ class Nearest(msgspec.Struct, frozen=True):
         name: Name of the family.
         distance: Distance of the world from the mean of the family, divided by the
             radius of the family.
-        error: The error of the family for each model (:class:`Family`); if ``distance``
-            is above :data:`FAR`, the largest error of all families.
+        error: The error of the family for each model, as a difference of fractions from
+            0 to 1 (:class:`Family`). If ``distance`` is above 1.5 (:data:`FAR`), it is
+            the largest error of all families.
     """
 
     name: str
@@ -83,7 +84,7 @@ class Nearest(msgspec.Struct, frozen=True):
         """Whether the fit is too uncertain to call any answer likely or unlikely.
 
         This is so if no family of trained worlds is near (:attr:`far`), or if the error
-        of the nearest family for the GPT is larger than the difference between
+        of the nearest family for the GPT is larger than 1/3, the difference between
         :data:`LIKELY` and :data:`UNLIKELY`.
         """
         return self.far or self.error["GPT"] > LIKELY - UNLIKELY

@@ -268,10 +268,10 @@ class Parameters:
         )
 
     def mean(self, other: Parameters) -> Parameters:
-        """Return the average with other parameters of a matrix ``W``, parameter by parameter.
+        """Return the mean of these and other parameters, parameter by parameter.
 
         Args:
-            other: The other parameters.
+            other: The other parameters of a matrix ``W``.
 
         Example:
             >>> Parameters(a1=1).mean(Parameters(a1=2, h=4)) == Parameters(a1=1.5, h=2)
