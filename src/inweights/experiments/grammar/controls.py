@@ -1,4 +1,4 @@
-"""Compare trials with controls, which are the same trials without the part that should matter.
+"""Compare trials with controls: the same trials without the part that should cause the effect.
 
 :func:`with_controls` adds controls to the trials of a study, and :func:`beyond_control`
 computes how far the conditions exceed them. :mod:`~.cautions` states other limits of a
@@ -38,10 +38,11 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     - ``untrained``: the model before its first update.
     - ``shuffled``: the same prompts with permuted answers, which keeps the number of
       facts and destroys their structure.
-    - ``no-bridge``: the facts that should matter are left out: the identities if there
-      are any, otherwise the similarities, otherwise the edges.
-    - ``frozen``: the token embeddings keep their initial values, which are random
-      unless the model was given with its weights.
+    - ``no-bridge``: the facts that should cause the effect are left out. These are the
+      facts of the role ``identity`` if the world has any; otherwise those of the role
+      ``similarity``; otherwise those of the roles ``edge`` and ``reverse_edge``.
+    - ``frozen``: the token embeddings keep their initial values. These are random,
+      unless the model was passed with trained weights.
 
     Args:
         trials: The conditions.
@@ -53,14 +54,15 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
         trials and the name of the control for the copies.
 
     Raises:
-        ConfigError: ``names`` is a single text, a control is unknown or does not apply
-            to a trial, or a trial already has a label ``control``. ``shuffled`` applies
-            to every trial. ``untrained`` and ``frozen`` apply to learners that are a
-            ``Curriculum``, ``frozen`` in a wrapped module only if it has an embedding
-            of the token ids, and ``no-bridge`` if other facts are left to train on.
+        ConfigError: ``names`` is a single string, a control is unknown or does not
+            apply to a trial, or a trial already has a label ``control``. ``shuffled``
+            applies to every trial; ``untrained`` and ``frozen`` apply only to learners
+            that are a ``Curriculum``. For a wrapped module, ``frozen`` also requires an
+            embedding of the token ids. ``no-bridge`` applies if the world has facts of
+            the roles listed above, and facts of other roles remain to train on. (Errors
+            that a wrapped module raises while it is built are passed on.)
         DataError: A world that has to be built for ``no-bridge`` or ``frozen`` cannot
-            be built from its files. Errors of a wrapped module's own code are passed
-            on.
+            be built from its files.
 
     Example:
         >>> import inweights as iw
@@ -103,12 +105,11 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
         the probe's own text, Boolean and integer columns, such as ``role`` (except
         ``step``, ``statements`` and ``replica``). Rows of the same seed are averaged
         first. The columns are the labels, the columns of these combinations and
-        ``control``; ``beyond``, the median over seeds of the difference between the
-        condition's value and the control's; ``low`` and ``high``, the exact 95%
-        confidence interval of this median, null for fewer than six seeds; and
-        ``seeds``, the number of seeds that have both values. A condition and control
-        without such seeds has no row; if there are no rows at all, the table has no
-        columns either.
+        ``control``; ``beyond``, the median over seeds of the condition's value minus
+        the control's value; ``low`` and ``high``, the exact 95% confidence interval of
+        this median, null for fewer than six seeds; and ``seeds``, the number of seeds
+        that have both values. There is no row if no seed has both values. A result
+        without rows has no columns either.
 
     Raises:
         DataError: The table has no column ``control`` or ``seed``; ``value`` is not a

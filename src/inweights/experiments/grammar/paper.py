@@ -1,6 +1,6 @@
 """Describe the data that the recipes of one paper share.
 
-A :class:`Paper` makes the :class:`~.recipe.Recipe` objects of a paper; :class:`Code` lists
+A :class:`Paper` creates the :class:`~.recipe.Recipe` objects of a paper; :class:`Code` lists
 the attributes that come from their Python code. :mod:`~.recipe_file` uses both.
 """
 
@@ -68,18 +68,18 @@ class Paper:
             warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
-        """Return a function that makes the claims of one recipe.
+        """Return a callable that creates the claims of one recipe.
 
         Args:
             name: Short name of the recipe, the part of its name after the slash.
             place: Place in the paper, such as ``Fig. 2``, for claims that do not state
                 one.
             condition: Value of the label ``condition`` that is stated for claims whose
-                scores do not select rows by it; by default empty. It selects no rows.
+                scores do not select rows by this label; by default empty. It is only
+                stated, and does not select rows.
 
         Returns:
-            A :class:`Stating`, a callable that returns a :class:`Claim`; call it once
-            for each claim.
+            A :class:`Stating`, which returns a :class:`Claim` each time it is called.
         """
         return Stating(
             f"{self.source}/{name}", self.claims_of or self.source, place, condition
@@ -97,7 +97,7 @@ class Paper:
         ours: Sequence[str] = (),
         **code: Unpack[Code],
     ) -> Recipe:
-        """Make a recipe of the paper.
+        """Return a recipe of the paper.
 
         Args:
             name: Short name of the recipe, the part of its name after the slash.

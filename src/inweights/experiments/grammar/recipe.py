@@ -1,7 +1,7 @@
 """Describe a figure or table of a paper as one object: a plan, tables, figures and claims.
 
 A :class:`Recipe` contains settings at several scales and the functions that use them.
-A :class:`~.paper.Paper` makes the recipes of one paper, :mod:`~.recipe_file` reads a
+A :class:`~.paper.Paper` creates the recipes of one paper, :mod:`~.recipe_file` reads a
 recipe from TOML, and the engine runs it (:func:`inweights.run`).
 """
 
@@ -62,8 +62,9 @@ class Recipe:
             of the key of every run, so that runs of earlier versions are not reused.
         whole: The complete recipe, if this one has only some of its claims; otherwise
             ``None``.
-        versions: Version of each claim in the ledger, by id, for claims that the ledger
-            states in the same words; ``None`` if no ledger is used.
+        versions: Version of each claim in the ledger (the file of claims that were
+            stated before their runs), by id. Only claims that the ledger states in the
+            same words are included. ``None`` if no ledger is used.
         cautions: Function that takes the settings and all tables, by name, and returns
             warnings as sentences; ``None`` if there are no warnings.
         results: Function that takes the settings and all tables, by name, and returns
@@ -130,16 +131,16 @@ class Recipe:
                 :attr:`first_seed` (100 by default), or a list of root seeds. By default
                 the recipe's :attr:`root_seeds`; if these are empty, the number of seeds
                 of the scale.
-            overrides: Changes of settings, written as on the command line: ``n=10``. By
-                default none.
+            overrides: Changed settings, written as on the command line, such as
+                ``n=10``; by default none.
 
         Returns:
             Three values: the settings; the root seeds; and the config whose hash
             identifies the run. The config is a dictionary with the keys ``recipe``,
             ``version``, ``scale``, ``seeds`` and ``settings``. It also has ``sources``,
             hashes of the files and user code on which the tables depend, if there are
-            any; and ``claims``, the short names of the claims, if the recipe has only
-            some of the claims of another one (``whole``).
+            any; and ``claims``, the short names of the claims, if the recipe contains
+            only some of the claims of another recipe (:attr:`whole`).
 
         Raises:
             ConfigError: There is no such scale; an override names an unknown setting or
@@ -184,17 +185,21 @@ class Recipe:
         """Return the given tables together with the tables that the recipe derives from them.
 
         The function :attr:`derive` computes them; without this function, only the given
-        tables are returned. A derived table replaces a given one of the same name. The
-        given dictionary is not changed. Errors of :attr:`derive` are passed on.
+        tables are returned. A derived table replaces a given table of the same name.
+        The given dictionary is not changed. Errors of :attr:`derive` are passed on.
+
+        Args:
+            tables: The measured tables, by name.
         """
         return tables | (self.derive(tables) if self.derive else {})
 
     def changes(
         self, scale: str, overrides: Sequence[str] | Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """Return changes of a scale's settings as strings, as they are written on the command line.
+        """Return changed settings as strings, in the form that the command line uses.
 
-        Whether the settings exist and the values fit is checked by :meth:`resolve`, not here.
+        Unknown settings and invalid values are not detected here, but by
+        :meth:`resolve`.
 
         Args:
             scale: Scale whose settings are changed: ``smoke``, ``cpu`` or ``paper``.

@@ -36,8 +36,8 @@ class StatedClaim(Config):
             smaller size) or ``substitute`` (a different model, data set or measure). By
             default the value in the recipe's file, unless the source is ``ours``.
         condition: Value of the label ``condition`` that is stated if the score does not
-            select rows by it; by default the value in the recipe's file. It selects no
-            rows.
+            select rows by this label; by default the value in the recipe's file. It is
+            only stated, and does not select rows.
         check: Whether the claim holds by construction, so that it only tests the code;
             by default false.
     """
@@ -66,8 +66,8 @@ class StatedFigure(Config):
         caption: How to read the figure, without the result.
         options: Keyword arguments of the drawing function; omitted arguments have their
             defaults.
-        finds: The result that the figure shows, which is appended to the caption. Until
-            the claims hold, it is shown as an expectation.
+        finds: The result that the figure shows, which is appended to the caption. If
+            the claims about the figure do not all agree, it is shown as an expectation.
     """
 
     drawing: str
@@ -87,7 +87,8 @@ class RecipeFile(Config):
         cited: Short form of ``place`` for the claims; by default ``place`` itself.
         summary: What is done, in a few sentences.
         condition: Value of the label ``condition`` that is stated for claims whose
-            scores do not select rows by it; by default empty. It selects no rows.
+            scores do not select rows by this label; by default empty. It is only
+            stated, and does not select rows.
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
             ``substitute``, as :class:`StatedClaim` explains.
         published: The number or relation that the paper prints, for claims that do not

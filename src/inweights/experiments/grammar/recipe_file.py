@@ -65,14 +65,13 @@ def read_recipe(
         hyphens in place of the underscores of the file's name.
 
     Raises:
-        ConfigError: The file is missing or not valid; file and code do not name the
-            same claims; a note, a setting or the name of a ``use`` does not exist; a
-            scale is unknown, or has settings but no seeds or seeds but no settings; or
-            a claim cannot be made. A claim cannot be made if it is the paper's and
-            lacks its quote, published number or protocol, if its quote has more than 25
-            words, or if the lower end of its target is at least the largest possible
-            value of its score, or the upper end at most the smallest (unless it is a
-            check).
+        ConfigError: The file is missing or invalid; file and code do not name the same
+            claims; a note, a setting or the name of a ``use`` does not exist; a scale
+            is unknown, or has settings but no seeds or seeds but no settings; or a
+            claim is invalid. A claim is invalid if it is the paper's and lacks a quote,
+            a published number or a protocol; if its quote has more than 25 words; or,
+            unless it is a check, if the lower end of its target is at or above the
+            score's upper bound or the upper end at or below the score's lower bound.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims = file.claims.items()

@@ -85,7 +85,7 @@ class Shown(Config):
 
 
 def shows(**declared: Any) -> Callable[[P], P]:
-    """Describe the table of a user's probe: return a decorator that registers a :class:`Shown`.
+    """Return a decorator that registers a description (:class:`Shown`) of a user's probe.
 
     The description is registered under the probe's name, in place of an earlier one.
 

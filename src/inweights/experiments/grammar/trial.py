@@ -1,7 +1,7 @@
 """Describe trials, measures, computations and plans as data.
 
 A :class:`Trial` is a world, a model and a learner; a :class:`Measure` is a probe with
-its options; a :class:`Computation` is a function that makes a table without a model. A
+its options; a :class:`Computation` is a function that returns a table without a model. A
 :class:`Plan` combines them. It has no seeds: the engine runs every trial once per seed.
 """
 
@@ -135,7 +135,12 @@ class Measure:
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured: whether its labels have the values :attr:`where`."""
+        """Return whether a trial is measured: whether it has all labels in :attr:`where`.
+
+        Args:
+            trial: The trial. It is measured if it has every label in :attr:`where` with
+                the value that is given there.
+        """
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()
@@ -144,7 +149,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Computation:
-    """A function that makes a table and trains no model, such as a step of a proof or a count.
+    """A function that returns a table without training a model, such as a step of a proof.
 
     Attributes:
         name: Name of the table.
@@ -153,8 +158,8 @@ class Computation:
         compute: Function ``compute(**options)`` that returns a table.
         options: Keyword arguments of ``compute``: plain values, configs and functions.
             By default there are none.
-        seeded: Whether the table is computed for each seed, which is passed to
-            ``compute`` as the argument ``seed``. If not (the default), the table is
+        seeded: Whether the table is computed once per seed. The seed is then passed to
+            ``compute`` as the argument ``seed``. If false (the default), the table is
             computed once, and its rows have the first seed in the column ``seed``.
         together: Whether a seeded ``compute`` is called once for all seeds that are not
             stored yet, with the argument ``seeds``, a list, and returns a table with a
@@ -257,12 +262,12 @@ class Plan(Carded):
         return sum(trial.learner.steps for trial in self.trials)
 
     def check(self) -> None:
-        """Check that there is something to do and to measure, before anything runs.
+        """Check that there is something to run and to measure.
 
         Raises:
             ConfigError: There is neither a trial nor a computation; a table would be
-                empty, since no measure of this name fits a trial; or the extra that a
-                measure needs is not installed or does not exist.
+                empty, because no measure of this name applies to any trial; or the
+                extra that a measure needs is not installed or does not exist.
         """
         if not self.trials and not self.computations:
             raise ConfigError(

@@ -45,11 +45,11 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of the missing runs of a plan by timing a few steps.
 
-    Runs that train together form a group. Two to six groups of different sizes are
-    timed (all of them if there are fewer), and more if all runs together take longer.
-    The cost of a step of the other groups is interpolated by the product of the numbers
-    of parameters and facts. Only training with a ``Curriculum`` is timed. Nothing is
-    stored.
+    Runs that train together form a group. Of the groups, two to six of different sizes
+    are timed, or all if there are fewer; the longer all runs together take, the more
+    are timed. The cost of a step of the other groups is interpolated by the product of
+    the numbers of parameters and facts. Only training with a ``Curriculum`` is timed.
+    Nothing is stored.
 
     Args:
         plan: The trials, measures and computations.
@@ -66,7 +66,7 @@ def forecast(
 
     Returns:
         A :class:`Forecast` with the numbers of conditions, seeds, runs and stored runs,
-        and the minutes and bytes of memory that the missing runs need.
+        and with the time in minutes and the memory in bytes that the missing runs need.
 
     Raises:
         ConfigError: A config, or an option of a measure, cannot be encoded exactly; a
@@ -114,7 +114,7 @@ def forecast(
 
 
 def may_stop(task: LearnTask) -> bool:
-    """Return whether a training run may end before its last step because a phase can stop early.
+    """Return whether a phase of a training run can stop early, before its last step.
 
     Args:
         task: The task, whose learner must be a ``Curriculum``.

@@ -30,9 +30,10 @@ class Forecast:
         memory: Estimated memory of all processes together, in bytes.
         jobs: Number of processes that would work in parallel, at most one for each task
             with a ``Curriculum``.
-        h100: Estimated minutes of training on one NVIDIA H100 GPU, from the number of
-            arithmetic operations, with at least 4 ms per step; ``None`` if the device
-            is an accelerator, or if one CPU core needs less than half an hour.
+        h100: Estimated minutes of training on one NVIDIA H100 GPU, computed from the
+            number of arithmetic operations, with at least 4 ms per step. ``None`` if
+            the device is an accelerator, or if one CPU core needs less than half an
+            hour.
         timed: Day on which the steps were timed, such as ``2026-11-28``, if the
             estimate was stored earlier; empty if the steps were timed just now.
     """

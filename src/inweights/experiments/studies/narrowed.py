@@ -20,10 +20,9 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
     A trial is left out if one of its labels has a value other than the values that the
     claims name. If a table would lose all of its rows, the fastest of its trials is
-    kept, and if no trial or computation would be left, all of them are kept. A derived
-    table may depend on further trials, which the claim does not name.
-    :func:`~.settle.settle` therefore compares the verdicts on seeds that are already
-    stored.
+    kept. If no trial or computation would be left, all of them are kept. A derived
+    table may depend on further trials that the claim does not name. Therefore
+    :func:`~.settle.settle` checks that the verdicts on stored seeds are the same.
 
     Args:
         recipe: The recipe.
@@ -34,7 +33,7 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
         recipe.
 
     Raises:
-        ConfigError: The recipe does not have one of these claims.
+        ConfigError: The recipe lacks one of these claims.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -56,7 +55,7 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
-    """Return the recipe of a run, reduced to the run's claims if it has only some of them.
+    """Return the recipe of a run, reduced to the run's claims if the run has only some of them.
 
     Args:
         recipe: The recipe.
@@ -68,7 +67,7 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 
     Raises:
         ConfigError: The run has only some of the claims, and its config does not name
-            them or names one that the recipe does not have.
+            them, or names a claim that the recipe lacks.
     """
     if "claims" not in folder.config:
         return recipe
@@ -80,7 +79,7 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 
 
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
-    """Return the estimated share of a recipe's work that a part of it needs, from 0 to 1.
+    """Return the estimated share of a recipe's work that a reduced recipe needs, from 0 to 1.
 
     Work is measured by the estimated number of updates for one seed, with the settings
     of the scale.

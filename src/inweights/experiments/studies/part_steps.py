@@ -185,13 +185,13 @@ def try_parts(
         model: The model of the block, which ``step`` may change.
         block: The runs, whose learner must be a :class:`Curriculum`.
         numbers: Number of parameters of one run.
-        step: Function that takes the model, the runs and a phase, makes the steps of
+        step: Function that takes the model, the runs and a phase, performs the steps of
             the phase, and returns the seconds of one step and the bytes of memory that
             its gradients need, such as :func:`~.timed_steps.time_part`.
 
     Returns:
-        The seconds of all steps of the block including its measures, the memory in
-        bytes, and the seconds of the steps on one H100 GPU.
+        A :class:`Tried`: the seconds of all steps of the block including its measures,
+        the memory in bytes, and the seconds of the steps on one H100 GPU.
 
     Raises:
         ConfigError: A phase names a parameter that the model lacks, trains no parameter, or
@@ -252,8 +252,8 @@ def count_steps(
     Args:
         model: The model of the block, which ``step`` may change.
         block: The runs, whose learner must be a :class:`Curriculum`.
-        step: Function that takes the model, the runs and a phase, and makes its steps,
-            such as :func:`~.timed_steps.time_part`; its results are not used.
+        step: Function that takes the model, the runs and a phase, and performs its
+            steps, such as :func:`~.timed_steps.time_part`; the results are not used.
         times: Number of runs that would train together on the GPU, divided by the
             number of runs of the block; by default 1.
 

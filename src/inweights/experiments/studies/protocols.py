@@ -16,22 +16,23 @@ from inweights.experiments.studies.narrowed import narrowed
 
 
 def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
-    """Return how closely each claim of a paper follows the paper's protocol, by the claim's id.
+    """Return how closely each claim of a recipe follows the protocol of its paper.
 
-    Claims of our own, which no paper states, are left out. The measures of a claim are
-    not compared, because a derived table does not show from which measure it was
-    derived.
+    Claims that no paper states (with the source ``ours``) are omitted. The measures of
+    a claim are not compared, because a derived table does not record from which measure
+    it was derived.
 
     Args:
         recipe: A recipe of a paper.
-        scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
-            ``paper``.
+        scale: The scale at which the claims of the recipe are judged: ``smoke``,
+            ``cpu`` or ``paper``.
 
     Returns:
-        For each id of a claim, ``exact``, ``scaled`` (smaller sizes or a different
-        training) or ``substitute`` (a different world, model or computation), as
-        :func:`~inweights.experiments.grammar.protocols.differences.protocol_of`
-        explains; an empty dictionary if the paper has no protocol file.
+        A dictionary from the id of each claim to ``exact``, ``scaled`` (smaller sizes
+        or different training) or ``substitute`` (a different world, model or
+        computation); see
+        :func:`~inweights.experiments.grammar.protocols.differences.protocol_of`. It is
+        empty if the paper has no protocol file.
 
     Raises:
         ConfigError: The recipe has no such scale.
@@ -52,7 +53,7 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
 
 
 def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Difference]]:
-    """Compare the settings of the trials on which a claim depends with the paper's settings.
+    """Compare the trials on which a claim depends with the settings that the paper states.
 
     Args:
         recipe: A recipe whose paper has a protocol file.
@@ -65,8 +66,8 @@ def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Differ
         settings that agree with the paper.
 
     Raises:
-        ConfigError: The recipe's paper has no protocol file, the recipe has no such
-            scale, or the claim is not one of the recipe.
+        ConfigError: The recipe's paper has no protocol file, or the recipe has no such
+            scale or no such claim.
         DataError: A file that the settings name cannot be read.
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)

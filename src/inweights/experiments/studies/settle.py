@@ -75,8 +75,8 @@ def settle(
 
     The recipe is first run with its own seeds, or loaded if it was run before; the time
     limit does not stop this run. Each analysis doubles the smallest number of seeds of
-    an undecided claim, up to 64 times the number of the scale. Only new seeds are
-    trained, and only the trials on which undecided claims depend. An analysis that
+    an undecided claim, up to 64 times the recipe's number of seeds at this scale. Only
+    new seeds are trained, and only the trials on which undecided claims depend. An analysis that
     would take longer than the remaining time, at the speed observed so far, is not
     started. If an analysis nevertheless takes longer, it is stopped as if by Ctrl-C,
     and the next call continues it.
@@ -86,16 +86,17 @@ def settle(
         scale: The scale at which the claims are judged: ``smoke``, ``cpu`` or
             ``paper``.
         store: The folder of all runs.
-        seconds: Time limit of the whole call, in seconds.
+        seconds: Time limit of the whole call, in seconds. It stops the analyses, but
+            not the first run with the recipe's own seeds.
         execution: Where and how tasks run; by default one after another in this
             process.
         publish: Function that is called with each run and its folder, to add figures
             and a page; by default nothing is added. Its errors are passed on.
-        kept: Function that returns the results of all claims on earlier and new seeds,
-            for use if the runs with the earlier seeds are not on this disk. No earlier
-            seed is then run again: the complete recipe is run with one new seed, and
-            each analysis uses only new seeds. With ``None``, the default, all seeds
-            come from runs in ``store``.
+        kept: Function without arguments that returns the results of all claims on
+            earlier and new seeds, for use if the runs with the earlier seeds are not on
+            this disk. No earlier seed is then run again: the complete recipe is run
+            with one new seed, and each analysis uses only new seeds. With ``None``, the
+            default, all seeds come from runs in ``store``.
 
     Returns:
         A :class:`Settled`: the run with the last verdict of each claim, the number of
@@ -215,12 +216,13 @@ def _part(
 
 
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
-    """Return the finished run of a recipe's own config, with the results of all analyses.
+    """Return the finished run with a recipe's own settings, with the results of all analyses.
 
-    Several runs may have the recipe's own settings and at least its number of
-    consecutive seeds, beginning with its first seed. Of these runs, the one with the
-    most seeds is returned, with the verdict of each claim at its largest number of
-    seeds. Damaged runs with only some of the claims are ignored.
+    Several finished runs may have the recipe's own settings and consecutive seeds that
+    begin with the recipe's first seed, at least as many as the recipe states. Of these
+    runs, the one with the most seeds is returned, with the verdict of each claim at the
+    largest number of seeds with which it was judged. Damaged runs with only some of the
+    claims are ignored.
 
     Args:
         recipe: The recipe.
@@ -256,7 +258,7 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
 def own_folders(
     recipe: Recipe, scale: str, store: RunStore, first: int, *, further: bool = False
 ) -> Iterator[RunFolder]:
-    """Yield finished runs of a recipe's own config with consecutive seeds that begin at ``first``.
+    """Yield finished runs with a recipe's own settings and consecutive seeds from ``first`` on.
 
     Runs with fewer seeds than the recipe's own number are left out. The newest run is
     yielded first.
@@ -266,9 +268,8 @@ def own_folders(
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
         store: The folder of all runs.
         first: The first root seed.
-        further: Whether analyses with only new seeds are also yielded: runs with some
-            of the claims, whose ``n`` seeds begin at ``first + n``. By default they are
-            not.
+        further: Whether to yield analyses with only new seeds as well: runs with some
+            of the claims, whose ``n`` seeds begin at ``first + n``. By default false.
 
     Raises:
         ConfigError: There is no such scale, or user code of the recipe depends on

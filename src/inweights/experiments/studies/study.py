@@ -54,7 +54,7 @@ class StudyFile(Config):
         learner: Table with the ``phases`` of a curriculum, or with the ``kind`` of
             another learner and its settings. By default the named learner of the
             world's family.
-        over: Varied settings: lists of values by path, or a list of points.
+        over: Varied settings: values by path, or a list of points; by default none.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Names of probes, or tables with options
             (:class:`~.study_entries.MeasureEntry`); by default the accuracy.
@@ -102,12 +102,12 @@ class StudyFile(Config):
     def named(self) -> Self:
         """Return a copy without newer options that have no effect, for the key of the run.
 
-        These are options of the world, model and learner that were added after version
-        0.1.0 and whose values keep the earlier behaviour.
+        The omitted options of the world, model and learner were added after version
+        0.1.0, and their values here result in the earlier behaviour.
 
         Raises:
             ConfigError: ``world``, ``model`` or ``learner`` has no known ``kind``, a
-                value is not valid, or a wrapped module's factory is not imported.
+                value is invalid, or the module of a wrapped factory is not imported.
         """
         plain = {
             name: named(_part(name, v), newer=True) for name, v in self.parts.items()
@@ -120,7 +120,7 @@ class StudyFile(Config):
 
         Raises:
             ConfigError: ``world``, ``model`` or ``learner`` has no known ``kind``, a
-                value is not valid, a probe does not exist, or a function or factory is
+                value is invalid, a probe does not exist, or a function or factory is
                 not in an imported module or does not take the given arguments.
             DataError: A file on which the function depends cannot be read.
         """
@@ -188,8 +188,8 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
 
     Raises:
         ConfigError: A key or the table of a figure is unknown, a value has the wrong
-            type, the seeds are not valid, or a claim has no valid target. World, model,
-            learner, measures and ``over`` are only checked when the plan is made.
+            type, the seeds are invalid, or a claim has no valid target. World, model,
+            learner, measures and ``over`` are checked only when the plan is created.
     """
     file = (
         file

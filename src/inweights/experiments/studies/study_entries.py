@@ -46,7 +46,7 @@ class MeasureEntry(Config):
 
     @property
     def table(self) -> str:
-        """Name of the measure's table: ``name``, or by default the probe's name."""
+        """Name of the measure's table: ``name`` if given, otherwise the name of the probe."""
         return self.name or self.probe.rpartition(":")[2]
 
 
@@ -81,16 +81,17 @@ class ClaimEntry(Config):
         column: Name of the column with these numbers.
         at: Values of columns, by name, in the rows that are used; by default all rows
             are used.
-        minus: Values of columns that differ in the rows that are subtracted; by default
-            nothing is subtracted.
+        minus: Values of columns, by name, that select the rows to subtract; columns in
+            ``at`` that are not named here keep their values. By default nothing is
+            subtracted.
         each: Names of columns; the claim must hold for each of their values. By default
             none.
         least: Smallest value of the score that meets the claim; ``None`` for no lower
             limit. ``least``, ``most`` or both must be given.
         most: Largest value of the score that meets the claim; ``None`` for no upper
             limit.
-        bounds: Smallest and largest possible value of the score; ``None`` for no
-            bounds.
+        bounds: Smallest and largest possible value of the score, before a subtraction;
+            ``None`` for no bounds.
     """
 
     name: str

@@ -78,18 +78,18 @@ def sweep(
             ``seeds`` and returns rows for each seed, with a column ``seed``. By default
             it takes one ``seed`` per call.
         jobs: Number of parallel processes. 0, the default, means one process per 10,000
-            updates, and at most one per core.
+            updates, but at most one per core.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` in the
             working folder.
         store: Folder, or address of a bucket, in which the tables of single runs are
-            stored; empty for a folder below ``runs``.
-        progress: Whether a line of progress is shown, or a function that is called with
-            the number of updates done, the total number, and a description of the
-            current work.
+            stored; empty (the default) for a subfolder of ``runs``.
+        progress: Whether to show a line of progress (by default true), or a function
+            that is called with the number of updates done, the total number, and a
+            description of the current work.
         **how: Further keyword arguments, as in :func:`inweights.run`: ``device``,
             ``threads``, ``plugins``, ``observers``, ``on``, ``fresh`` and ``command``.
-            With ``keep_models=True``, trained weights are stored, too, for
-            :meth:`Study.models` and so that later measures need no training.
+            With ``keep_models=True``, trained weights are stored as well:
+            :meth:`Study.models` returns them, and later measures need no training.
 
     Returns:
         One row for each row of a measure. The columns are the varied settings,
@@ -100,17 +100,18 @@ def sweep(
 
     Raises:
         ConfigError: A path does not exist, a value is not allowed there, two conditions
-            have the same labels, a part is not a config of its kind, a measure is not a
-            probe, a control does not exist or apply, there are no seeds or some are
-            repeated or not integers from 0, an execution option is not valid, or a
-            function does not take its arguments.
+            have the same labels, ``world``, ``model`` or ``learner`` has the wrong
+            type, a measure is not a probe, a control is unknown or does not apply, an
+            execution option is invalid, or a function does not take the arguments in
+            ``over``. Or there are no seeds, a seed is repeated, or a seed is not an
+            integer from 0 to 2^63 - 1.
         DataError: A world cannot be built, or a function returns no table or different
             columns in different runs.
         RunError: A training run failed, no Ray cluster responds, or a table cannot be
-            stored. If all training runs failed with the same error class of this
-            library, an error of that class is raised instead.
-        FolderError: A stored table is damaged, or the folder of the store below
-            ``runs`` is a symbolic link.
+            stored. If all failed runs raised the same error class of this library, an
+            error of that class is raised instead.
+        FolderError: A stored table is damaged, or the subfolder of ``runs`` for single
+            runs is a symbolic link.
         OSError: With ``fresh=True``, a stored file cannot be removed; or a process
             cannot be started.
 

@@ -23,10 +23,11 @@ UPDATES_A_PROCESS = 10_000
 def trials_of(
     world: Any, model: Any, learner: Learner | None, over: axes.Over
 ) -> list[Trial]:
-    """Return the trials of a grid; by default with the named learner of each world and model.
+    """Return the trials of a grid, with a suitable learner for each world and model by default.
 
-    If widths are varied, the default learning rate therefore depends on the width.
-    Varied settings of the learner change the named learner.
+    Because each trial has its own default learner, the default learning rate depends on
+    the width if widths are varied. Varied settings of the learner are changed in the
+    default learner.
 
     Args:
         world: Config of the world.
@@ -42,8 +43,8 @@ def trials_of(
 
     Raises:
         ConfigError: A path does not exist, a value is not allowed there, a part is not
-            a config of its kind, two conditions have the same labels, or ``over`` is
-            not valid (:func:`~.axes.points_of`).
+            a valid world, model or learner, two conditions have the same labels, or
+            ``over`` is invalid (:func:`~.axes.points_of`).
         DataError: A world that has to be built to choose its learner cannot be built.
     """
     if learner is not None:
@@ -100,7 +101,7 @@ def default_model(world: Any, over: axes.Over) -> GPTConfig:
 
 
 def useful_processes(plan: Plan, seeds: int, device: str) -> int:
-    """Return how many processes are useful: one per 10,000 updates, and at most one per core.
+    """Return how many processes are useful: one per 10,000 updates, but at most one per core.
 
     Args:
         plan: Plan with the trials, whose updates are counted. Computations are ignored.

@@ -54,9 +54,9 @@ class Study:
 
     Attributes:
         world: Config of the world, several configs, or a function of a seed.
-        model: Config of the architecture, several configs, or a trained model; ``None``
-            for a GPT of suitable size (Node2Vec for a ``Descent``, no model for other
-            learners).
+        model: Config of the architecture, several configs, or a trained model. ``None``
+            for a GPT of suitable size, for Node2Vec if the learner is a ``Descent``,
+            and for no model with other learners without phases.
         learner: Config of the training, or several configs; ``None`` for the named
             learner of the world's family (for trained models, no training).
         over: Varied settings: values by path, or a list of points.
@@ -65,7 +65,7 @@ class Study:
         runs: Folder of all runs; ``None`` for ``$INWEIGHTS_RUNS``, or ``runs`` in the
             working folder.
         place: Store of single runs (the argument ``store`` of :func:`~.sweep.sweep`);
-            empty for a folder below ``runs``.
+            empty (the default) for a subfolder of ``runs``.
         controls: Names of controls with which every condition is compared:
             ``untrained``, ``shuffled``, ``no-bridge``, ``frozen``; by default none.
         replicated: Whether the function ``world`` takes all missing seeds at once, as
@@ -94,10 +94,10 @@ class Study:
         """One trial for each condition, followed by its controls; empty if ``world`` is a function.
 
         Raises:
-            ConfigError: ``over`` is not valid, a path in it does not exist or a value
-                is not allowed there, two conditions have the same labels, a part is not
-                a config of its kind, configs of a list are equal, or a control is
-                unknown or does not apply.
+            ConfigError: ``over`` is invalid, a path in it does not exist or a value is
+                not allowed there, two conditions have the same labels, ``world``,
+                ``model`` or ``learner`` has the wrong type, a list contains equal
+                configs, or a control is unknown or does not apply.
             DataError: A world that has to be built for the trials cannot be built.
         """
         if isfunction(self.world):
@@ -121,10 +121,10 @@ class Study:
         """The trials and measures or, if ``world`` is a function, one computation per condition.
 
         Raises:
-            ConfigError: The trials are not valid (see :attr:`trials`); there is no
-                measure, or one is not a probe; ``replicated`` is set and the world is
+            ConfigError: The trials are invalid (see :attr:`trials`); there is no
+                measure, or one is not a probe; ``replicated`` is true and the world is
                 not a function; a function is combined with a model, a learner, measures
-                or controls; or a function does not take the arguments of ``over`` and
+                or controls; or a function does not take the arguments in ``over`` and
                 ``seed`` (``seeds`` if ``replicated``).
             DataError: A world that has to be built for the trials cannot be built.
         """
@@ -154,12 +154,12 @@ class Study:
 
     @property
     def store(self) -> Store:
-        """The store of tables and weights of single runs: ``place``, or a folder below ``runs``.
+        """The store of single runs: at :attr:`place` if set, otherwise below :attr:`runs`.
 
         Raises:
-            FolderError: The folder of the store below ``runs`` is a symbolic link.
-            ConfigError: The address of a bucket is not valid, or its optional package
-                is not installed.
+            FolderError: The subfolder of :attr:`runs` is a symbolic link.
+            ConfigError: The address of a bucket is invalid, or the optional package for
+                it is not installed.
         """
         return Store(self.place or store_below(self.runs or default_root()))
 
@@ -178,10 +178,10 @@ class Study:
 
         Args:
             jobs: Number of parallel processes. 0, the default, means one process per
-                10,000 updates, and at most one per core.
-            progress: Whether a line of progress is shown, or a function that is called
-                with the number of updates done, the total number, and a description of
-                the current work.
+                10,000 updates, but at most one per core.
+            progress: Whether to show a line of progress (by default true), or a
+                function that is called with the number of updates done, the total
+                number, and a description of the current work.
             **how: Further fields of
                 :class:`~inweights.experiments.engine.execution.ExecutionOptions`:
                 ``device``, ``threads``, ``plugins``, ``observers``, ``on``, ``fresh``,
@@ -195,15 +195,15 @@ class Study:
             arguments in ``over`` and ``seed``.
 
         Raises:
-            ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option is
-                not valid.
+            ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option
+                is invalid.
             RunError: A training run failed, no Ray cluster responds, or a table cannot
-                be stored. If all training runs failed with the same error class of this
+                be stored. If all failed runs raised the same error class of this
                 library, an error of that class is raised instead.
             DataError: A world cannot be built, or ``world`` is a function whose runs
                 return no table or different columns.
-            FolderError: A stored table is damaged, or the folder of the store below
-                ``runs`` is a symbolic link.
+            FolderError: A stored table is damaged, or the subfolder of :attr:`runs` for
+                single runs is a symbolic link.
 
         Warns:
             CautionWarning: Facts are not known, the seeds are too few to compare the
@@ -241,10 +241,10 @@ class Study:
             The estimate: numbers of runs and steps, minutes, and memory.
 
         Raises:
-            ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option is
-                not valid, or not even one run fits in the memory.
+            ConfigError: The sweep (see :attr:`plan`), the seeds or an execution option
+                is invalid, or a single run does not fit in the memory.
             DataError: A world cannot be built.
-            FolderError: The folder of the store below ``runs`` is a symbolic link.
+            FolderError: The subfolder of :attr:`runs` is a symbolic link.
         """
         return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
 
@@ -270,7 +270,7 @@ class Study:
 
         Raises:
             ConfigError: A name is neither a varied setting, ``control`` nor ``seed``,
-                or the sweep is not valid (see :attr:`trials`).
+                or the sweep is invalid (see :attr:`trials`).
             DataError: A file that a config names cannot be read.
             FolderError: The weights of one of these models were not stored, or are
                 damaged.

@@ -35,8 +35,8 @@ def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]
     Args:
         model: The model of the runs, which is trained further (in place).
         block: The runs, which are the replicas of the model.
-        phase: The phase. All of its steps are made. The first step, which also makes
-            the batches, is ignored if there are others.
+        phase: The phase, all of whose steps are performed. The time of the first step,
+            which also prepares the batches, is ignored if there are others.
 
     Returns:
         Two numbers: the median processor time of a step in seconds (0 for a phase
@@ -62,7 +62,7 @@ def time_steps(
         block: The runs, which are the replicas of the model.
         phase: The phase. It keeps its number of steps, because kernels of short phases
             are not recorded.
-        steps: Number of steps to make, or fewer if the phase has fewer.
+        steps: Largest number of steps to perform; fewer if the phase has fewer.
         device: Torch device of the model.
 
     Returns:
@@ -129,9 +129,9 @@ def clock_of(device: str) -> Callable[[], float]:
 def of_phase(taken: Sequence[float], steps: int) -> float:
     """Return the estimated seconds of a whole phase, given the seconds of its first steps.
 
-    The first step also makes the batches and is ignored. The next four steps run
-    without recorded kernels, which are then recorded and checked. All later steps take
-    the same time.
+    The first step also prepares the batches and is ignored. The next four steps run
+    without recorded kernels. The kernels are then recorded and checked, and all later
+    steps are assumed to take the same time.
 
     Args:
         taken: Seconds of each timed step, in order. If empty, the result is 0.

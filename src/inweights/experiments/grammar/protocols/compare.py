@@ -39,13 +39,13 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
         One list for each trial, followed by one for each computation of the recipe's
         plan, in order. Each list has a :class:`~.differences.Difference` for every
         setting, including settings that agree with the paper. Settings that have no
-        effect, given the others, are left out. One more list at the end has a single
-        item, for the number of seeds (``seeds``).
+        effect because of other settings are left out. One more list at the end has a
+        single item, for the number of seeds (``seeds``).
 
     Raises:
-        ConfigError: The recipe's paper has no protocol file, or there is no such scale.
-        DataError: A file that the settings name cannot be read. Errors of the recipe's
-            ``plan`` are passed on.
+        ConfigError: The recipe's paper has no protocol file, or the recipe has no such
+            scale. (Errors of the recipe's ``plan`` are passed on.)
+        DataError: A file that the settings name cannot be read.
 
     Example:
         >>> from inweights.recipes import get_recipe

@@ -1,8 +1,8 @@
 """Describe the differences between settings and a paper's statements, and summarise them.
 
-:mod:`~.compare` makes a :class:`Difference` for every setting. :func:`protocol_of`
-determines how close some trials are to the paper's protocol, and :func:`table_of` makes
-rows for pages.
+:mod:`~.compare` creates a :class:`Difference` for every setting. :func:`protocol_of`
+determines how close some trials are to the paper's protocol, and :func:`table_of`
+returns rows for pages.
 """
 
 import re
@@ -116,11 +116,11 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
     Returns:
         ``exact`` if no setting differs from the paper and its code (settings that both
-        leave open may have any value), or if there are no trials. ``scaled`` if world
-        and model are the same, but sizes are smaller or are missing in the text and the
-        code, or the training differs. ``substitute`` if the world, the model or a
-        computation differs in more than size. Measures and the number of seeds are
-        ignored, except that smaller sizes among them count as ``scaled``.
+        leave open may have any value), or if there are no trials. ``substitute`` if the
+        world, the model or a computation differs in more than size. ``scaled``
+        otherwise: sizes are smaller, sizes are stated neither in the text nor in the
+        code, or the training differs. Measures and the number of seeds are ignored,
+        except that smaller sizes among them count as ``scaled``.
     """
     nearest: Protocol = "exact"
     for trial in trials:

@@ -36,9 +36,12 @@ class Subject:
 def subjects_of(plan: Plan) -> Iterator[Subject]:
     """Yield a :class:`Subject` for every trial, then for every computation, of a plan.
 
-    Settings without an effect are left out: settings that have no effect given the
-    others, and settings that never have an effect (:data:`NAMES`). The settings of a
-    measure are repeated for every trial that it fits.
+    Settings without an effect are left out. These are settings that have no effect
+    because of other settings, and settings that never have an effect (:data:`NAMES`).
+    The settings of a measure are repeated for every trial to which it applies.
+
+    Args:
+        plan: The plan.
     """
     for trial in plan.trials:
         yield Subject(dict(_trial(trial, plan.measures)), trial.labels)

@@ -173,6 +173,9 @@ class PaperProtocol(Config):
 def read_protocol(path: Path) -> PaperProtocol:
     """Read the protocol of a paper from a TOML file.
 
+    Args:
+        path: Path of the file.
+
     Raises:
         ConfigError: The file is missing or is not a valid protocol; the message names
             it.
@@ -211,8 +214,8 @@ def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     Args:
         where: Required value, or list of allowed values, by name; see :func:`equal`. If
             empty, everything fits.
-        values: Actual labels and settings, by name. A name that is missing here does
-            not fit.
+        values: Actual labels and settings, by name. If a name in ``where`` is missing
+            here, the result is false.
 
     Example:
         >>> fits({"graph": ["cycle", "grid"]}, {"graph": "grid", "model.width": 32})
@@ -266,7 +269,10 @@ def in_words(value: Any) -> str:
 
     Booleans become ``yes`` and ``no``; ``None`` and an empty text, list or mapping
     become ``none``; floats have up to six significant digits; items of a list are
-    joined by commas.
+    joined by commas. Other values are converted by ``str``.
+
+    Args:
+        value: Value of a setting.
 
     Example:
         >>> in_words(True), in_words([16, 32]), in_words(0.01), in_words([])

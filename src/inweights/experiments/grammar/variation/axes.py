@@ -1,8 +1,8 @@
-"""Make trials from the varied settings of a sweep: a grid, joint axes, or a list of points.
+"""Create trials from the varied settings of a sweep: a grid, joint axes, or a list of points.
 
 Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the
 three parts of a trial. Several values of a whole part may also be given, as a list or
-by name. :func:`grid` makes the trials;
+by name. :func:`grid` returns the trials;
 :class:`~inweights.experiments.studies.sweep_object.Study` calls it.
 """
 
@@ -51,8 +51,9 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
 
     Raises:
         ConfigError: A path does not exist, a value is not allowed there, a part is not
-            a config of its kind (see :func:`~.parts.check_part`), two conditions have
-            the same labels, or ``over`` is not valid (see :func:`points_of`).
+            a valid world, model or learner (see :func:`~.parts.check_part`), two
+            conditions have the same labels, or ``over`` is invalid (see
+            :func:`points_of`).
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -137,10 +138,10 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     """Return the conditions of a sweep, each as a list of changes.
 
     Args:
-        over: Values by path, which are combined in all ways: for each path a list of
-            values, or a mapping from names to values. A key ``"a, b"`` or ``("a",
-            "b")`` names paths that vary jointly, over a list of tuples. Or a list of
-            points, which all map the same paths to one value each.
+        over: Either values by path, which are combined in all ways: for each path, a
+            list of values, or a mapping from names to values. A key ``"a, b"`` or
+            ``("a", "b")`` names paths that vary jointly, over a list of tuples. Or a
+            list of points, each a mapping from the same paths to one value each.
         whole: The parts of the varied trial, by name (``world``, ``model``,
             ``learner``). They are used to distinguish nested tables in ``over`` from
             mappings of names to values. ``None`` if the paths are arguments of a

@@ -1,4 +1,4 @@
-"""Make computations that call a user's function for its rows: ``function(seed, **settings)``.
+"""Create computations that call a user's function for its rows: ``function(seed, **settings)``.
 
 Sweeps over such a function use :func:`computations_of`. The result of the function is
 converted to a table; if that is not possible, an error states what the function must
@@ -36,8 +36,7 @@ def computations_of(
         points: The conditions, as :func:`~.axes.points_of` returns them: each is a list
             of triples, the name of an argument, its value, and its label in the tables.
         replicated: Whether the function takes a list of all seeds as ``seeds`` and
-            returns a column ``seed``, instead of taking one ``seed`` per call; by
-            default it does not.
+            returns a column ``seed``. By default it takes one ``seed`` per call.
 
     Returns:
         The computations in the order of ``points``. All of them have the name of the

@@ -1,7 +1,7 @@
-"""Make labels of varied values for the columns of tables.
+"""Convert varied values to labels for the columns of tables.
 
-:func:`labels_of` makes the labels of one axis, and :func:`is_label` finds the label of
-a value.
+:func:`labels_of` returns the labels of one axis, and :func:`is_label` recognises the
+label of a value.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 
 
 def is_label(label: Value, wanted: Any) -> bool:
-    """Return whether a label belongs to a value, that is, equals the value or its string.
+    """Return whether a label is the label of a value: whether it equals the value or its string.
 
     Args:
         label: A label that :func:`labels_of` returned.
