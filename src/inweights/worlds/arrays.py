@@ -50,12 +50,12 @@ def as_matrix(rows: Any, what: str) -> Ids:
         what: Name of the rows, for the error message.
 
     Returns:
-        The matrix, as ``int64``; it shares memory with ``rows`` if that is such an
-        array.
+        The matrix, as ``int64``. If ``rows`` is an ``int64`` array, the matrix is not
+        a copy.
 
     Raises:
-        DataError: The rows differ in length, are not a matrix (an empty list is not),
-            or have entries that are not integers.
+        DataError: The rows differ in length, ``rows`` does not have two dimensions (an
+            empty list does not), or an entry is not an integer.
 
     Example:
         >>> as_matrix([[0.5]], "prompts")
@@ -100,7 +100,7 @@ def flatten_rows(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:
 
 
 def cut_rows(numbers: Ids, ends: Ids, rows: Ids) -> tuple[Ids, Ids]:
-    """Select rows from an array that :func:`flatten_rows` made.
+    """Select rows from an array that :func:`flatten_rows` returned.
 
     Args:
         numbers: The ``K`` entries of all rows, ``[K]``.

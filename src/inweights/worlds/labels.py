@@ -24,7 +24,7 @@ class Labels(Config, tag_field="kind", tag="labels"):
         per_label: Number of inputs that share a label, at least 1.
 
     Raises:
-        ConfigError: A number is too small, or above 10**12.
+        ConfigError: A number is below this minimum, or above 10**12.
 
     Example:
         >>> world = Labels(labels=3, per_label=2).build()
@@ -39,7 +39,7 @@ class Labels(Config, tag_field="kind", tag="labels"):
         check_counts("labels", self, labels=2, per_label=1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides which inputs have which label.
+        """Build the world; the seed determines which label each input has.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

@@ -38,14 +38,14 @@ class WorldConfig(Protocol):
     """The interface of a world's config, which builds the world."""
 
     def build(self, seed: int = 0) -> World:
-        """Make the world.
+        """Build the world.
 
         Args:
             seed: Root seed of all random choices, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The settings do not fit, the world does not fit into memory, or
-                the seed is used and out of range.
+            ConfigError: The settings are invalid, the world does not fit into memory,
+                or the world uses the seed and the seed is out of range.
             DataError: A file of the world is missing or damaged.
         """
         ...
@@ -72,7 +72,7 @@ _KINDS = Kinds(
 
 
 def world_names() -> tuple[str, ...]:
-    """Return the names of all kinds of worlds; registered ones are the last."""
+    """Return the names of all kinds of worlds: the built-in ones, then the registered ones."""
     return tuple(_KINDS)
 
 
@@ -89,7 +89,7 @@ def world_kind(name: str) -> type[msgspec.Struct]:
 
 
 def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Add a config class to the known kinds of worlds, under its tag; usable as a decorator.
+    """Register a config class as a kind of world, under its tag; usable as a decorator.
 
     Args:
         kind: A config class with a tag (the name of the kind) and a method
@@ -110,10 +110,11 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     Attributes:
         of: Config of the other world, or a dictionary with its ``kind`` and its
-            settings. :meth:`build` requires it.
+            settings, which is converted to a config. :meth:`build` requires it.
         shuffled: Whether the answers of the facts are permuted among facts with the
             same role and the same numbers of tokens in prompt and answer.
-        without: Roles whose facts are left out, joined by ``+``; empty for none.
+        without: Names of the roles whose facts are left out, joined by ``+``. If empty,
+            no facts are left out.
 
     Raises:
         ConfigError: ``of`` is not the config of a world; or it is a dictionary without
@@ -145,7 +146,10 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """Hashes of the files that the other world reads, by path, as part of a run's key.
+        """Hashes of the files that the other world reads, as a dictionary by path.
+
+        They become part of a run's key. The dictionary is empty if that world reads no
+        files, or if :attr:`of` is ``None``.
 
         Raises:
             DataError: A file cannot be read.
@@ -153,7 +157,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
         return getattr(self.of, "contents", {})
 
     def build(self, seed: int = 0) -> World:
-        """Make the other world with this seed and alter it; the permutation depends on the seed.
+        """Build the other world with this seed, and return it with altered facts.
 
         The result has the name of the other world, and the settings of this config.
 
@@ -162,8 +166,9 @@ class Altered(Config, tag_field="kind", tag="altered"):
                 1.
 
         Raises:
-            ConfigError: ``of`` is ``None``, nothing is to be altered, the seed is out
-                of range, or the other world cannot be made with its settings.
+            ConfigError: ``of`` is ``None``, neither ``shuffled`` nor ``without`` is
+                set, the seed is out of range, or the other world cannot be built with
+                its settings.
             DataError: A role in ``without`` has no facts, no fact remains, or a file of
                 the other world is missing or damaged.
         """
@@ -208,9 +213,9 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         The world, with its facts and queries.
 
     Raises:
-        ConfigError: The name is not one of these, a setting is unknown or out of range,
-            or one is missing (``query=…`` for a database, ``download=true`` for a data
-            set).
+        ConfigError: The name is not one of these, a setting is unknown or its value is
+            invalid, or a required setting is missing (``query=…`` for a database,
+            ``download=true`` for a data set).
         DataError: The folder or file is missing or damaged, the first row of a file may
             be a header or a fact (``UnclearHeaderError``), or ``overrides`` are given
             for a stored world.

@@ -68,18 +68,18 @@ class RightAnswers:
 
     @property
     def counts(self) -> Int[Ids, " M"]:
-        """Number of right answers to the prompt of each of the ``M`` statements, ``[M]``."""
+        """Number of distinct right answers to each statement's prompt, ``[M]``."""
         return np.diff(self.ends, prepend=0)[self.prompt]
 
     def tokens_of(self, index: int) -> Int[Ids, " k"]:
         """Return the first tokens of all right answers to the prompt of one statement.
 
         Args:
-            index: Index of the statement, from 0 to ``M - 1``; a negative one counts
+            index: Index of the statement, from 0 to ``M - 1``. A negative index counts
                 from the end.
 
         Returns:
-            Token ids of the ``k`` right answers, in ascending order, ``[k]``.
+            First token ids of the ``k`` right answers, in ascending order, ``[k]``.
 
         Raises:
             IndexError: There is no such statement.
@@ -95,9 +95,10 @@ class RightAnswers:
             indices: Indices of ``m`` statements, ``[m]``.
 
         Returns:
-            Two arrays ``[P]``, with one entry for each of ``P`` right answers: the
-            position of its statement in ``indices``, in ascending order, and its first
-            token.
+            Two arrays ``[P]``, with one entry for each of ``P`` right answers. The
+            first array contains the position in ``indices`` of the statement to which
+            the answer belongs, in ascending order. The second array contains the first
+            token of the answer.
         """
         numbers = self.prompt[indices]
         lengths = np.diff(self.ends, prepend=0)[numbers]
@@ -128,8 +129,8 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
 
     Args:
         statements: ``M`` statements.
-        apart: Number of a group for each statement, ``[M]``. Equal prompts of different
-            groups have different numbers.
+        apart: Number of the group of each statement, ``[M]``. Equal prompts in
+            different groups get different numbers.
 
     Returns:
         Number of each statement's prompt, from 0, ``[M]``.

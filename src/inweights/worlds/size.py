@@ -49,10 +49,10 @@ def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
     Args:
         kind: Name of the kind of world, for messages.
         config: Config of the world.
-        least: Smallest valid value of each field to check, by the name of the field.
+        least: For each field to check, its name and its smallest valid value.
 
     Raises:
-        ConfigError: A count is out of range.
+        ConfigError: A count is below this minimum, or above 10**12.
     """
     for name, bound in least.items():
         check_size(f"{kind}: {name}", getattr(config, name), least=bound, most=MAX_OF)
@@ -64,17 +64,17 @@ def check_fraction(kind: str, name: str, value: float) -> None:
     Args:
         kind: Name of the kind of world, for messages.
         name: Name of the setting.
-        value: Its value.
+        value: Value of the setting; a Boolean counts as 0 or 1.
 
     Raises:
-        ConfigError: The value is out of range.
+        ConfigError: The value is below 0, above 1, or not a number (NaN).
     """
     if not 0.0 <= float(value) <= 1.0:
         raise ConfigError(f"{kind}: {name} must be a fraction from 0 to 1, got {value}")
 
 
 def check_depth(kind: str, nodes: int, branches: int) -> None:
-    """Raise an error for a tree with so many nodes that their number may overflow.
+    """Raise an error if the number of nodes of a tree may overflow.
 
     Args:
         kind: Name of the kind of world, for messages.

@@ -78,17 +78,17 @@ class Statements:
         parts: Mapping[str, tuple[Any, Any]],
         out_of_distribution: Bools | bool = False,
     ) -> Statements:
-        """Return statements made of a matrix of prompts and one of answers for each role.
+        """Construct statements from one matrix of prompts and one of answers for each role.
 
         Args:
-            parts: Prompts ``[m, T]`` and answers ``[m, A]`` of ``m`` statements by
-                role, as token ids. Roles without statements are left out.
-            out_of_distribution: One value for each statement, or one for all: whether
-                it is out of distribution.
+            parts: For each role, prompts ``[m, T]`` and answers ``[m, A]`` of ``m``
+                statements, as token ids. Roles without statements are left out.
+            out_of_distribution: Whether each statement is out of distribution: one
+                value per statement, or a single value for all.
 
         Raises:
             DataError: Prompts and answers of a role are not matrices of integers with
-                the same number of rows, or ``out_of_distribution`` has a wrong length.
+                equal numbers of rows, or ``out_of_distribution`` has the wrong length.
 
         Example:
             >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -170,11 +170,11 @@ class Statements:
         return RightAnswers.of(self)
 
     def right_answers(self, index: int) -> Int[Ids, " k"]:
-        """Return the first tokens of all ``k`` right answers to a statement's prompt, own first.
+        """Return the first tokens of all ``k`` right answers to the prompt of a statement, ``[k]``.
 
-        These are the answers of all statements here with the same prompt. Statements
-        with roles that begin with ``moved_`` are compared only with each other, as they
-        describe a different graph. ``index`` is the statement's index from 0.
+        These are the answers of all statements in this object with the same prompt, that
+        of the statement with the given index (from 0) first. Statements whose roles begin with
+        ``moved_`` describe a different graph, and are only compared with each other.
 
         Example:
             >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
@@ -187,7 +187,7 @@ class Statements:
 
     @property
     def right_counts(self) -> Int[Ids, " M"]:
-        """Number of right answers to the prompt of each of these ``M`` statements, ``[M]``."""
+        """Number of distinct right answers to the prompt of each statement, ``[M]``."""
         return self._right.counts
 
     def right_pairs(
@@ -196,13 +196,13 @@ class Statements:
         """Return all right answers to the prompts of the ``m`` statements with these indices.
 
         Returns:
-            Two arrays ``[P]``, with one entry for each of ``P`` right answers: the
-            position of its statement in ``indices``, and its first token.
+            Two arrays ``[P]``, with one entry for each right answer: the position in
+            ``indices`` of the statement that it answers, and its first token.
         """
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Return these statements, those with equal role and prompt merged, with all right answers.
+        """Merge statements with the same role and prompt into one with several right answers.
 
         Statements whose answer has several tokens are not merged.
 
@@ -235,17 +235,17 @@ class Statements:
         """Return the indices of the ``m`` statements with the role named ``role``, ``[m]``.
 
         Raises:
-            DataError: It is not one of :attr:`role_names`; the message lists them.
+            DataError: ``role`` is not in :attr:`role_names`; the message lists them.
         """
         check_names("role", [role], self.role_names, error=DataError)
         return np.flatnonzero(self.roles == self.role_names.index(role))
 
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
-        """Return prompts ``[m, T]`` and answers ``[m, A]`` of the statements with ``m`` indices.
+        """Return prompts ``[m, T]`` and answers ``[m, A]`` of the statements with these indices.
 
         Raises:
-            DataError: Prompts (``T``) or answers (``A``) differ in length, or there are
-                no indices.
+            DataError: The prompts differ in length (``T``), the answers differ in
+                length (``A``), or ``indices`` is empty.
         """
         shapes = list(self.by_shape(indices))
         if len(shapes) != 1:
@@ -275,7 +275,7 @@ class Statements:
             yield rows, prompts, answers
 
     def joined(self, other: Statements) -> Statements:
-        """Return these statements, then those of ``other``; equal role names mean one role."""
+        """Return these statements followed by those of ``other``; roles are matched by name."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
         # A role is an index into the names, which are those of both now.
         renumbered = list(map(names.index, other.role_names))

@@ -1,6 +1,6 @@
 """The vocabulary of a world: token names in named groups, and ids for them.
 
-A world and its models share a :class:`Vocabulary`. The functions make names of
+A world and its models share a :class:`Vocabulary`. The functions return names for
 generated tokens.
 """
 
@@ -19,9 +19,9 @@ Ids = NDArray[np.int64]
 class Vocabulary:
     """Token names in disjoint, named groups; a token's id is its index among all names.
 
-    ``vocabulary[group]`` returns the token ids of a group (a ``DataError`` if it does
-    not exist), ``group in vocabulary`` is whether it exists, and ``len(vocabulary)`` is
-    the number of tokens.
+    ``vocabulary[group]`` returns the token ids of a group, and raises a ``DataError``
+    if there is no such group. ``group in vocabulary`` is whether the group exists, and
+    ``len(vocabulary)`` is the number of tokens.
 
     Args:
         groups: Names of the tokens of each group, in the order of their ids.
@@ -105,7 +105,8 @@ class Vocabulary:
             ids: Ids of the tokens.
 
         Raises:
-            IndexError: An id is not below the number of tokens.
+            IndexError: An id is the number of tokens or greater. (Negative ids count
+                from the end.)
         """
         return " ".join(self.names[i] for i in ids)
 
@@ -128,7 +129,7 @@ def bridge_levels(count: int) -> tuple[str, ...]:
     """Return names for the levels between the ends of a chain: ``bridge``, ``second bridge``, ….
 
     Args:
-        count: Number of levels; with 0, there are no names.
+        count: Number of levels. If 0, the result is empty.
     """
     ordinals = ("", "second ", "third ", *(f"{n}th " for n in range(4, count + 1)))
     return tuple(f"{ordinal}bridge" for ordinal in ordinals[:count])
@@ -139,6 +140,7 @@ def counted(count: int, name: str) -> str:
 
     Args:
         count: The number.
-        name: Name of the things that are counted, which is not changed to the plural.
+        name: Name of the things that are counted. It is used as it is, without a plural
+            form.
     """
     return f"{count:,} {name}"

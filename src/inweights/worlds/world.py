@@ -87,10 +87,10 @@ class World:
         settings: The resolved config from which the world was built, with its ``kind``;
             empty if there is none.
         seed: Root seed with which the world was built.
-        why_out_of_distribution: Why queries are out of distribution, in words; may be
-            empty.
-        asks: Which kinds of queries were generated, and how to generate others, in
-            words; may be empty.
+        why_out_of_distribution: Explanation of why the queries are out of distribution;
+            may be empty.
+        asks: Text that says which kinds of queries were generated, and how to generate
+            others; may be empty.
 
     Raises:
         DataError: A token id is not in the vocabulary.
@@ -129,25 +129,25 @@ class World:
         *,
         out_of_distribution: Bools | bool = True,
     ) -> World:
-        """Return the world of a config, from statements or from matrices by role.
+        """Construct the world of a config, from statements or from matrices for each role.
 
         Args:
             config: Config of the world; its tag becomes the name of the world, and its
                 fields become the settings.
-            seed: Root seed, which is recorded; nothing is drawn.
+            seed: Root seed. It is only recorded; this method draws nothing.
             vocabulary: All tokens.
-            facts: Statements, or pairs of prompts ``[m, T]`` and answers ``[m, A]``, as
-                token ids, by role.
-            queries: The same for queries.
-            why: Why queries are out of distribution, in words.
-            out_of_distribution: One value for each query, or one for all: whether it is
-                out of distribution. It has no effect if ``queries`` is
+            facts: Statements; or, by the name of the role, pairs of prompts ``[m, T]``
+                and answers ``[m, A]`` as token ids.
+            queries: Queries, in one of the forms that ``facts`` can have.
+            why: Explanation of why the queries are out of distribution.
+            out_of_distribution: Whether each query is out of distribution: one value
+                per query, or a single value for all. It has no effect if ``queries`` is
                 :class:`Statements`, which contains this information.
 
         Raises:
             DataError: Prompts and answers of a role are not matrices of integers with
-                the same number of rows, ``out_of_distribution`` and the queries differ
-                in number, or a token id is not in the vocabulary.
+                the same number of rows, the length of ``out_of_distribution`` differs
+                from the number of queries, or a token id is not in the vocabulary.
 
         """
         if not isinstance(facts, Statements):
@@ -172,7 +172,7 @@ class World:
 
     @cached_property
     def chances(self) -> Float[Floats, " Q"]:
-        """Probability that a random token of all answers is right, for each of ``Q`` queries.
+        """Probability that a random token of :attr:`outputs` is a right answer, per query, ``[Q]``.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -184,11 +184,11 @@ class World:
 
     @cached_property
     def complexity(self) -> int:
-        """Largest number of objects to which a subject leads (Identity Bridge §3.2).
+        """Largest number of objects that a single subject reaches (Identity Bridge §3.2).
 
-        A subject is the first token of a prompt. Facts of the role ``two_hop`` and
-        queries of the role ``composition`` are counted. The value is 0 if the world has
-        neither.
+        A subject is the first token of a prompt, and an object is the last token of a
+        right answer. Facts with the role ``two_hop`` and queries with the role
+        ``composition`` are counted. The value is 0 if the world has neither.
         """
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
@@ -201,14 +201,14 @@ class World:
         return max(map(len, reached.values()), default=0)
 
     def table(self) -> pl.DataFrame:
-        """Return all facts and queries in words.
+        """Return a table of all facts and queries, with the names of their tokens.
 
         Returns:
             One row per statement, facts first: ``part`` (``facts`` or ``queries``),
             ``role``, ``prompt`` and ``answer`` (names of tokens, joined by spaces),
-            ``out_of_distribution`` (whether a query is; False for facts),
-            ``right_answers`` (number of right answers to this prompt; ``answer`` is one
-            of them).
+            ``out_of_distribution`` (whether the query is out of distribution; False for
+            facts of the built-in worlds), ``right_answers`` (number of right answers to
+            this prompt; ``answer`` is one of them).
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -237,7 +237,7 @@ class World:
         return pl.DataFrame(rows, schema, orient="row")
 
     def with_facts(self, role: str, prompts: Ids, answers: Ids) -> World:
-        """Return this world with further facts of one role, after the existing ones.
+        """Return a copy of this world with additional facts of one role, after the existing ones.
 
         Args:
             role: Role of the new facts: one of ``world.facts.role_names``, or a new

@@ -36,8 +36,9 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
     Attributes:
         n: Number of tuples, at least 2.
         categories: Number of labels ``c``, and of labels ``d``, for each relation, from
-            1 to ``n``; by default ``n``. If there are fewer, tuples that share a label
-            ``c`` also share a label ``d``, as no conclusion would follow otherwise.
+            1 to ``n``; by default ``n``. If it is below ``n``, tuples that share a
+            label ``c`` also share a label ``d``, as no conclusion would follow
+            otherwise.
         similarity_relations: Number of relations ``r1``, at least 1: properties that
             ``a`` and ``b`` share.
         attribution_relations: Number of relations ``r2``, at least 1: properties that
@@ -79,11 +80,11 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
     @property
     def labels(self) -> int:
-        """Number of labels of each relation: ``categories``, or by default one per tuple."""
+        """Number of labels per relation: ``categories`` if given, otherwise ``n``."""
         return self.n if self.categories is None else self.categories
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; only permuted categories depend on the seed.
+        """Build the world; the seed has an effect only with ``maps="permutation"``.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.
@@ -168,7 +169,7 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
         check_fraction("analogical-two-hop", "identity", self.identity)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; only permuted maps and fractions depend on the seed.
+        """Build the world; the seed affects permuted maps, and identities given as a fraction.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

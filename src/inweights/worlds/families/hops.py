@@ -41,8 +41,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
             1; the other chains are queries.
         shortest: Number of hops, at least 2, of the shortest chains to which
             :attr:`trained` applies.
-        longest: Number of hops of the longest chains to which it applies; by default
-            :attr:`hops`.
+        longest: Number of hops of the longest chains to which :attr:`trained` applies;
+            by default :attr:`hops`.
 
     Raises:
         ConfigError: A number is out of range, a level is unknown, or ``shortest`` or
@@ -96,7 +96,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         return bridge_levels(self.hops - 1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides which entities follow each other, and all fractions.
+        """Build the world; the seed determines which facts exist and which chains are trained.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

@@ -33,9 +33,9 @@ class Implication(Config, tag_field="kind", tag="implication"):
             value, at least 1.
         denied: Number of further members of each group with a fact that states a
             different second value (counter-examples).
-        counter: Value of the counter-examples: ``other`` (the value of the next group)
-            or ``unknown`` (one token for all groups). Has no effect if :attr:`denied`
-            is 0.
+        counter: Value of the counter-examples: ``other`` (the second value of another
+            group) or ``unknown`` (one token for all groups). It has no effect if
+            :attr:`denied` is 0.
         related: Whether the first value is regarded as implying the second. If so, the
             queries have the role ``implication``, otherwise ``unstated``; the facts are
             the same.
@@ -70,7 +70,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides the groups of entities and the values that they share.
+        """Build the world; the seed determines the groups and which members have which facts.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

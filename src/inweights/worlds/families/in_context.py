@@ -77,14 +77,15 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         return 1 + self.arms * (self.nodes - 1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; graphs, their order and their goals depend on the seed.
+        """Build the world; the seed determines the graphs and the goal of each prompt.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: ``labels`` is too small for the number of different graphs, the
-                world does not fit into memory, or the seed is out of range.
+            ConfigError: :attr:`labels` is so small that ``trained + asked`` different
+                graphs were not found, the world does not fit into memory, or the seed
+                is out of range.
         """
         wanted = self.trained + self.asked
         length = self.labels + 6 * self.size + self.nodes

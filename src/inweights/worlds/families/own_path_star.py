@@ -27,7 +27,7 @@ from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
-    """The path task on a given graph with a root, which :func:`read_path_star` reads from files.
+    """The path-star task on a graph of the user, which :func:`read_path_star` reads from files.
 
     Roles, prompts and answers are the same as for :class:`~inweights.worlds.PathStar`.
     The paths are part of the settings, so that the world stays the same if a file
@@ -82,7 +82,10 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             raise ConfigError("own-path-star: each link must be a pair of labels")
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; if no held-out paths are given, the choice of them depends on the seed.
+        """Build the world.
+
+        The seed determines which paths are held out if :attr:`held_out` is empty, and
+        the permutation of nodes if :attr:`moved` is set.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.
@@ -200,16 +203,16 @@ def read_path_star(
         edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction
             or both. By default, edges are the lines ``u=v`` of the other files, or else
             the steps of paths.
-        settings: Further fields of :class:`OwnPathStar`, such as ``pauses=5``.
+        settings: Other fields of :class:`OwnPathStar`, such as ``pauses=5``.
 
     Returns:
-        The config, whose method ``build`` makes the world.
+        The config, whose method ``build`` builds the world.
 
     Raises:
         DataError: A file is missing or damaged (the message states the line), or has no
             paths or no edges; or the first row of a table may be a header or an edge
             (``UnclearHeaderError``).
-        ConfigError: A setting does not fit, or does not exist.
+        ConfigError: A setting is unknown, or its value is invalid.
 
     Example:
         >>> import tempfile

@@ -50,11 +50,12 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 
     Attributes:
         arms: Number of children of the root, ``d``, at least 2.
-        nodes: Number ``p`` of nodes on a path, with root and leaf, at least 3.
+        nodes: Number ``p`` of nodes on a path, root and leaf included, at least 3.
         branches: Number of children of every inner node below the root; 1 for the
             path-star.
-        train: Fraction (between 0 and 1) of the leaves or arms whose paths are trained,
-            but at least one and not all of them.
+        train: Fraction of the leaves, or of the arms, whose paths are trained, above 0
+            and below 1. It is rounded such that at least one is trained and at least
+            one is held out.
         split: What is held out: ``leaf`` (single leaves) or ``arm`` (all leaves of an
             arm; C.2). For a path-star, both are the same.
         pauses: Number of tokens ``<pause>`` between leaf and answer, which are not
@@ -105,14 +106,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     after_leaf: bool = False
 
     def __post_init__(self) -> None:
-        check_counts(
-            "path-star",
-            self,
-            arms=2,
-            nodes=3,
-            branches=1,
-            pauses=0,
-        )
+        check_counts("path-star", self, arms=2, nodes=3, branches=1, pauses=0)
         check_depth("path-star", self.nodes, self.branches)
         check_task(self, "path-star")
         if self.after_leaf and not self.reverse:
@@ -122,7 +116,9 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 
     @property
     def size(self) -> int:
-        """Number of nodes, 1 + arms · (1 + b + … + b^(p−2)): ``b`` branches, ``p`` nodes of a path.
+        """Number of nodes of the graph, 1 + arms · (1 + b + … + b^(p−2)).
+
+        Here ``b`` is :attr:`branches` and ``p`` is :attr:`nodes`.
 
         Example:
             >>> PathStar(arms=10_000, nodes=10).size
@@ -133,11 +129,13 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return 1 + self.arms * (depth if b == 1 else (b**depth - 1) // (b - 1))
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the labels of the nodes and the held-out leaves depend on the seed.
+        """Build the world; the seed determines the labels of the nodes and the held-out leaves.
+
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory, or the seed is not from 0
-                to 2**63 - 1.
+            ConfigError: The world does not fit into memory, or the seed is out of range.
         """
         leaves = self.arms * self.branches ** (self.nodes - 2)
         check_world(
@@ -206,7 +204,7 @@ def edge_statements(
         trained), each with the prefix ``name``.
 
     Raises:
-        DataError: Task tokens are set, and the vocabulary has no ``<edge>``.
+        DataError: ``task.task_tokens`` is True, but the vocabulary has no ``<edge>``.
     """
     mark = [words.id("<edge>")] if task.task_tokens else []
     facts = {}
@@ -231,7 +229,7 @@ def path_statements(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Id
         as token ids; ``A`` is ``p``, or 2 for ``answer="first"``.
 
     Raises:
-        DataError: The vocabulary lacks ``<path>`` or ``<pause>`` although it is needed.
+        DataError: The task needs ``<path>`` or ``<pause>``, but the vocabulary lacks it.
     """
     mark = [words.id("<path>")] if task.task_tokens else []
     prompts = _after(mark, lines[:, -1:])
@@ -253,7 +251,8 @@ def task_vocabulary(task: _Task, nodes: Sequence[str]) -> Vocabulary:
         nodes: Names of the nodes.
 
     Raises:
-        DataError: A name occurs twice, or is the name of one of these tokens.
+        DataError: A name occurs twice, or equals the name of a special token that the
+            vocabulary contains.
     """
     groups = {"node": list(nodes)}
     if task.pauses:

@@ -38,8 +38,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         objects: Number of entities of the last level.
         hops: Number of steps from the first level to the last, 2 to 8.
         relations: Number of relations from each level to the next, at least 1.
-        told: Fraction of the entities of a level that have a fact of each relation,
-            above 0 and at most 1.
+        told: Fraction of the entities of a level that have a fact of each relation to
+            the next level, above 0 and at most 1.
         popularity: Concentration parameter of the Dirichlet distributions that
             determine how often an entity has a fact, and how often it is an answer;
             from 0 to 65,536. With 0, entities are drawn uniformly.
@@ -51,7 +51,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             values; at most the number of entities of a level that have a fact.
         identity: Whether identities ``b → b`` of all bridges, and of all subjects in
             pairs, are facts; or the fraction of these entities that have one.
-        asked: Largest number of queries of each role, drawn from all; at least 1.
+        asked: Maximum number of queries of each role, at least 1. If more are possible,
+            they are drawn at random.
 
     Raises:
         ConfigError: A number is out of the range given here.
@@ -104,7 +105,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         return (self.subjects, *[self.bridges] * (self.hops - 1), self.objects)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; all its facts and queries are drawn with the seed.
+        """Build the world; all its facts and queries are drawn with the seed.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

@@ -66,7 +66,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides the pairs, and which are trained in both directions.
+        """Build the world; the seed determines the pairs, and which are trained in both directions.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

@@ -136,9 +136,11 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         return self.complexity if self.first_relations is None else self.first_relations
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; only sampled or permuted maps and fractions depend on the seed.
+        """Build the world.
 
-        With :attr:`bridges`, the seed only permutes the entities.
+        The seed affects sampled and permuted maps, and the choices that
+        :attr:`identity` and :attr:`trained` describe as fractions. With
+        :attr:`bridges`, the seed only permutes the entities.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

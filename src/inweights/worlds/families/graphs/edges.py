@@ -24,13 +24,14 @@ def edge_facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
 
 
 def edge_prefix(world: World) -> tuple[int, ...]:
-    """Return the tokens before the node in the prompt of an edge: ``<edge>``, or none.
+    """Return the tokens that precede the node in the prompt of an edge: ``<edge>`` or nothing.
 
     Args:
         world: A world of edges.
 
     Returns:
-        Token ids; empty if the vocabulary has no ``<edge>`` in its group ``task``.
+        The id of ``<edge>``, as a tuple of length one; or an empty tuple if the group
+        ``task`` of the vocabulary does not contain ``<edge>``.
     """
     words = world.vocabulary
     if "<edge>" not in words.groups.get("task", ()):

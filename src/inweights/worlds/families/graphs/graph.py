@@ -3,7 +3,7 @@
 A fact is ``u → v``. Each neighbour of ``u`` is a right answer to the prompt ``u``, and
 is stated by a separate fact. Paths from a root to its leaves may be queries.
 :class:`Graph` is the config; the shapes are in ``shapes``, and ``networkx_graphs``
-makes a config from a networkx graph.
+creates a config from a networkx graph.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
     ``edge``, facts against it ``reverse_edge``. An edge that is listed twice counts
     once; an edge that is listed in both directions has two facts of the role ``edge``.
     A loop ``u = u`` of a list is a ``self_edge`` fact. A node without edges is in the
-    vocabulary and has no fact. The graph may have several components.
+    vocabulary and, without :attr:`self_edges`, in no fact. The graph may have several
+    components.
 
     Attributes:
         shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a
@@ -117,9 +118,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of :attr:`file`, by its path, as part of a run's key.
+        """Hash of the content of :attr:`file`, as a dictionary by path; part of a run's key.
 
-        Empty for graphs that are not read from a file.
+        The dictionary is empty for graphs that are not read from a file.
 
         Raises:
             DataError: The file cannot be read.
@@ -166,7 +167,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
         Raises:
             DataError: The file is missing or damaged.
-            ConfigError: Labels are shuffled and the seed is not from 0 to 2**63 - 1.
+            ConfigError: :attr:`ends` names an unknown column, or labels are shuffled
+                and the seed is not from 0 to 2**63 - 1.
 
         Example:
             >>> Graph(shape="cycle", n=3, shuffled=False).labels().tolist()
@@ -210,7 +212,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; only shuffled labels depend on the seed.
+        """Build the world; only shuffled labels depend on the seed.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

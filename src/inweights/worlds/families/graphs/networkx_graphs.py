@@ -1,4 +1,4 @@
-"""Make the config of a graph from a networkx graph in memory: :func:`from_networkx`."""
+"""Create the config of a graph from a networkx graph in memory: :func:`from_networkx`."""
 
 from typing import Any
 
@@ -14,18 +14,18 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
         graph: Graph of any class of networkx. Labels are converted to text, parallel
             edges count once, and weights are ignored. Edges of a directed graph are
             trained in their own direction, and edges of an undirected graph in both.
-        settings: Further settings of :class:`~inweights.worlds.Graph`, such as
+        settings: Other settings of :class:`~inweights.worlds.Graph`, such as
             ``self_edges=True``, or ``edges="both"`` for both directions of a directed
             graph.
 
     Returns:
-        The config, with the shape ``edges``; its ``build`` makes the world.
+        The config, with the shape ``edges``; its method ``build`` builds the world.
 
     Raises:
         DataError: ``graph`` is not a networkx graph, has no edge, or has two labels
             that are equal as text.
-        ConfigError: A setting is out of range, does not fit the shape ``edges``, or does
-            not exist.
+        ConfigError: A setting is unknown, its value is invalid, or it has no effect on
+            graphs of the shape ``edges``.
 
     Example:
         >>> import networkx

@@ -34,7 +34,7 @@ Shape = Literal[
     "davis-southern-women",
     "les-miserables",
 ]
-#: Names, and the functions of ``networkx`` that make them: members of a karate club who
+#: Names, and the functions of ``networkx`` that return them: members of a karate club who
 #: met outside it (Zachary 1977), marriages between Florentine families (Padgett 1986),
 #: women and the events that they attended (Davis 1941, bipartite), and characters who
 #: share a chapter of Les Misérables (Knuth 1993).
@@ -102,7 +102,7 @@ def built_in_graph(config: ShapeConfig) -> EdgeList:
     Args:
         config: The shape (``path-star``, ``tree-star``, ``grid``, ``cycle`` or
             ``irregular``), and its sizes; sizes that the shape does not have are
-            ignored. Any other shape counts as ``tree-star``.
+            ignored. Any other shape is treated as ``tree-star``.
 
     Returns:
         The edges and nodes; for the two stars, also the path from the root to every
@@ -154,7 +154,7 @@ def check_memory_of(config: ShapeConfig) -> None:
     """Raise an error if the world of a built-in shape does not fit into memory.
 
     Args:
-        config: The shape and its sizes; graphs without a size always pass.
+        config: The shape and its sizes. Shapes without a size are always accepted.
 
     Raises:
         ConfigError: The world does not fit; the message states the memory needed and
@@ -208,7 +208,7 @@ def grid(rows: int, columns: int) -> EdgeList:
 
 
 def path_star(arms: int, nodes: int) -> EdgeList:
-    """Return the graph of paths that share their root, node 0.
+    """Return a star of paths that start at a common root, node 0.
 
     Args:
         arms: Number of paths, at least 1.
@@ -223,7 +223,7 @@ def path_star(arms: int, nodes: int) -> EdgeList:
 
 
 def tree_star(arms: int, nodes: int, branches: int) -> EdgeList:
-    """Return a tree with node 0 as its root.
+    """Return a tree whose root is node 0.
 
     Args:
         arms: Number of children of the root, at least 1.

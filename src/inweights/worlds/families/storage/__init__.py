@@ -45,9 +45,9 @@ def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
     """Write a world to a new folder, completely or not at all.
 
     The folder contains ``facts.parquet`` and ``queries.parquet`` (one row per
-    statement, in token ids and in words), ``world.json`` (vocabulary, settings and
-    seed) and ``README.md``. ``datasets.load_dataset(folder)`` can load it, too, with
-    the splits ``facts`` and, if there are queries, ``queries``.
+    statement, with token ids and the names of tokens), ``world.json`` (vocabulary,
+    settings and seed) and ``README.md``. ``datasets.load_dataset(folder)`` can also
+    load the folder, with the splits ``facts`` and, if there are queries, ``queries``.
 
     Args:
         world: The world.
@@ -98,12 +98,12 @@ def load_world(folder: str | Path) -> World:
         folder: Path of the folder.
 
     Returns:
-        The world, with its settings and seed; only its text ``asks`` is not stored, and
-        therefore empty.
+        The world, with its settings and seed. Its attribute ``asks`` is empty, since
+        the folder does not store it.
 
     Raises:
-        DataError: The folder contains no world, a file is missing or damaged, or the
-            format is that of a later version.
+        DataError: The folder contains no world, a file is missing, damaged or
+            unreadable, or the folder was written in the format of a later version.
     """
     source = Path(folder)
     for name in _FILES:

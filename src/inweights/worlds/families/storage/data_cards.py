@@ -57,7 +57,7 @@ class DataFile(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Description of a folder of files, from which its card is made.
+    """Description of a folder of files, from which its card is written.
 
     Attributes:
         name: Short name, in lower case with hyphens.
@@ -101,7 +101,8 @@ def write_cards(folder: Path, data: DataSet) -> None:
     Raises:
         OSError: A file is missing, or a card cannot be written.
         KeyError: The extension of a file is not ``.parquet``, ``.json``, ``.jsonl`` or
-            ``.safetensors``. polars.exceptions.PolarsError: A Parquet file is damaged.
+            ``.safetensors``.
+        PolarsError: A Parquet file is damaged (``polars.exceptions.PolarsError``).
 
     Example:
         >>> import tempfile
