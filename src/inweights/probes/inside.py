@@ -174,8 +174,9 @@ def attention(
 
     Raises:
         ConfigError: The architecture has no attention that the library can read, a part
-            is unknown, ``most`` is below 1, the model has no replica axis, or the probe
-            would need more memory than is available.
+            is unknown, ``most`` is below 1, the model has no replica axis or cannot
+            read prompts of this length, or the probe would need more memory than is
+            available.
         DataError: The chosen parts contain no statements, or the worlds do not fit the
             model.
 

@@ -30,8 +30,8 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     In a two-hop chain, a subject ``e1`` leads by two relations, ``r1`` and ``r2``, to
     an object. The model reads the subject alone, ``(e1)``, and the subject with the
-    second relation, ``(e1, r2)``. It was trained on neither of these prompts (Identity
-    Bridge §4.4, Fig. 7).
+    second relation, ``(e1, r2)``. The model was trained on neither of these prompts
+    (Identity Bridge §4.4, Fig. 7).
 
     Args:
         model: Model with ``R`` replicas.
@@ -46,8 +46,8 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
         largest logit of all objects).
 
     Raises:
-        ConfigError: The model has no replica axis, or the probe would need more memory
-            than is available.
+        ConfigError: The model has no replica axis or cannot read prompts of this
+            length, or the probe would need more memory than is available.
         DataError: A world has no compositions, or no tokens of the groups ``subject``,
             ``second_relation`` and ``object``; its compositions differ in length; an
             object is not among the head's candidates; or the worlds do not fit the

@@ -118,7 +118,8 @@ def by_loops(
 
     Raises:
         ConfigError: The model is not a GPT, ``counts`` is empty or contains a number
-            below 1, or :func:`accuracy` would need more memory than is available.
+            below 1, the model cannot read prompts of this length, or :func:`accuracy`
+            would need more memory than is available.
         DataError: The worlds do not fit the model, or an answer is not among the head's
             candidates.
 
@@ -174,6 +175,9 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
 
 def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
     """Divide a world's statements by part, role and distribution.
+
+    Args:
+        world: The world.
 
     Returns:
         Tuples ``(part, role, distribution, indices)`` of all slices that are not empty,

@@ -88,8 +88,9 @@ def edits(
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop;
             ``role`` or ``method`` is unknown; ``most``, ``at_once`` or ``steps`` is
-            below 1; ``rate`` is not above 0; the model has no block ``layer``; or the
-            probe would need more memory than is available.
+            below 1; ``rate`` is not above 0; the model has no block ``layer`` or cannot
+            read prompts of this length; or the probe would need more memory than is
+            available.
         DataError: The world has no facts of the role, a fact has no other fact of the
             role whose answer is wrong for it, the world has no statements of the roles
             that depend on these facts, or the worlds do not fit the model.
@@ -154,18 +155,19 @@ def after_edits(
     Returns:
         One row per replica, with the columns ``replica``; ``holds``, the share of
         edited facts with the new answer; ``reached`` and ``unmoved``, the shares of
-        dependent statements (those that follow from an edited fact) with the new
-        answer, and with the answer of the world; ``facts`` and ``others``, the shares
-        of other facts of the role, and of other statements, with the answer of the
-        world (all from 0 to 1; NaN if there are no such statements); ``restored``, the
-        share of edited facts to which the model gives the old answer again; and
-        ``edited``, the list of the edited facts with their new answers.
+        dependent statements (those that follow from an edited fact) with the new answer
+        and with the world's answer; ``facts`` and ``others``, the shares of other facts
+        of the role and of other statements with the world's answer (all from 0 to 1;
+        NaN if there are no such statements); ``restored``, the share of edited facts to
+        which the model gives the old answer again; and ``edited``, the list of the
+        edited facts with their new answers.
 
     Raises:
         ConfigError: The model does not have the weights that the method changes, a
             rank-one edit has more facts than four times the model's width, ``edit`` has
-            an unknown field or value, the model has no replica axis, or the probe would
-            need more memory than is available.
+            an unknown field or value, the model has no replica axis or cannot read
+            prompts of this length, or the probe would need more memory than is
+            available.
         DataError: A world has no facts of the role, or fewer than are to be edited; a
             fact has no other fact of the role whose answer is wrong for it; no
             statements depend on these facts; or the worlds do not fit the model.

@@ -139,7 +139,7 @@ def stepwise(
         worlds: One world, or one for each replica. All statements of a role must have
             prompts of one length and answers of one length.
         roles: Roles of the facts and queries to evaluate; by default all. Roles that
-            the world lacks are ignored; without any others, the table is empty.
+            the world lacks are ignored; if none is left, the table is empty.
         most: Largest number of statements of a role to read, evenly spaced; 0 for all.
         apart: If true, prompts with the largest number of answers (hubs), such as the
             root of a star, get separate rows, for which the column ``hub`` is true.

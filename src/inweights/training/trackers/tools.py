@@ -261,7 +261,7 @@ class TensorBoard:
             self._writer.add_scalar(name, value, step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store the PNG pictures among the files at ``paths``; other files are left out."""
+        """Store the PNG images among the files at ``paths``; other files are left out."""
         from matplotlib.image import imread
 
         for path in paths:
