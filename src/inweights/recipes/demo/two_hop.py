@@ -49,15 +49,17 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (emb-mlp, gpt-small; the conditions of
-        :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity`` (True
-        or False: whether the identity facts are part of training); the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`), ``curves``
-        (:func:`inweights.probes.accuracy`; during training, only for ``model``
-        gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
-        ``rows="composition"``; only for ``model`` emb-mlp, only for the first seed).
-        The label values listed here apply to the default settings. ``curves`` is
-        measured every ``every`` steps, for the last of ``models``.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (emb-mlp, gpt-small; the conditions of
+          :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
+          (True or False: whether the identity facts are part of training).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``curves``
+          (:func:`inweights.probes.accuracy`; during training, only for ``model``
+          gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
+          ``rows="composition"``; only for ``model`` emb-mlp, only for the first seed).
+
+        ``curves`` is measured every ``every`` steps, for the last of ``models``.
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,

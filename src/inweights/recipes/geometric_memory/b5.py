@@ -52,13 +52,16 @@ def plan(settings: Settings) -> Plan:
             ``descent``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN), and
-        ``condition`` (the code's: the settings of the paper's code); the measure
-        ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=200``); the
-        computation ``known`` (:func:`inweights.probes.known_geometries`), for each
-        seed, with the label ``graph`` (also ``path``, a path graph of ``path`` nodes).
-        The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN), and
+          ``condition`` (the code's: the settings of the paper's code).
+        - Measure: ``energy`` (:func:`inweights.probes.spectral_energy` with
+          ``draws=200``).
+        - Computation: ``known`` (:func:`inweights.probes.known_geometries`), for each
+          seed, with the label ``graph`` (also ``path``, a path graph of ``path``
+          nodes).
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, ``most`` is negative,

@@ -73,17 +73,20 @@ def plan(settings: Settings) -> Plan:
             ``most``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN,
-        own rate``: only with frozen embeddings, at the learning rate of B.2),
-        ``condition`` (the code's, ours), and ``embeddings`` (``free``: trained;
-        ``frozen``); the measures ``cosines`` (:func:`inweights.probes.cosines`) and
-        ``recall`` (:func:`inweights.probes.graph_recall`; during training), which is
-        measured in all runs at intervals that depend on the architecture. The label
-        values listed here apply to the default settings. ``condition`` is ``the
-        code's`` (the settings of the paper's code), ``the code's, bf16`` (the same in
-        emulated bfloat16) or ``ours`` (the simplest sufficient world and
-        initialisation).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``;
+          ``TinyNN, own rate``: only with frozen embeddings, at the learning rate of
+          B.2), ``condition`` (the code's, ours), and ``embeddings`` (``free``: trained;
+          ``frozen``).
+        - Measures: ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
+          (:func:`inweights.probes.graph_recall`; during training), which is measured in
+          all runs at intervals that depend on the architecture.
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: ``looks`` is below 1, a name in ``architectures`` or ``conditions``

@@ -66,12 +66,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the label ``embeddings`` (``learnt``: trained; ``frozen, rate 0.005,
-        σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this learning rate and
-        initial standard deviation); the measures ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
-        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``,
-        ``apart=True``). The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Label of the trials: ``embeddings`` (``learnt``: trained; ``frozen, rate
+          0.005, σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this learning
+          rate and initial standard deviation).
+        - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
+          and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+          "reverse_edge")``, ``apart=True``).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a path-star

@@ -57,17 +57,19 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``costs``
-        (:func:`~inweights.theory.geometric_memory.storage_tables.costs`), with the
-        labels ``graph`` (cycle, path-star, complete bipartite), ``directions`` (of the
-        stored edges: forward, both) and ``size`` (approximate number of nodes: 17, 49,
-        101, 401, 1001); ``constructions``
-        (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`), for
-        each seed, with the label ``graph`` (path-star, grid, cycle, irregular); and
-        ``squeezed``
-        (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`), with
-        the label ``arms`` (16, 64, 256, 1024). The label values listed here apply to
-        the default settings.
+        The plan, with three computations. The label values listed here apply to the
+        default settings.
+
+        - ``costs`` (:func:`~inweights.theory.geometric_memory.storage_tables.costs`),
+          with the labels ``graph`` (cycle, path-star, complete bipartite),
+          ``directions`` (of the stored edges: forward, both) and ``size`` (approximate
+          number of nodes: 17, 49, 101, 401, 1001).
+        - ``constructions``
+          (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`), for
+          each seed, with the label ``graph`` (path-star, grid, cycle, irregular).
+        - ``squeezed``
+          (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`),
+          with the label ``arms`` (16, 64, 256, 1024).
 
     Raises:
         ConfigError: ``path`` is below 2, or a value of ``nodes`` is below 3.

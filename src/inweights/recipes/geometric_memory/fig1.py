@@ -48,16 +48,19 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
-        TinySSM: a Mamba; Node2Vec), and ``condition`` (the code's, ours); the measures
-        ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
-        (:func:`inweights.probes.hop_correlation` with ``draws=50``) and ``film``
-        (:func:`inweights.probes.snapshot`; during training, only for the first seed),
-        only in the condition ``the code's``. The label values listed here apply to the
-        default settings. ``condition`` is ``the code's`` (the settings of the paper's
-        code), ``the code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the
-        simplest sufficient world and initialisation).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
+          TinySSM: a Mamba; Node2Vec), and ``condition`` (the code's, ours).
+        - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
+          (:func:`inweights.probes.hop_correlation` with ``draws=50``) and ``film``
+          (:func:`inweights.probes.snapshot`; during training, only for the first seed
+          and in the condition ``the code's``).
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: ``looks`` is below 1, ``most`` is negative, or a value in

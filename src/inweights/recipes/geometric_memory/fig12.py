@@ -36,11 +36,12 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
-        (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
-        ``geometry first``: edges, then edges and paths with frozen embeddings); the
-        measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The
-        label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+          4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
+          ``geometry first``: edges, then edges and paths with frozen embeddings).
+        - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a path-star

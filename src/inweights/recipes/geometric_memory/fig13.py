@@ -172,12 +172,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (2, 5);
-        (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss on the
-        whole path; ``first token alone``: only on the first one after the root;
-        ``reverse path``: on the path from the goal; ``teacherless``: the path is hidden
-        from the model); the measure ``paths`` (:func:`inweights.probes.path_accuracy`;
-        during training). The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (2, 5);
+          (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss on
+          the whole path; ``first token alone``: only on the first one after the root;
+          ``reverse path``: on the path from the goal; ``teacherless``: the path is
+          hidden from the model).
+        - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
 
     Raises:
         ConfigError: ``every``, a number of updates or a number of prompts is negative.

@@ -61,19 +61,21 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200,
-        4)), ``block`` (``residual``: blocks add to their input; ``no residual``: they
-        replace it), ``condition`` (``interleaved``: edges and paths together;
-        ``geometry first``: edges, then edges and paths with frozen embeddings; ``edges
-        alone``), and ``taught`` (``full path``: loss on all tokens of the path; ``first
-        token``: loss only on the first token after the root, the hardest); the measures
-        ``paths`` (:func:`inweights.probes.path_accuracy`; during training), ``cosines``
-        (:func:`inweights.probes.arm_cosines` with ``arms=30``), ``navigation``
-        (:func:`inweights.probes.navigation`; only for ``taught`` full path), ``edges``
-        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``) and
-        ``hops`` (:func:`inweights.probes.hop_correlation` with ``draws=20``; only for
-        ``condition`` edges alone, ``graph`` (200, 4)). The label values listed here
-        apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+          4)), ``block`` (``residual``: blocks add to their input; ``no residual``: they
+          replace it), ``condition`` (``interleaved``: edges and paths together;
+          ``geometry first``: edges, then edges and paths with frozen embeddings;
+          ``edges alone``), and ``taught`` (``full path``: loss on all tokens of the
+          path; ``first token``: loss only on the first token after the root, the
+          hardest).
+        - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training),
+          ``cosines`` (:func:`inweights.probes.arm_cosines` with ``arms=30``),
+          ``navigation`` (:func:`inweights.probes.navigation`; only for ``taught`` full
+          path), ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+          "reverse_edge")``) and ``hops`` (:func:`inweights.probes.hop_correlation` with
+          ``draws=20``; only for ``condition`` edges alone, ``graph`` (200, 4)).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a path-star

@@ -87,15 +87,17 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` ((children of the root, children of a node,
-        nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges and paths
-        together; ``geometry first``: edges, then edges and paths with frozen
-        embeddings; ``random``: together, with frozen random embeddings), and ``split``
-        (what is held out: ``leaf``, single leaves; ``first token``, all leaves below
-        some children of the root); the measures ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
-        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``). The
-        label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` ((children of the root, children of a node,
+          nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges and paths
+          together; ``geometry first``: edges, then edges and paths with frozen
+          embeddings; ``random``: together, with frozen random embeddings), and
+          ``split`` (what is held out: ``leaf``, single leaves; ``first token``, all
+          leaves below some children of the root).
+        - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
+          and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+          "reverse_edge")``).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a tree-star

@@ -52,15 +52,17 @@ def plan(settings: Settings) -> Plan:
             ``frozen_rate``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only of TinyNN,
-        or ``free``: trained), and ``condition`` (the code's: the settings of the
-        paper's code); the measures ``recall`` (:func:`inweights.probes.graph_recall`;
-        during training), ``margin`` (:func:`inweights.probes.edge_margin`; during
-        training, only for ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
-        (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training,
-        only for ``architecture`` TinyGPT). The label values listed here apply to the
-        default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only of
+          TinyNN, or ``free``: trained), and ``condition`` (the code's: the settings of
+          the paper's code).
+        - Measures: ``recall`` (:func:`inweights.probes.graph_recall`; during training),
+          ``margin`` (:func:`inweights.probes.edge_margin`; during training, only for
+          ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
+          (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training,
+          only for ``architecture`` TinyGPT).
 
     Raises:
         ConfigError: ``gpt_every`` or a number of updates is negative, ``width`` is not

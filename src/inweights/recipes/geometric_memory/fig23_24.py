@@ -49,14 +49,18 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen
-        embeddings), and ``condition`` (the code's, ours); the measures ``cosines``
-        (:func:`inweights.probes.cosines`) and ``early``, the same probe applied during
-        training, only for TinyNN in the condition ``the code's``. The label values
-        listed here apply to the default settings. ``condition`` is ``the code's`` (the
-        settings of the paper's code), ``the code's, bf16`` (the same in emulated
-        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen
+          embeddings), and ``condition`` (the code's, ours).
+        - Measures: ``cosines`` (:func:`inweights.probes.cosines`) and ``early``, the
+          same probe applied during training, only for TinyNN in the condition ``the
+          code's``.
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: ``most`` is negative, or a value in ``descent`` is out of range.

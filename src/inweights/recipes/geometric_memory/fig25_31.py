@@ -107,24 +107,28 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``setting`` (names of :data:`ABLATIONS`, whose values
-        :class:`Ablation` explains: self-edges, rate .01; GPT start, rate .01; GPT
-        start, rate .0001; unit normal, rate .0001; unit normal, rate .1; unit normal,
-        weight decay 10; unit normal, dropout .4; unit normal, rate .001) and
-        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``
-        (:func:`inweights.probes.graph_recall`), ``margin``
-        (:func:`inweights.probes.edge_margin`), ``own_margin``
-        (:func:`inweights.probes.geometric_margin` with ``draws=200``), ``correlation``
-        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-        :func:`inweights.probes.hop_correlation` with ``draws=200``), ``energy``
-        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-        :func:`inweights.probes.spectral_energy` with ``draws=200``), ``zigzag``
-        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-        :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
-        (:func:`inweights.probes.cosines`; only for the first seed). The label values
-        listed here apply to the default settings. ``condition`` is ``the code's`` (the
-        settings of the paper's code), ``the code's, bf16`` (the same in emulated
-        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``setting`` (names of :data:`ABLATIONS`, whose values
+          :class:`Ablation` explains: self-edges, rate .01; GPT start, rate .01; GPT
+          start, rate .0001; unit normal, rate .0001; unit normal, rate .1; unit normal,
+          weight decay 10; unit normal, dropout .4; unit normal, rate .001) and
+          ``condition`` (the code's, bf16; the code's; ours).
+        - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
+          (:func:`inweights.probes.edge_margin`), ``own_margin``
+          (:func:`inweights.probes.geometric_margin` with ``draws=200``),
+          ``correlation``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+          :func:`inweights.probes.hop_correlation` with ``draws=200``), ``energy``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+          :func:`inweights.probes.spectral_energy` with ``draws=200``), ``zigzag``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+          :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
+          (:func:`inweights.probes.cosines`; only for the first seed).
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: A condition is unknown, ``n`` is below 3, ``steps`` is negative, or

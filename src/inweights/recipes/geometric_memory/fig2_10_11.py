@@ -49,12 +49,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``stars``
-        (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`), with the
-        label ``task`` (in weights, in context), and ``design``
-        (:func:`~inweights.theory.geometric_memory.star_picture.star_design`), with the
-        labels ``task`` and ``arms`` (5, 3). The label values listed here apply to the
+        The plan, with two computations. The label values listed here apply to the
         default settings.
+
+        - ``stars``
+          (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`), with
+          the label ``task`` (in weights, in context).
+        - ``design``
+          (:func:`~inweights.theory.geometric_memory.star_picture.star_design`), with
+          the labels ``task`` and ``arms`` (5, 3).
     """
     worlds: dict[str, PathStar | InContextStar] = {
         IN_WEIGHTS: settings.star,

@@ -69,17 +69,20 @@ def plan(settings: Settings) -> Plan:
             ``every``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
-        (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths together;
-        ``geometry first``: edges, then edges and paths with frozen embeddings; the
-        controls ``random``, frozen random embeddings, and ``permuted``, as ``geometry
-        first`` but with permuted nodes in the edges; ``forward edges only``, only edges
-        away from the root; ``reverse path``, paths from the leaf to the root), and
-        ``taught`` (``full path``: loss on all tokens of the path; ``first token``: loss
-        only on the first token after the root, the hardest); the measures ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
-        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``). The
-        label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+          4); (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths
+          together; ``geometry first``: edges, then edges and paths with frozen
+          embeddings; the controls ``random``, frozen random embeddings, and
+          ``permuted``, as ``geometry first`` but with permuted nodes in the edges;
+          ``forward edges only``, only edges away from the root; ``reverse path``, paths
+          from the leaf to the root), and ``taught`` (``full path``: loss on all tokens
+          of the path; ``first token``: loss only on the first token after the root, the
+          hardest).
+        - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
+          and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+          "reverse_edge")``).
 
     Raises:
         ConfigError: ``stars`` is empty, ``every`` or ``memorising`` is negative, a

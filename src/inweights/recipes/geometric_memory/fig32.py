@@ -54,20 +54,23 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
-        embeddings), ``edges`` (directions of the trained edges: both, forward,
-        backward), and ``condition`` (the code's, ours); the measures ``recall``
-        (:func:`inweights.probes.graph_recall`), ``cosines``
-        (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
-        :func:`inweights.probes.cosines`), ``correlation``
-        (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
-        :func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
-        (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
-        :func:`inweights.probes.spectral_energy` with ``draws=200``). The label values
-        listed here apply to the default settings. ``condition`` is ``the code's`` (the
-        settings of the paper's code), ``the code's, bf16`` (the same in emulated
-        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
+          embeddings), ``edges`` (directions of the trained edges: both, forward,
+          backward), and ``condition`` (the code's, ours).
+        - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``cosines``
+          (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+          :func:`inweights.probes.cosines`), ``correlation``
+          (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+          :func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
+          (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+          :func:`inweights.probes.spectral_energy` with ``draws=200``).
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: ``most`` is negative.

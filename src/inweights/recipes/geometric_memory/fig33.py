@@ -53,13 +53,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200,
-        4)), ``edges`` (directions of the trained edges: both; forward, away from the
-        root; backward, towards the root), and ``task`` (``forward path``, from the root
-        to the leaf; ``reverse path``, from the node before the leaf to the root;
-        ``reverse path, leaf first``, only with backward edges); the measure ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training). The label values
-        listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+          4)), ``edges`` (directions of the trained edges: both; forward, away from the
+          root; backward, towards the root), and ``task`` (``forward path``, from the
+          root to the leaf; ``reverse path``, from the node before the leaf to the root;
+          ``reverse path, leaf first``, only with backward edges).
+        - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a path-star

@@ -39,11 +39,13 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
-        (200, 5)) and ``task`` (``forward path``: written from the root to the leaf;
-        ``reverse path``: from the leaf to the root; the leaf is the prompt of both);
-        the measure ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
-        The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+          4); (200, 5)) and ``task`` (``forward path``: written from the root to the
+          leaf; ``reverse path``: from the leaf to the root; the leaf is the prompt of
+          both).
+        - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a path-star

@@ -53,10 +53,11 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (600, 5))
-        and ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5); the measure
-        ``paths`` (:func:`inweights.probes.path_accuracy`; during training). The label
-        values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (600,
+          5)) and ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5).
+        - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
 
     Raises:
         ConfigError: ``every`` or a number of pauses is negative, or a value is out of

@@ -42,13 +42,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4))
-        and ``condition`` (``two phases``: edges, then paths alone; ``edges first``:
-        edges, then edges and paths; ``geometry first``: edges, then edges and paths
-        with frozen embeddings); the measures ``paths``
-        (:func:`inweights.probes.path_accuracy`; during training) and ``edges``
-        (:func:`inweights.probes.stepwise` with ``roles=("edge", "reverse_edge")``;
-        during training). The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+          4)) and ``condition`` (``two phases``: edges, then paths alone; ``edges
+          first``: edges, then edges and paths; ``geometry first``: edges, then edges
+          and paths with frozen embeddings).
+        - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
+          and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+          "reverse_edge")``; during training).
 
     Raises:
         ConfigError: ``every`` or ``paths`` is negative, or a value is out of range for

@@ -38,13 +38,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
-        (200, 5)) and ``condition`` (``interleaved``: edges and paths together; ``edges
-        alone``; ``random``: together, with frozen random embeddings); the measures
-        ``cosines`` (:func:`inweights.probes.arm_cosines` with ``arms=30``),
-        ``navigation`` (:func:`inweights.probes.navigation`) and ``paths``
-        (:func:`inweights.probes.path_accuracy`). The label values listed here apply to
-        the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+          4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
+          ``edges alone``; ``random``: together, with frozen random embeddings).
+        - Measures: ``cosines`` (:func:`inweights.probes.arm_cosines` with ``arms=30``),
+          ``navigation`` (:func:`inweights.probes.navigation`) and ``paths``
+          (:func:`inweights.probes.path_accuracy`).
 
     Raises:
         ConfigError: In ``stars``, a value is out of range for a path-star (such as

@@ -55,16 +55,18 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
-        embeddings), and ``condition`` (the code's, ours); the measures ``cosines``
-        (:func:`inweights.probes.cosines`), ``correlation``
-        (:func:`inweights.probes.hop_correlation` with ``draws=50``; during training)
-        and ``recall`` (:func:`inweights.probes.graph_recall`; during training). The
-        label values listed here apply to the default settings. ``condition`` is ``the
-        code's`` (the settings of the paper's code), ``the code's, bf16`` (the same in
-        emulated bfloat16) or ``ours`` (the simplest sufficient world and
-        initialisation).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
+          embeddings), and ``condition`` (the code's, ours).
+        - Measures: ``cosines`` (:func:`inweights.probes.cosines`), ``correlation``
+          (:func:`inweights.probes.hop_correlation` with ``draws=50``; during training)
+          and ``recall`` (:func:`inweights.probes.graph_recall`; during training).
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: ``looks`` is below 1, or ``most`` is negative.

@@ -70,19 +70,23 @@ def plan(settings: Settings) -> Plan:
             ``frozen_rate``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
-        Node2Vec), ``horizon`` (``early``: few updates, measured after each; ``late``:
-        many; ``late, β₂ = .9995``: the same with this decay rate of AdamW's second
-        moment, on the cycle), and ``condition`` (the code's, bf16; the code's; ours);
-        the measures ``recall`` (:func:`inweights.probes.graph_recall`; during
-        training), ``energy`` (:func:`inweights.probes.spectral_energy` with
-        ``draws=1``; during training), ``margin`` (:func:`inweights.probes.edge_margin`;
-        during training) and ``correlation`` (:func:`inweights.probes.hop_correlation`
-        with ``draws=1``; during training, only for ``architecture`` TinyGPT,
-        ``horizon`` late); the computation ``one_step``
-        (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`), with the
-        label ``graph``. The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
+          Node2Vec), ``horizon`` (``early``: few updates, measured after each; ``late``:
+          many; ``late, β₂ = .9995``: the same with this decay rate of AdamW's second
+          moment, on the cycle), and ``condition`` (the code's, bf16; the code's; ours).
+        - Measures: ``recall`` (:func:`inweights.probes.graph_recall`; during training),
+          ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``; during
+          training), ``margin`` (:func:`inweights.probes.edge_margin`; during training)
+          and ``correlation`` (:func:`inweights.probes.hop_correlation` with
+          ``draws=1``; during training, only for ``architecture`` TinyGPT, ``horizon``
+          late).
+        - Computation: ``one_step``
+          (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`), with the
+          label ``graph``.
+
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
         code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
         sufficient world and initialisation).

@@ -66,15 +66,18 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular); of
-        Node2Vec, ``axis`` (what is varied: ``width``, ``initial scale``) and ``value``
-        (as text: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); of the others, ``architecture``
-        (TinyGPT) and ``condition`` (the code's, ours); the measures ``energy``
-        (:func:`inweights.probes.spectral_energy` with ``draws=200``) and ``deeper``
-        (:func:`inweights.probes.spectral_energy` with ``draws=200``; only for
-        ``architecture`` TinyGPT). The label values listed here apply to the default
-        settings. ``condition`` is ``the code's`` (the settings of the paper's code),
-        ``the code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular); of
+          Node2Vec, ``axis`` (what is varied: ``width``, ``initial scale``) and
+          ``value`` (as text: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); of the others,
+          ``architecture`` (TinyGPT) and ``condition`` (the code's, ours).
+        - Measures: ``energy`` (:func:`inweights.probes.spectral_energy` with
+          ``draws=200``) and ``deeper`` (:func:`inweights.probes.spectral_energy` with
+          ``draws=200``; only for ``architecture`` TinyGPT).
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
         sufficient world and initialisation).
 
     Raises:

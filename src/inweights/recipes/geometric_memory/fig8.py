@@ -62,15 +62,16 @@ def plan(settings: Settings) -> Plan:
             ``moments``; :class:`Settings` describes each.
 
     Returns:
-        The computations ``spaces`` (energy by eigenspace, at the ``moments``),
-        ``moments`` (the quantities of the propositions, at the ``moments``) and
-        ``long`` (the same at the end of a descent of ``long`` updates), all by
-        :func:`inweights.probes.dynamics.along_descent`, for each seed, with the label
-        ``graph`` (path-star, grid, cycle, irregular); and one trial with the label
-        ``graph`` (cycle), trained by autograd, with the measure ``autograd``
-        (:func:`inweights.probes.dynamics.off_descent`), the distance of this descent
-        from the one in closed form. The label values listed here apply to the default
-        settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Label of the trial: ``graph`` (cycle). The model is trained by autograd.
+        - Measure: ``autograd`` (:func:`inweights.probes.dynamics.off_descent`), the
+          distance of this descent from the one in closed form.
+        - Computations, with the label ``graph`` (path-star, grid, cycle, irregular),
+          for each seed: ``spaces`` (energy by eigenspace, at the ``moments``),
+          ``moments`` (the quantities of the propositions, at the ``moments``) and
+          ``long`` (the same at the end of a descent of ``long`` updates), all by
+          :func:`inweights.probes.dynamics.along_descent`.
 
     Raises:
         ConfigError: ``nodes`` is below 3, ``long`` is negative, or a value in

@@ -57,23 +57,28 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``model``
-        (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
-        normal: from N(0, 1); TinyNN), ``self_edges`` (True or False: whether every node
-        has an edge to itself), and ``condition`` (the code's, bf16; the code's; ours);
-        the measures ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
-        (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
-        ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
-        only for ``model`` TinyNN), ``zigzag``
-        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-        :func:`inweights.probes.zigzag` with ``draws=200``), ``energy``
-        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-        :func:`inweights.probes.spectral_energy` with ``draws=200``) and ``correlation``
-        (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-        :func:`inweights.probes.hop_correlation` with ``draws=200``). The label values
-        listed here apply to the default settings. ``condition`` is ``the code's`` (the
-        settings of the paper's code), ``the code's, bf16`` (the same in emulated
-        bfloat16) or ``ours`` (the simplest sufficient world and initialisation).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular), ``model``
+          (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
+          normal: from N(0, 1); TinyNN), ``self_edges`` (True or False: whether every
+          node has an edge to itself), and ``condition`` (the code's, bf16; the code's;
+          ours).
+        - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
+          (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
+          ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
+          only for ``model`` TinyNN), ``zigzag``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+          :func:`inweights.probes.zigzag` with ``draws=200``), ``energy``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+          :func:`inweights.probes.spectral_energy` with ``draws=200``) and
+          ``correlation``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+          :func:`inweights.probes.hop_correlation` with ``draws=200``).
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: A condition is unknown, ``steps`` or ``most`` is negative, or

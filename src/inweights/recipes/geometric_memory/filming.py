@@ -46,11 +46,14 @@ def filmed(
             first condition is recorded.
 
     Returns:
-        Trials with the labels ``graph``, ``architecture`` (associative, TinyNN,
-        TinyGPT, TinySSM, Node2Vec) and ``condition`` (unless it is ``None``), and the
-        measures ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
-        (:func:`inweights.probes.hop_correlation`) and ``film``
-        (:func:`inweights.probes.snapshot`, during training).
+        The plan.
+
+        - Labels of the trials: ``graph``, ``architecture`` (associative, TinyNN,
+          TinyGPT, TinySSM, Node2Vec) and, unless it is ``None``, ``condition``.
+        - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
+          (:func:`inweights.probes.hop_correlation`) and ``film``
+          (:func:`inweights.probes.snapshot`; during training, only for the first seed
+          and the first condition).
 
     Raises:
         ConfigError: ``looks`` is below 1, a condition is unknown, or a value is out of

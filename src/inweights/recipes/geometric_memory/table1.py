@@ -51,15 +51,18 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (associative: TinyNN with frozen embeddings; TinyGPT;
-        Node2Vec), and ``condition`` (the code's, ours); the measures ``cosines``
-        (:func:`inweights.probes.cosines`), ``correlation``
-        (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``recall``
-        (:func:`inweights.probes.graph_recall`). The label values listed here apply to
-        the default settings. ``condition`` is ``the code's`` (the settings of the
-        paper's code), ``the code's, bf16`` (the same in emulated bfloat16) or ``ours``
-        (the simplest sufficient world and initialisation).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (associative: TinyNN with frozen embeddings; TinyGPT;
+          Node2Vec), and ``condition`` (the code's, ours).
+        - Measures: ``cosines`` (:func:`inweights.probes.cosines`), ``correlation``
+          (:func:`inweights.probes.hop_correlation` with ``draws=200``) and ``recall``
+          (:func:`inweights.probes.graph_recall`).
+
+        ``condition`` is ``the code's`` (the settings of the paper's code), ``the
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
+        sufficient world and initialisation).
 
     Raises:
         ConfigError: ``most`` is negative, a value in ``descent`` is out of range, or

@@ -32,14 +32,16 @@ def plan(settings: Settings) -> Plan:
             describes each.
 
     Returns:
-        The computations ``before`` (the model before training) and ``after`` (the model
-        after fine-tuning, for each seed), both by
-        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
-        are ``facts`` (``real``: facts about people and substances, only in ``before``;
-        ``invented``) and, only in ``after``, ``condition``, the statements that are
-        trained: ``one hop`` (single facts), ``two hops of half`` (single facts and the
-        two-hop facts through half of the bridges) or ``and identity`` (the same and the
-        identity of each bridge).
+        The plan. Both computations apply
+        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`.
+
+        - ``before``: the model before training, with the label ``facts`` (``real``:
+          facts about people and substances; ``invented``).
+        - ``after``: the model after fine-tuning, for each seed, with the labels
+          ``facts`` (``invented``) and ``condition``, the statements that are trained:
+          ``one hop`` (single facts), ``two hops of half`` (single facts and the two-hop
+          facts through half of the bridges) or ``and identity`` (the same and the
+          identity of each bridge).
     """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)

@@ -48,12 +48,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (emb-mlp, gpt; the conditions of
-        :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations`` (number
-        of second relations: 1, 2), ``told`` (fraction of the two-hop facts that are
-        trained: 0.5), and ``identity`` (True or False: whether the identity facts are
-        part of training); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
-        The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (emb-mlp, gpt; the conditions of
+          :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
+          (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
+          that are trained: 0.5), and ``identity`` (True or False: whether the identity
+          facts are part of training).
+        - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2, a

@@ -64,13 +64,14 @@ def plan(settings: Settings) -> Plan:
             ``controls``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
-        gpt-tied-decay, gpt-fixed; the conditions of
-        :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (True or
-        False: whether the identity facts are part of training), and ``complexity``
-        (``C``, the number of objects per subject: 1, 2, 3, 5); the measure
-        ``accuracy`` (:func:`inweights.probes.accuracy`). The label values listed here
-        apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
+          gpt-tied-decay, gpt-fixed; the conditions of
+          :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (True
+          or False: whether the identity facts are part of training), and ``complexity``
+          (``C``, the number of objects per subject: 1, 2, 3, 5).
+        - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
         ConfigError: The name of a model is unknown, ``n`` is below 2, a complexity is

@@ -57,12 +57,13 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied; the
-        conditions of :func:`~inweights.recipes.identity_bridge.common.trial`; and
-        gpt-tied-small, with a tied head and small initialisation) and ``complexity``
-        (``C``, the number of objects per subject: 1 to 8); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). The label values listed here apply to the
-        default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (emb-mlp, gpt, gpt-small, gpt-tied; the
+          conditions of :func:`~inweights.recipes.identity_bridge.common.trial`; and
+          gpt-tied-small, with a tied head and small initialisation) and ``complexity``
+          (``C``, the number of objects per subject: 1 to 8).
+        - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
         ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a value

@@ -49,15 +49,16 @@ def plan(settings: Settings) -> Plan:
             ``controls``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (gpt-tied, gpt-tied-decay; the conditions of
-        :func:`~inweights.recipes.identity_bridge.common.trial`), ``start`` (how the
-        matrices that write into the residual stream are initialised: ``GPT-2's``, with
-        a standard deviation that decreases with the number of layers; ``uniform``, with
-        the same standard deviation as all other matrices), ``identity`` (True or False:
-        whether the identity facts are part of training), and ``complexity`` (``C``, the
-        number of objects per subject: 1, 3); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). The label values listed here apply to the
-        default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (gpt-tied, gpt-tied-decay; the conditions of
+          :func:`~inweights.recipes.identity_bridge.common.trial`), ``start`` (how the
+          matrices that write into the residual stream are initialised: ``GPT-2's``,
+          with a standard deviation that decreases with the number of layers;
+          ``uniform``, with the same standard deviation as all other matrices),
+          ``identity`` (True or False: whether the identity facts are part of training),
+          and ``complexity`` (``C``, the number of objects per subject: 1, 3).
+        - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
         ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a value

@@ -69,14 +69,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``n`` (``N``: 10, 20, 50) and ``identity`` (True or
-        False: whether the identity facts are part of training); the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`), ``tokens``
-        (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n`` 10),
-        ``one_hop`` (:func:`inweights.probes.templates` with ``rows="first_hop"``; only
-        for ``n`` 10) and ``two_hop`` (:func:`inweights.probes.templates` with
-        ``rows="composition"``; only for ``n`` 10). The label values listed here apply
-        to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``n`` (``N``: 10, 20, 50) and ``identity`` (True or
+          False: whether the identity facts are part of training).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``tokens``
+          (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n``
+          10), ``one_hop`` (:func:`inweights.probes.templates` with
+          ``rows="first_hop"``; only for ``n`` 10) and ``two_hop``
+          (:func:`inweights.probes.templates` with ``rows="composition"``; only for
+          ``n`` 10).
 
     Raises:
         ConfigError: An ``n`` is below 2, or a value is out of range for a model or its

@@ -44,12 +44,13 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the label ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay; the
-        conditions of :func:`~inweights.recipes.identity_bridge.common.trial`); the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``alignment``
-        (:func:`inweights.probes.alignment`) and ``states``
-        (:func:`inweights.probes.bridge_projection`; only for the first seed). The label
-        values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Label of the trials: ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay; the
+          conditions of :func:`~inweights.recipes.identity_bridge.common.trial`).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``alignment``
+          (:func:`inweights.probes.alignment`) and ``states``
+          (:func:`inweights.probes.bridge_projection`; only for the first seed).
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,

@@ -48,17 +48,20 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the label ``model`` (gpt-small, gpt; the conditions of
-        :func:`~inweights.recipes.identity_bridge.common.trial`); the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`; during training), ``alignment``
-        (:func:`inweights.probes.alignment`; during training), ``memory``
-        (:func:`inweights.probes.shared_memory`; during training), ``logits``
-        (:func:`inweights.probes.templates` with ``rows="composition"``; during
-        training, only for ``model`` gpt-small, first seed only) and ``states``
-        (:func:`inweights.probes.bridge_projection` with ``method="pca"``,
-        ``place="query"``; during training, only for ``model`` gpt-small, first seed
-        only). The label values listed here apply to the default settings. Measures
-        during training are taken every ``every`` steps.
+        The plan. The label values listed here apply to the default settings.
+
+        - Label of the trials: ``model`` (gpt-small, gpt; the conditions of
+          :func:`~inweights.recipes.identity_bridge.common.trial`).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`; during training),
+          ``alignment`` (:func:`inweights.probes.alignment`; during training),
+          ``memory`` (:func:`inweights.probes.shared_memory`; during training),
+          ``logits`` (:func:`inweights.probes.templates` with ``rows="composition"``;
+          during training, only for ``model`` gpt-small, first seed only) and ``states``
+          (:func:`inweights.probes.bridge_projection` with ``method="pca"``,
+          ``place="query"``; during training, only for ``model`` gpt-small, first seed
+          only).
+
+        Measures during training are taken every ``every`` steps.
 
     Raises:
         ConfigError: ``models`` is empty or contains an unknown condition, ``n`` is

@@ -73,14 +73,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``before`` (the model before training) and ``after`` (the model
-        after fine-tuning), both by
-        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
-        are ``model`` (@smollm2) and, only in ``after``, ``condition``, the statements
-        that are trained: ``one-hop`` (single facts), ``with identity`` (single facts
-        and the identity of each bridge) or ``second hop only`` (the control: the facts
-        about the bridges alone). The label values listed here apply to the default
-        settings.
+        The plan. Both computations apply
+        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. The label
+        values listed here apply to the default settings.
+
+        - ``before``: the model before training, with the label ``model`` (@smollm2).
+        - ``after``: the model after fine-tuning, with the labels ``model`` and
+          ``condition``, the statements that are trained: ``one-hop`` (single facts),
+          ``with identity`` (single facts and the identity of each bridge) or ``second
+          hop only`` (the control: the facts about the bridges alone).
     """
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()

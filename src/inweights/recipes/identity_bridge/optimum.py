@@ -51,14 +51,17 @@ def plan(settings: Settings, identity: bool) -> Plan:
         identity: Whether the identity facts are part of training.
 
     Returns:
-        Trials with the label ``n`` (``settings.n`` and all ``sizes``), which are solved
-        instead of trained, only for the first seed; the measures ``tokens``,
-        ``first_hop`` and ``composition`` (:func:`inweights.probes.templates` of these
-        rows; the last two only for ``settings.n``), ``margins``
-        (:func:`inweights.probes.margins`) and ``norms``
-        (:func:`inweights.probes.nuclear_norm`); and the computation ``bounds``
-        (:func:`~inweights.theory.identity_bridge.proof.known_norm`), also with the
-        label ``n``.
+        The plan.
+
+        - Label of the trials: ``n`` (``settings.n`` and all ``sizes``). Each trial is
+          solved instead of trained, only for the first seed.
+        - Measures: ``tokens``, ``first_hop`` and ``composition``
+          (:func:`inweights.probes.templates` of these rows; the last two only for
+          ``settings.n``), ``margins`` (:func:`inweights.probes.margins`) and ``norms``
+          (:func:`inweights.probes.nuclear_norm`).
+        - Computation: ``bounds``
+          (:func:`~inweights.theory.identity_bridge.proof.known_norm`), also with the
+          label ``n``.
 
     Raises:
         ConfigError: ``n`` or one of ``sizes`` is below 2, or ``gap`` is outside

@@ -68,22 +68,27 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``identity`` (True or False: whether the identity facts
-        are part of training) and ``training`` (standard, small initialisation, large
-        initialisation, weight decay: the initial scale and decay of :data:`TRAININGS`);
-        the measures ``directions`` (:func:`inweights.probes.direction`; during
-        training), ``ends`` (:func:`inweights.probes.direction`) and ``accuracy``
-        (:func:`inweights.probes.accuracy`); and the computations of the steps of the
-        proofs, labelled with ``n`` (number of entities) and, in some, ``identity`` and
-        ``complexity`` (:func:`~.proofs.computations`): ``with``
-        (:func:`~inweights.theory.identity_bridge.proof.with_identity`), ``without``
-        (:func:`~inweights.theory.identity_bridge.proof.without`), ``point``
-        (:func:`~inweights.theory.identity_bridge.proof.point_42`), ``kkt``
-        (:func:`~inweights.theory.identity_bridge.proof_kkt.at_optimum`), ``random``
-        (:func:`~inweights.theory.identity_bridge.proof_kkt.at_random`), ``averaging``
-        (:func:`~inweights.theory.identity_bridge.full_matrices.averaging`), ``proof``
-        (:func:`~inweights.theory.identity_bridge.full_matrices.certificate`) and
-        ``full`` (:func:`~inweights.theory.identity_bridge.full_matrices.full_program`).
+        The plan.
+
+        - Labels of the trials: ``identity`` (True or False: whether the identity facts
+          are part of training) and ``training`` (standard, small initialisation, large
+          initialisation, weight decay: the initial scale and decay of
+          :data:`TRAININGS`).
+        - Measures: ``directions`` (:func:`inweights.probes.direction`; during
+          training), ``ends`` (:func:`inweights.probes.direction`) and ``accuracy``
+          (:func:`inweights.probes.accuracy`).
+        - Computations of the steps of the proofs (:func:`~.proofs.computations`), with
+          the label ``n`` (number of entities) and, in some, ``identity`` and
+          ``complexity``: ``with``
+          (:func:`~inweights.theory.identity_bridge.proof.with_identity`), ``without``
+          (:func:`~inweights.theory.identity_bridge.proof.without`), ``point``
+          (:func:`~inweights.theory.identity_bridge.proof.point_42`), ``kkt``
+          (:func:`~inweights.theory.identity_bridge.proof_kkt.at_optimum`), ``random``
+          (:func:`~inweights.theory.identity_bridge.proof_kkt.at_random`), ``averaging``
+          (:func:`~inweights.theory.identity_bridge.full_matrices.averaging`), ``proof``
+          (:func:`~inweights.theory.identity_bridge.full_matrices.certificate`) and
+          ``full``
+          (:func:`~inweights.theory.identity_bridge.full_matrices.full_program`).
 
     Raises:
         ConfigError: ``trained`` is below 2, ``every`` is negative, or a value is out of

@@ -52,14 +52,15 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``members`` (number of members of a group: 8, 16),
-        ``told`` (number of members of a group whose second value is among the facts: 1,
-        3), and ``model`` (``two matrices``, ``one matrix``); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``ends``
-        (:func:`inweights.probes.direction`), ``nuclear``
-        (:func:`inweights.probes.nuclear_norm`) and ``frobenius``
-        (:func:`inweights.probes.nuclear_norm` with ``order="fro"``). The label values
-        listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``members`` (number of members of a group: 8, 16),
+          ``told`` (number of members of a group whose second value is among the facts:
+          1, 3), and ``model`` (``two matrices``, ``one matrix``).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``ends``
+          (:func:`inweights.probes.direction`), ``nuclear``
+          (:func:`inweights.probes.nuclear_norm`) and ``frobenius``
+          (:func:`inweights.probes.nuclear_norm` with ``order="fro"``).
 
     Raises:
         ConfigError: ``groups`` is below 2, the second number of a cell is not below the

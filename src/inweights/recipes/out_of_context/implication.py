@@ -39,17 +39,21 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``told`` (number of members whose second value is
-        trained: 1, 3), ``denied`` (number of further members for whom the value of
-        another group is trained: 0, 1, 3, 4), and ``model`` (Emb-MLP; Emb-MLP, decay;
-        GPT, small: the conditions of :meth:`~.kinds.Training.learners`); the measures
-        ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
-        (:func:`inweights.probes.accuracy`); and the computation ``predicted``
-        (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
-        that the programs predict for every query, for both conditions of the Emb-MLP,
-        with the same labels and for each seed. Pairs of ``told`` and ``denied`` whose
-        sum is not below ``members`` are left out, since no member would remain for
-        queries. The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``told`` (number of members whose second value is
+          trained: 1, 3), ``denied`` (number of further members for whom the value of
+          another group is trained: 0, 1, 3, 4), and ``model`` (Emb-MLP; Emb-MLP, decay;
+          GPT, small: the conditions of :meth:`~.kinds.Training.learners`).
+        - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
+          (:func:`inweights.probes.accuracy`).
+        - Computation: ``predicted``
+          (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
+          that the programs predict for every query, for both conditions of the Emb-MLP,
+          with the same labels and for each seed.
+
+        Pairs of ``told`` and ``denied`` whose sum is not below ``members`` are left
+        out, since no member would remain for queries.
 
     Raises:
         ConfigError: ``groups`` is below 2, a value of ``told`` is below 1, a value of

@@ -92,13 +92,17 @@ def plan(
             the smallest nuclear norm with margins of at least 1).
 
     Returns:
-        Trials with the labels of the worlds and ``model`` (Emb-MLP; Emb-MLP, decay;
-        GPT, small: the conditions of :meth:`Training.learners`); the measures
-        ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
-        (:func:`inweights.probes.accuracy`); and the computation ``predicted``
-        (:func:`inweights.theory.predicted_queries`), the predicted answer to every
-        query. Predictions are made for both conditions of the Emb-MLP, with the same
-        labels and for each seed.
+        The plan.
+
+        - Labels of the trials: the labels of the worlds, and ``model`` (Emb-MLP;
+          Emb-MLP, decay; GPT, small: the conditions of :meth:`Training.learners`).
+        - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
+          (:func:`inweights.probes.accuracy`).
+        - Computation: ``predicted`` (:func:`inweights.theory.predicted_queries`), the
+          predicted answer to every query.
+
+        Predictions are made for both conditions of the Emb-MLP, with the same labels
+        and for each seed.
 
     Raises:
         ConfigError: A setting of the training is out of range.

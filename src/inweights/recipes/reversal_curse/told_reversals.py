@@ -48,18 +48,21 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``identities`` (the elements of a pair that have identity
-        facts: ``none``, ``first``, ``both``; ``both, phrased``: both have identity
-        facts of the form ``(a, same) → a``), ``told`` (number of pairs whose reversal
-        is trained: 0, 2, 5, 10), ``phrased`` (True or False: whether the identity facts
-        have the form ``(a, same) → a``), and ``model`` (Emb-MLP; Emb-MLP, decay; GPT,
-        small: the conditions of :meth:`~.kinds.Training.learners`); the measures
-        ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
-        (:func:`inweights.probes.accuracy`); the computation ``predicted``
-        (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
-        that the programs predict for every query, for both conditions of the Emb-MLP,
-        with the same labels and for each seed. The label values listed here apply to
-        the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``identities`` (the elements of a pair that have
+          identity facts: ``none``, ``first``, ``both``; ``both, phrased``: both have
+          identity facts of the form ``(a, same) → a``), ``told`` (number of pairs whose
+          reversal is trained: 0, 2, 5, 10), ``phrased`` (True or False: whether the
+          identity facts have the form ``(a, same) → a``), and ``model`` (Emb-MLP;
+          Emb-MLP, decay; GPT, small: the conditions of
+          :meth:`~.kinds.Training.learners`).
+        - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
+          (:func:`inweights.probes.accuracy`).
+        - Computation: ``predicted``
+          (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
+          that the programs predict for every query, for both conditions of the Emb-MLP,
+          with the same labels and for each seed.
 
     Raises:
         ConfigError: ``n`` is below 2, ``identities`` contains an unknown value, a
