@@ -74,7 +74,12 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return a library function in its :func:`guarded` form, or any other value unchanged."""
+    """Return a library function in its :func:`guarded` form, or any other value unchanged.
+
+    Args:
+        thing: Any value. The guarded form of a function is the same object at every
+            call.
+    """
     own = isinstance(thing, FunctionType) and thing.__module__.startswith("inweights")
     return _guarded_once(thing) if own else thing
 

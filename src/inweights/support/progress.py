@@ -170,6 +170,9 @@ def _line() -> tuple[Callable[[str], None], float]:
 def duration(seconds: float) -> str:
     """Return a number of seconds as text: minutes and seconds, or hours and minutes.
 
+    Args:
+        seconds: Number of seconds, at least 0, which is rounded to a whole number.
+
     Example:
         >>> duration(7.4), duration(61), duration(7260)
         ('7 s', '1 min 1 s', '2 h 1 min')
@@ -198,7 +201,8 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 def roughly(seconds: float) -> str:
     """Return a number of seconds as text, rounded to seconds, minutes or tenths of an hour.
 
-    Less than a second is rounded up to ``1 s``.
+    Args:
+        seconds: Number of seconds, at least 0. Less than a second is shown as ``1 s``.
 
     Example:
         >>> roughly(24.1), roughly(740), roughly(9000)

@@ -83,6 +83,9 @@ def remove(path: Path) -> None:
 
     Nothing happens if the path does not exist.
 
+    Args:
+        path: The folder, file or link.
+
     Raises:
         OSError: The path cannot be removed.
     """

@@ -45,8 +45,11 @@ else:
 def usual(value: Any) -> Any:
     """Return a value unchanged but typed as ``Any``, as the default of a config's field.
 
-    Fields that also accept a function or a class (:class:`Taken`), which their config
-    converts, have such defaults.
+    It is used for fields that also accept a function or a class (:class:`Taken`), which
+    the config converts.
+
+    Args:
+        value: The default value of the field.
     """
     return value
 

@@ -38,10 +38,10 @@ class _Remembered(msgspec.Struct):
 
 
 def cache_folder() -> Path:
-    """Return the folder of this library's cache, which need not exist.
+    """Return the path of this library's cache folder; the folder need not exist.
 
-    It is ``$INWEIGHTS_CACHE`` if that is set, and otherwise ``inweights`` in the user's
-    cache (``$XDG_CACHE_HOME``, by default ``~/.cache``).
+    It is ``$INWEIGHTS_CACHE`` if this variable is set, and otherwise ``inweights`` in
+    the user's cache (``$XDG_CACHE_HOME``, by default ``~/.cache``).
 
     Raises:
         RuntimeError: No variable is set, and the user's home folder is unknown.

@@ -258,5 +258,9 @@ def _constant(value: Any) -> Any:
 
 
 def hashed(text: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 hash of a text."""
+    """Return the first 16 hexadecimal digits of the SHA-256 hash of a text.
+
+    Args:
+        text: The text, which is encoded as UTF-8.
+    """
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]

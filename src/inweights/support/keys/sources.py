@@ -98,12 +98,19 @@ def defaults_of(value: types.FunctionType) -> list[Any]:
 
     The first item is the list of defaults of positional arguments, and the second is
     the dictionary of defaults of keyword-only arguments. Both may be empty.
+
+    Args:
+        value: The function.
     """
     return [[*(value.__defaults__ or ())], value.__kwdefaults__ or {}]
 
 
 def public_name(thing: Any) -> str:
-    """Return ``module:name`` of a function or class (``inweights:name`` in the library)."""
+    """Return ``module:name`` of a function or class (``inweights:name`` in the library).
+
+    Args:
+        thing: The function or class.
+    """
     home = thing.__module__
     return (
         f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
@@ -196,7 +203,11 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """Return the globals that a function and the functions nested in it use, by name."""
+    """Return the globals that a function and the functions nested in it use, by name.
+
+    Args:
+        function: The function. Names that are not defined in its module are ignored.
+    """
     known = function.__globals__
     return {name: known[name] for name in _names(function.__code__) if name in known}
 

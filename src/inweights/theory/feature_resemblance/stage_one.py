@@ -56,7 +56,7 @@ def lemma_1(
     Raises:
         DataError: The prompts, or the answers, differ in length.
         ConfigError: ``mlp`` is unknown, ``seed`` is not from 0 to 2**63 - 1, or the
-            world does not fit into memory.
+            world does not fit in memory.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -161,7 +161,7 @@ def stage_one(
 
 @dataclass(frozen=True, eq=False)
 class StageOneResult:
-    """Result of stage 1: the matrices of one model before and after it, and the facts of its world.
+    """Result of stage 1: matrices of a model before and after the stage, and facts of its world.
 
     ``N`` is the number of facts, ``T`` the number of tokens in a prompt, ``K`` the
     number of candidate answers, ``M`` the number of hidden units per answer, ``D`` the
@@ -265,7 +265,7 @@ class StageOneResult:
 
     @property
     def scores(self) -> Float[Reals, "N T"]:
-        """Attention of the last token to all ``T`` tokens, after stage 1, for all ``N`` facts."""
+        """Attention scores of the last token for all ``T`` tokens of each fact, after stage 1."""
         return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
 
 

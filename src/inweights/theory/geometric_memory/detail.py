@@ -22,8 +22,8 @@ class Detail:
     """Nodes of a graph that are drawn, and which of them represents each node.
 
     Attributes:
-        nodes: The drawn nodes in ascending order, ``[K]``; all nodes of a graph with up
-            to :data:`DRAWN`.
+        nodes: The drawn nodes in ascending order, ``[K]``; all nodes if the graph has
+            no more than the largest number of drawn nodes.
         cell: For each node, the index in ``nodes`` of the drawn node that is nearest in
             hops, ``[N]`` (``N`` nodes); -1 if no drawn node is reachable.
     """

@@ -111,11 +111,11 @@ def _tight_margins(images: Floats, v: Floats, answers: Ids, tight: Bools) -> Flo
 def averaging(
     n: int, seed: int, identity: bool = True, matrices: int = 20
 ) -> pl.DataFrame:
-    """Average random feasible matrices over permutations: Lemma 1, and Lemma 4 with its ``τ``.
+    """Check Lemmas 1 and 4 of Identity Bridge by averaging random feasible matrices.
 
-    Both are lemmas of Identity Bridge (App. A). They state that the average over all
-    permutations of the entities has no larger nuclear norm and no smaller margins.
-    ``τ`` exchanges the two hops.
+    The lemmas (App. A) state that the average of a matrix over all permutations of the
+    entities has no larger nuclear norm and no smaller margins. Lemma 4 also averages
+    over ``τ``, which exchanges the two hops.
 
     Args:
         n: Number of entities of each kind, at least 2.

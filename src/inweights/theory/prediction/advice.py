@@ -32,7 +32,7 @@ Forecast = Callable[[World, str], tuple["Solution | SoftSolution", pl.DataFrame,
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Identities that would make failing queries of a world follow, verified by solving again.
+    """Identities whose addition makes failing queries follow, as verified by a new solution.
 
     Attributes:
         identities: Names of the tokens ``b`` whose identity ``b → b`` should be added.

@@ -33,7 +33,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Remedy:
-    """The fewest facts of a kind that were found to correct failing queries, verified by solving.
+    """Facts whose addition corrects failing queries, as verified by a new solution.
 
     Attributes:
         kind: ``reversals`` or ``counter-examples``.

@@ -111,7 +111,7 @@ class Splitting:
         return shrink(above, 1.0 / self.penalty)
 
     def advance(self) -> None:
-        """Make one over-relaxed and accelerated iteration.
+        """Perform one over-relaxed and accelerated iteration.
 
         It changes :attr:`x` (the iterated matrix), :attr:`apart` (its residuals) and
         the attributes that :meth:`split` sets.
@@ -128,9 +128,9 @@ class Anderson:
     """Accelerate a fixed-point iteration ``x ← x + f(x)`` by Anderson's method, with a safeguard.
 
     This is the method of type II (Walker and Ni, SIAM J. Numer. Anal. 49, 2011): the
-    next point is the combination of the last ones whose residuals cancel best. Once a
-    first-order method has found the rank and the active constraints of its solution, it
-    is then as fast as Newton's method.
+    next point is the combination of the last points whose residuals cancel best. Once a
+    first-order method has found the rank and the active constraints of its solution,
+    its accelerated form is about as fast as Newton's method.
 
     Args:
         memory: Number of past differences that are combined; 0 turns the acceleration

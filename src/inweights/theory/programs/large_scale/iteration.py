@@ -154,7 +154,7 @@ class Iteration:
             block.level = state["level"][block.rows]
 
     def advance(self) -> None:
-        """Make one over-relaxed iteration, which changes the templates, logits and multipliers."""
+        """Perform one over-relaxed iteration, which changes templates, logits and multipliers."""
         target = self.by_logits
         target *= np.float32(self.coupling)
         target += self.z
@@ -198,7 +198,7 @@ def shrink_values(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
     """Reduce all singular values by a threshold, to at least 0, in single precision.
 
     Args:
-        matrix: ``[P, K]``.
+        matrix: ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         threshold: Number, above 0, that is subtracted from every singular value.
 
     Returns:

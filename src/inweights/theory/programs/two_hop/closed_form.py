@@ -89,12 +89,12 @@ class ClosedForm:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap of this optimum, ``1 - bound / norm``: only rounding error."""
+        """Relative duality gap of this optimum, ``1 - bound / norm``; it is only rounding error."""
         return float(1.0 - self.bound / self.norm)
 
     @cached_property
     def operator_norm(self) -> float:
-        """Operator norm of ``Xᵀ U`` (token counts, dual matrix): feasible if it is at most 1."""
+        """Operator norm of ``Xᵀ U``; the dual matrix ``U`` is feasible if it is at most 1."""
         return max(float(np.linalg.svd(m, compute_uv=False)[0]) for m in self._blocks())
 
     def _blocks(self) -> tuple[Floats, Floats]:

@@ -39,7 +39,7 @@ class SmallSolution:
 
     @property
     def gap(self) -> float:
-        """Certified relative duality gap of the least norms, ``(value - bound) / |value|``."""
+        """Certified relative duality gap, ``(value - bound) / |value|``."""
         return (self.value - self.bound) / abs(self.value)
 
 
