@@ -120,8 +120,10 @@ def solve_piece(
     Args:
         world: The facts.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        decay: Weight decay of the soft program, above 0; ``None`` solves program (2) if
-            it has a solution and no identity has a prompt of several tokens.
+        decay: Weight decay of the soft program (:func:`.solve_soft`), above 0. ``None``
+            solves program (2) if it has a solution and no identity has a prompt of
+            several tokens; otherwise the decay is 3e-4, or 1e-2 if an identity has such
+            a prompt.
         gap: Relative duality gap to certify, at least 1e-7 and below 1.
         iterations: Maximum number of iterations of a solver, at least 1.
         seconds: Time limit in seconds, at most half of which is spent on program (2);

@@ -60,10 +60,10 @@ def predict(
     """Predict for every query of a world whether its answer follows from the facts.
 
     Every world whose answers have one token can be predicted. If no matrix satisfies
-    all facts, the soft program is solved, and the prediction lists the facts that are
-    dropped. If time or memory does not suffice for all facts, they are divided into
-    parts that are solved separately. Thousands of facts are solved as one program if
-    time permits (:mod:`~.whole`).
+    all facts, the soft program (:func:`.solve_soft`) is solved, and the prediction
+    lists the facts that are dropped. If time or memory does not suffice for all facts,
+    they are divided into parts that are solved separately. Thousands of facts are
+    solved as one program if time permits (:mod:`~.whole`).
 
     Args:
         world: Facts and queries with answers of one token.
@@ -89,13 +89,13 @@ def predict(
             and from which an interrupted prediction continues. All facts are then
             solved as one program, however long that is expected to take. ``None``
             stores nothing.
-        progress: Called while solving, with a description, the iteration and the gap.
+        progress: Called with description, iteration and gap; ``None`` disables it.
 
     Returns:
-        The prediction: answer, margin and verdict of every query of a solved part
-        (``queries``), the dropped facts (``let_go``), and advice (``advice``,
-        ``remedies``). A solution whose gap is not certified within the limits is used
-        as well; ``certified`` is then false.
+        The prediction: answer, margin and verdict (see :class:`.Prediction`) of every
+        query of a solved part, the dropped facts (``let_go``), and the advice
+        (``advice``, ``remedies``). A solution whose gap is not certified within the
+        limits is used as well; ``certified`` is then false.
 
     Raises:
         ConfigError: ``answers`` is unknown, another option is out of range, ``state``

@@ -38,7 +38,8 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
     """Return the predicted answer, margin and verdict of every query of a solution.
 
     Args:
-        solution: Optimum of program (2) (Identity Bridge §4.3), or of the soft program.
+        solution: Optimum of program (2) (Identity Bridge §4.3) or of the soft program
+            (:func:`.solve_soft`).
         tie: Margins of at most this absolute value are ties. If the solution contains a
             second matrix near the optimum, queries for which the verdicts of the two
             matrices differ are ties as well.
@@ -145,7 +146,7 @@ def unstored(solution: Solved) -> int:
     Bridge §4.3), which stores all facts.
 
     Args:
-        solution: Optimum of program (2), or of the soft program.
+        solution: Optimum of program (2) or of the soft program (:func:`.solve_soft`).
     """
     return int((~solution.stored).sum()) if isinstance(solution, SoftSolution) else 0
 
@@ -156,7 +157,8 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     A fact is not listed if the solution gives a different right answer to its prompt.
 
     Args:
-        solution: Optimum of program (2) (Identity Bridge §4.3), or of the soft program.
+        solution: Optimum of program (2) (Identity Bridge §4.3) or of the soft program
+            (:func:`.solve_soft`).
         numbers: Index in the whole world of each fact of the solution, ``[facts]``.
 
     Returns:

@@ -43,7 +43,8 @@ def whole_fits(world: World, seconds: float | None, decay: float | None = None) 
     Args:
         world: The world with the facts.
         seconds: The time limit in seconds; ``None`` for no limit.
-        decay: Weight decay of the soft program; ``None`` for program (2).
+        decay: Weight decay of the soft program (:func:`.solve_soft`); ``None`` for
+            program (2) of Identity Bridge (§4.3).
 
     Returns:
         Whether the expected time is within the limit. Always false for up to 1,000
@@ -83,7 +84,8 @@ def solve_whole(
         gap: Relative duality gap to certify, at least 1e-7 and below 1. For more than
             3,000 facts, values below 0.01 are replaced with 0.01.
         seconds: Time limit in seconds; ``None`` for no limit.
-        decay: Weight decay of the soft program; ``None`` solves program (2).
+        decay: Weight decay of the soft program (:func:`.solve_soft`); ``None`` solves
+            program (2).
         state: File in which the state of program (2) is stored while it is solved, and
             from which an interrupted solution continues; ``None`` stores nothing. It
             has no effect on the soft program.

@@ -44,7 +44,7 @@ class Block:
         price: Multipliers of these entries, divided by the penalty.
         moved: Numbers that are added to their entries of ``X V`` before the next
             projection.
-        level: Level of the last projection of each row, ``[m]``.
+        level: Threshold ``t`` of the last :class:`~.operators.MarginProjection`, ``[m]``.
     """
 
     def __init__(self, program: Program, rows: slice) -> None:

@@ -26,6 +26,10 @@ from inweights.worlds.arrays import Bool, Bools, Float, Floats, Ids
 class Relations:
     """The relation of each prompt, and the range of each relation.
 
+    The relation of a prompt is the most frequent of its inputs except its rarest one.
+    The range of a relation is the set of outputs that are right for at least one of its
+    prompts.
+
     Args:
         program: Constraints.
 

@@ -218,9 +218,9 @@ def _hop_multipliers(
 def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
     """Return the optimum of program (2) at complexity one, for any number of entities.
 
-    The program asks for the smallest nuclear norm of ``W`` under a margin of 1 for
-    every training fact (Identity Bridge, program (2), §4.3). The closed form is our
-    own; ``docs/theory.md`` proves it.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of ``W`` under a
+    margin of 1 for every training fact. At complexity one, every subject has its own
+    bridge, and every bridge its own object. ``docs/theory.md`` proves the closed form.
 
     Args:
         n: Number of subjects, of bridges and of objects, at least 2.
