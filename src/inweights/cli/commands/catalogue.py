@@ -122,7 +122,7 @@ class Place:
 
 @claims_app.command
 def history(claim: str, /, *, place: Place = Place()) -> None:
-    """Show every line of the ledger about a claim: versions, verdicts, changed words.
+    """Show every line of the ledger about a claim: versions, verdicts, changed wording.
 
     Args:
         claim: Name of the claim; the last part is enough if it is unique.
@@ -155,9 +155,9 @@ def state(
 
     Args:
         only: Recipes whose name contains this text.
-        anew: Reason to state all claims that have not been judged yet again; for a
-            change of the whole library that favours no claim. A claim keeps its version
-            if score, target and rule are unchanged.
+        anew: State again all claims that have not been judged yet, for this reason,
+            such as a change of the whole library that favours no claim. A claim keeps
+            its version if score, target and rule are unchanged.
         plugin: Python modules to load first.
         place: Options --scale, --results and --json.
 

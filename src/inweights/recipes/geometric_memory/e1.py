@@ -114,12 +114,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``frozen``: a row per run with frozen embeddings at its last step: the
-          accuracies ``hardest`` (hardest token, the first after the root, of held-out
-          paths), ``exact`` (whole held-out paths), ``easiest_last`` (last token of
-          held-out paths) and ``trained`` (whole trained paths); ``chance``, the
-          accuracy of guessing the hardest token; ``best`` (the highest accuracy of the
-          hardest token at any step), and the recall of edges at the root (``root``) and
-          elsewhere (``recall``). Columns: ``embeddings, seed, step, hardest, exact,
+          accuracies ``hardest`` (on the hardest token of held-out paths, the first
+          after the root), ``exact`` (share of held-out paths that are entirely
+          correct), ``easiest_last`` (on the last token of held-out paths) and
+          ``trained`` (share of trained paths that are entirely correct); ``chance``,
+          the accuracy of guessing the hardest token; ``best`` (the highest accuracy of
+          the hardest token at any step), and the recall of edges at the root (``root``)
+          and elsewhere (``recall``). Columns: ``embeddings, seed, step, hardest, exact,
           easiest_last, trained, chance, best, recall, root``.
         - ``learnt``: the same for runs with trained embeddings. Columns: as in
           ``frozen``.

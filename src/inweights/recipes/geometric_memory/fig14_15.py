@@ -137,9 +137,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``curves``: a row per step and run that is trained on paths: the accuracies
-          ``hardest`` (hardest token, the first after the root, of held-out paths),
-          ``exact`` (whole held-out paths), ``easiest_last`` (last token of held-out
-          paths) and ``trained`` (whole trained paths); ``chance``, the accuracy of
+          ``hardest`` (on the hardest token of held-out paths, the first after the
+          root), ``exact`` (share of held-out paths that are entirely correct),
+          ``easiest_last`` (on the last token of held-out paths) and ``trained`` (share
+          of trained paths that are entirely correct); ``chance``, the accuracy of
           guessing the hardest token; ``line`` and ``panel`` are labels for the figure.
           Columns: ``graph, block, condition, taught, seed, step, hardest, exact,
           easiest_last, trained, chance, line, panel``.

@@ -89,12 +89,12 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` ((children of the root, children of a node,
-          nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges and paths
-          together; ``geometry first``: edges, then edges and paths with frozen
-          embeddings; ``random``: together, with frozen random embeddings), and
-          ``split`` (what is held out: ``leaf``, single leaves; ``first token``, all
-          leaves below some children of the root).
+        - Labels of the trials: ``graph`` (the text ``(children of the root, children of
+          each further inner node, nodes per path)``: (40, 2, 4)), ``condition``
+          (``interleaved``: edges and paths together; ``geometry first``: edges, then
+          edges and paths with frozen embeddings; ``random``: together, with frozen
+          random embeddings), and ``split`` (what is held out: ``leaf``, single leaves;
+          ``first token``, all leaves below some children of the root).
         - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
           and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge")``).
@@ -127,25 +127,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``) and
             ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). Both have
             the columns ``graph, condition, split, seed, part, place, accuracy, exact,
-            statements``. The labels are ``graph`` ((children of the root, children of a
-            node, nodes of a path): (40, 2, 4)), ``condition`` (``interleaved``: edges
-            and paths together; ``geometry first``: edges, then edges and paths with
-            frozen embeddings; ``random``: together, with frozen random embeddings), and
-            ``split`` (what is held out: ``leaf``, single leaves; ``first token``, all
-            leaves below some children of the root). Accuracies and recall are fractions
-            from 0 to 1.
+            statements``. The labels are ``graph`` (the text ``(children of the root,
+            children of each further inner node, nodes per path)``: (40, 2, 4)),
+            ``condition`` (``interleaved``: edges and paths together; ``geometry
+            first``: edges, then edges and paths with frozen embeddings; ``random``:
+            together, with frozen random embeddings), and ``split`` (what is held out:
+            ``leaf``, single leaves; ``first token``, all leaves below some children of
+            the root). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
-          the first after the root, of held-out paths), ``exact`` (whole held-out
-          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
-          trained paths); ``chance``, the accuracy of guessing the hardest token;
-          ``panel`` names graph and condition. Columns: ``graph, condition, split, seed,
-          step, hardest, exact, easiest_last, trained, chance, panel``.
+        - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
+          token of held-out paths, the first after the root), ``exact`` (share of
+          held-out paths that are entirely correct), ``easiest_last`` (on the last token
+          of held-out paths) and ``trained`` (share of trained paths that are entirely
+          correct); ``chance``, the accuracy of guessing the hardest token; ``panel``
+          names graph and condition. Columns: ``graph, condition, split, seed, step,
+          hardest, exact, easiest_last, trained, chance, panel``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
-        - ``judged``: the same; ``exact`` and ``hardest`` are NaN if the run has
-          memorised less than :data:`KNOWN` (.95) of its trained paths. Columns: as in
-          ``curves``.
+        - ``judged``: the same; ``exact`` and ``hardest`` are NaN if ``trained`` is
+          below :data:`KNOWN` (0.95). Columns: as in ``curves``.
         - ``ends``: a row per run at the last step, the accuracy of the last token of
           held-out paths. Columns: all columns of ``paths``.
         - ``places``: a row per run and token of held-out paths at the last step, with

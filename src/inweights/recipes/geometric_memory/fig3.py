@@ -147,10 +147,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             root, the hardest). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``final``: a row per run at its last step: the accuracies ``hardest`` (hardest
-          token, the first after the root, of held-out paths), ``exact`` (whole held-out
-          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
-          trained paths); ``chance``, the accuracy of guessing the hardest token; and
+        - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
+          hardest token of held-out paths, the first after the root), ``exact`` (share
+          of held-out paths that are entirely correct), ``easiest_last`` (on the last
+          token of held-out paths) and ``trained`` (share of trained paths that are
+          entirely correct); ``chance``, the accuracy of guessing the hardest token; and
           for edges ``recall`` and ``answered`` (the share of nodes for which the most
           likely answer is correct; null if only one direction is trained). Columns:
           ``graph, condition, taught, seed, step, hardest, exact, easiest_last, trained,

@@ -85,10 +85,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall are fractions from 0 to 1.
 
     Returns:
-        - ``curves``: a row per run and step: the accuracies ``hardest`` (hardest token,
-          the first after the root, of held-out paths), ``exact`` (whole held-out
-          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
-          trained paths); ``chance``, the accuracy of guessing the hardest token
+        - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
+          token of held-out paths, the first after the root), ``exact`` (share of
+          held-out paths that are entirely correct), ``easiest_last`` (on the last token
+          of held-out paths) and ``trained`` (share of trained paths that are entirely
+          correct); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           pauses, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.

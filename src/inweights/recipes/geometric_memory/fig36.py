@@ -84,10 +84,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run, step and ``series`` (exact match and hardest token
           on held-out leaves, exact match on trained ones, recall of edges), with its
           ``value``. Columns: ``graph, condition, seed, step, series, value``.
-        - ``final``: a row per run at its last step: the accuracies ``hardest`` (hardest
-          token, the first after the root, of held-out paths), ``exact`` (whole held-out
-          paths), ``easiest_last`` (last token of held-out paths) and ``trained`` (whole
-          trained paths); ``chance``, the accuracy of guessing the hardest token;
+        - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
+          hardest token of held-out paths, the first after the root), ``exact`` (share
+          of held-out paths that are entirely correct), ``easiest_last`` (on the last
+          token of held-out paths) and ``trained`` (share of trained paths that are
+          entirely correct); ``chance``, the accuracy of guessing the hardest token;
           ``peak``, the highest value of ``exact`` at any step; ``lost``, the peak minus
           the last value; and ``lost_hardest``, the same difference for the hardest
           token. Columns: ``graph, condition, seed, step, hardest, exact, easiest_last,
