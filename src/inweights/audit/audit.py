@@ -58,13 +58,14 @@ class Audit:
             ``outgoing`` (numbers of facts) and ``identity`` (whether its identity
             statement is among the facts).
         transfers: One row per pair of relations that suggests analogies, most pairs of
-            entities first: ``shared``, ``attribute`` (names of the relations),
-            ``groups`` (number of values of ``shared``), ``pairs`` (number of pairs of
-            entities with the same value of ``shared`` of which only one has an
-            ``attribute``; a model may attribute it to the other as well, rightly or
-            wrongly) and ``late`` (number of those pairs whose shared value is learnt in
-            a later stage than the attribute). Relations whose values are dates, numbers
-            or unique to a subject are left out.
+            entities first. In such an analogy, two entities have the same value of the
+            relation ``shared``, but only one of them has a value of the relation
+            ``attribute``; a model may infer that the other has this value as well,
+            correctly or not. Columns: ``shared``, ``attribute``, ``groups`` (number of
+            values of ``shared``), ``pairs`` (number of pairs of entities) and ``late``
+            (number of those pairs whose shared value is trained in a later stage than
+            the attribute). Relations whose values are dates, numbers or unique to a
+            subject are left out.
         leaks: One row per listed chain and fact that directly states the chain's
             answer: ``subject``, ``first``, ``bridge``, ``second``, ``answer``,
             ``stated_as`` (relation of the direct fact), ``fact`` (its index) and
@@ -72,9 +73,10 @@ class Audit:
         name_overlap: One row per relation: ``relation`` and ``contained``, the fraction
             of its facts in which the name of the object is part of the subject's name,
             or the other way round, so that the answer can be read off the name.
-        samples: One row per sample, at most three facts of each relation and three
-            questions of each kind, as ``augment`` words them: ``role`` (``fact:
-            RELATION``, or the kind of question), ``text``, ``answer``.
+        samples: Examples of how :func:`~inweights.audit.augment` words facts and
+            questions, at most three for each relation and for each kind of question:
+            ``role`` (``fact: RELATION``, or the kind of question), ``text``,
+            ``answer``.
         contradicted: Chains whose end contradicts a different fact of the file, as if
             one name meant two things: the indices of the three facts
             (:class:`~inweights.audit.homonyms.Contradicted`).

@@ -161,11 +161,11 @@ def augment(
             Facts are repeated until this fraction is reached, so that errors on
             held-out chains are not due to forgotten facts.
         replay: Path of a text file with one text per line, or a sequence of texts, for
-            the strategy ``replay``. Their total length is at most a quarter of that of
-            all others.
-        budget: Length of the training set in tokens (in words if no tokenizer is
-            given), filled with all facts, then added texts in random order, then
-            repetitions. 0 takes each row once.
+            the strategy ``replay``. Together they are at most a quarter as long as all
+            other texts.
+        budget: Length of the training set, in tokens (in words if ``tokens`` is
+            ``None``). It is filled with all facts, then with added texts in random
+            order, then with repetitions. With 0, each row occurs once.
         curriculum: ``joint`` trains in one stage, or in the stages of the file. ``sa``
             trains facts whose value other subjects share, and the identities that a
             strategy adds, before all other facts (Feature Resemblance, §5: similarity
@@ -194,8 +194,8 @@ def augment(
             too large for the memory; ``replay`` is given without the strategy
             ``replay`` or vice versa; or ``rewrite`` without ``paraphrases``.
         DataError: ``replay`` cannot be read or contains no text; ``rewrite`` returns
-            too few or too many texts; or a text answers a held-out question unnoticed,
-            because the wording of a relation contains the name of an entity.
+            too few or too many texts; or a text answers a held-out question, but is not
+            marked (``told``) because a relation is worded with the name of an entity.
 
     Example:
         >>> from inweights.worlds import read_knowledge

@@ -165,7 +165,7 @@ def _of(facts: Knowledge, relation: int) -> Ids:
 def describe(
     facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3
 ) -> list[str]:
-    """Describe the contradicted chains of each pair of relations in words, with examples.
+    """Return a text with examples for each pair of relations with contradicted chains.
 
     Args:
         facts: The facts of the chains.

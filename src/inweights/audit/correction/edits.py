@@ -109,10 +109,10 @@ def differ_in_words(one: str, other: str) -> bool:
         other: Another name.
 
     Returns:
-        True if the difference may be one of spelling. False if a word that differs
-        contains a digit or has fewer than three letters in one of the names, as in
-        ``room 12`` and ``room 13``, or if the names have different numbers of words and
-        one of them contains a digit.
+        True if the difference may be one of spelling. False in two cases: a word that
+        differs contains a digit or has fewer than three letters in one of the names, as
+        in ``room 12`` and ``room 13``; or the names have different numbers of words and
+        one of the names contains a digit.
 
     Example:
         >>> differ_in_words("anna karenina", "ana karenina"), differ_in_words("room 12", "room 13")

@@ -29,7 +29,7 @@ class Near(NamedTuple):
     Attributes:
         name: Index of the rarer name.
         other: Index of the more common name.
-        why: How the names differ, and the evidence from their facts, in words.
+        why: Text that states how the names differ, and the evidence from their facts.
         agree: Number of agreements between their facts (:meth:`.EntityKinds.evidence`);
             0 if ``torn``.
         sure: Whether the rarer name can be replaced without asking its owner. No fact

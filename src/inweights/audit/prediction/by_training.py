@@ -128,9 +128,11 @@ def predict_by_training(
         ``memorised`` states the fraction of the facts that are answered correctly.
 
     Raises:
-        ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, or a
-            model does not fit the world or its curriculum.
-        DataError: There are no facts, or an answer has several tokens.
+        ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, a
+            statement is longer than the context of a model, or a model lacks something
+            that its curriculum needs.
+        DataError: There are no facts, an answer has several tokens, or a curriculum
+            names roles or tokens that the world lacks.
         RunError: A replica diverges even at a sixteenth of its learning rate.
     """
     check_size("replicas", replicas)

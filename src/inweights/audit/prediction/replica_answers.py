@@ -62,8 +62,9 @@ def trained_replicas(
     Raises:
         RunError: Even at a sixteenth of the learning rate (after :data:`HALVED`
             halvings), a replica diverges or training fails with a ``RunError``.
-        ConfigError: The model does not fit the world or the curriculum.
-        DataError: The world does not fit the model.
+        ConfigError: A statement is longer than the context of the model, or the model
+            lacks something that a phase of the curriculum needs.
+        DataError: A phase of the curriculum names roles or tokens that the world lacks.
     """
     from inweights.training.loop import train
     from inweights.training.steps.machine import use_threads
@@ -110,8 +111,9 @@ def answers_of(model: Model, world: World, part: Part) -> Ids:
         ``[R, M]`` (NumPy).
 
     Raises:
-        ConfigError: The model has no replica axis.
-        DataError: The world does not fit the model.
+        ConfigError: The model has no replica axis, or a prompt is longer than the
+            context of the model.
+        DataError: The world does not match the model, such as a world with more tokens.
     """
     from inweights.training.scoring import answer_blocks
 

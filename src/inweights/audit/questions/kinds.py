@@ -139,9 +139,9 @@ def analogies(
 ) -> Iterator[Draft]:
     """Yield questions about a relation that an entity lacks but similar entities have.
 
-    Entities are similar if they share a value that is not a date or a number. If all of
-    these that have a second relation agree on its value, each of the others is asked
-    for this value. Relations of :func:`of_one_each` are left out.
+    Entities are similar if they share a value other than a date or number. If all those
+    with a second relation agree on its value, there is a question for each of the rest,
+    with this value as the answer. Relations of :func:`of_one_each` are left out.
 
     Args:
         facts: The facts.

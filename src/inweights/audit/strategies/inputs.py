@@ -97,14 +97,18 @@ class StrategyInput:
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Indices of held-out bridges (entities between two facts); no chain via them is stated."""
+        """Indices of the held-out bridges, which are entities through which no chain is stated.
+
+        Raises:
+            ConfigError: :attr:`seed` is not from 0 to 2**63 - 1.
+        """
         bridges = bridges_of(self.facts)
         drawn = self.rng("hold out").permutation(bridges)
         return frozenset(drawn[: round(self.hold_out * len(bridges))].tolist())
 
     @cached_property
     def doubtful(self) -> frozenset[int]:
-        """Indices of facts with which no chain begins, as their object may be a homonym."""
+        """Indices of the facts that cannot begin a chain because their object may be a homonym."""
         return doubtful_facts(self.facts, self.words)
 
     def statement(self, fact: int, wording: int = 0) -> tuple[str, str]:

@@ -74,7 +74,7 @@ class Choice(NamedTuple):
     Attributes:
         asked: Kind of question, a key of :data:`ASKED`.
         strategy: Name of the strategy; empty if none is known to help.
-        why: The measurements on which the choice is based, in words.
+        why: Text that states the measurements on which the choice is based.
     """
 
     asked: str

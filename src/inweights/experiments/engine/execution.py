@@ -1,7 +1,7 @@
 """Define where and how work is done: device, processes, cluster and observers.
 
 :class:`ExecutionOptions` are passed from commands and functions to the engine;
-:func:`choose_executor` makes an executor from them.
+:func:`choose_executor` returns the executor for them.
 """
 
 from __future__ import annotations

@@ -223,12 +223,12 @@ class ComputeTask:
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """Every table that the task makes, as pairs of a key in the store and ``"table"``."""
+        """Every table that the task produces, as pairs of a key in the store and ``"table"``."""
         return [(key, "table") for key, _ in self.members]
 
     @property
     def requests(self) -> list[TableRequest]:
-        """Every table that the task makes, with the labels of the computation and the seed."""
+        """Every table that the task produces, with the computation's labels and the seed."""
         one = self.computation
         return [
             TableRequest(one.name, (key, "table"), one.labels, seed)

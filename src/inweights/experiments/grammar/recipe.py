@@ -53,9 +53,9 @@ class Recipe:
         ours: Our own choices, which the paper does not state: dotted names of settings,
             which are marked wherever settings are listed, and explanatory sentences. By
             default none.
-        first_seed: First root seed; the others follow it. It is 100 by default, since
-            settings were chosen on different seeds from those on which claims are
-            judged.
+        first_seed: First root seed; the other seeds are the integers after it. It is
+            100 by default, so that claims are judged on other seeds than those on which
+            settings were chosen.
         root_seeds: The root seeds themselves, if they are not consecutive; empty, the
             default, for consecutive seeds.
         version: Version, by default 1, raised by hand when results change. It is part

@@ -61,8 +61,8 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
 
     Raises:
         ConfigError: ``seeds`` is neither a number nor a list, there are no seeds or
-            more than 100,000, a seed is given twice, or one is not an integer from 0 to
-            2^63 - 1.
+            more than 100,000, a seed is given twice, or a seed is not an integer from 0
+            to 2^63 - 1.
     """
     seeds = as_list(seeds)
     if isinstance(seeds, bool | str | float | None):

@@ -121,8 +121,8 @@ class Study:
         """The trials and measures or, if ``world`` is a function, one computation per condition.
 
         Raises:
-            ConfigError: The trials are invalid (see :attr:`trials`); there is no
-                measure, or one is not a probe; ``replicated`` is true and the world is
+            ConfigError: The trials are invalid (see :attr:`trials`); ``measures`` is
+                empty or an entry is not a probe; ``replicated`` is true and the world is
                 not a function; a function is combined with a model, a learner, measures
                 or controls; or a function does not take the arguments in ``over`` and
                 ``seed`` (``seeds`` if ``replicated``).

@@ -10,9 +10,10 @@ from inweights.errors import ConfigError, unknown_name
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the column name of each path: its last word, or the whole path if last words repeat.
+    """Return the column name of each path, which is its last word if that is unique.
 
-    In a whole path, dots are replaced by underscores, as in ``world_n``.
+    If several paths have the same last word, their names are the whole paths, with
+    underscores in place of dots, as in ``world_n``.
 
     Args:
         paths: Paths of settings, such as ``world.n``, which must all be different.

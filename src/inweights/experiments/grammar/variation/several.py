@@ -12,22 +12,22 @@ from inweights.experiments.grammar.variation.paths import walk
 
 
 def is_several(part: Any) -> bool:
-    """Return whether several configs are given for a part: a mapping, a list or a tuple."""
+    """Return whether a value for a part is a mapping, list or tuple of several configs."""
     return isinstance(part, Mapping | list | tuple)
 
 
 def named(part: str, configs: Any) -> dict[str, Any]:
-    """Return several configs of a part by name; names are given or derived from the configs.
+    """Return the configs of a part as a dictionary, with given names or names from the configs.
 
     Args:
         part: Name of the part: ``world``, ``model`` or ``learner``.
         configs: A list or tuple of configs, or a mapping from names to configs.
 
     Returns:
-        The configs by name. The names are all different. They are the given names, or
-        the kind of each config in lower case, such as ``gpt`` (for a wrapped module its
-        ``label``), or, if kinds repeat, the settings in which the configs differ, as
-        text such as ``width=32``.
+        The configs by name; all names are different. For a mapping, these are the given
+        names. For a list, the name is the kind of the config in lower case, such as
+        ``gpt`` (for a wrapped module, its ``label``). If kinds repeat, the name states
+        the settings in which the configs differ, such as ``width=32``.
 
     Raises:
         ConfigError: There are no configs, or two configs of a list would have the same
