@@ -1,7 +1,7 @@
-"""Draw figures of tidy tables, and make pages that are single HTML files.
+"""Draw figures of tidy tables, and build pages that are single HTML files.
 
-:func:`plot` draws any table, :func:`pivot` makes it wide, :func:`draw` draws a figure
-of a recipe, and :func:`build_page` returns the page of a finished run. The package
+:func:`plot` draws any table, :func:`pivot` converts a table to wide form, :func:`draw`
+draws a figure of a recipe, and :func:`build_page` returns the page of a finished run. The package
 depends on ``experiments`` and ``recipes``, whose results it draws. It computes no
 results and does not import torch.
 """

@@ -24,9 +24,9 @@ def pivot(
     ``identity`` have different columns.
 
     Args:
-        table: Frame of polars or pandas, as a sweep or a probe returns it, or a
-            dictionary of columns. If it has a column ``replica`` and no ``seed``, the
-            seeds are those of ``replica``.
+        table: Frame of polars or pandas, such as the result of a sweep or a probe, or a
+            dictionary of columns. If it has a column ``replica`` and no column
+            ``seed``, the values of ``replica`` are used as seeds.
         values: Name of the column with the numbers. Rows in which it is null are left
             out.
         on: Name of the column whose values become columns; by default ``role``.
@@ -38,8 +38,8 @@ def pivot(
     Returns:
         One row for each combination of values in the index columns, in order of
         appearance. The columns are those of the index, followed by one column for each
-        value of ``on``; missing numbers are null. If no row has a number, a table with
-        only the index columns and without rows.
+        value of ``on``; missing numbers are null. If no row has a number, the table has
+        only the index columns and no rows.
 
     Raises:
         DataError: ``table`` is not a table, a column is missing, or several numbers

@@ -1,10 +1,10 @@
 """Build a page as one HTML file that opens offline, with a strict content security policy.
 
-:func:`document` joins head, styles, body and scripts. Only certain inline scripts and
-style elements are allowed, by the hash of their text: those of the library's own
-assets, and of plotly. If a name from a data file were not escaped, a script in it would
-still not run. Style attributes of single elements are allowed, since SVG uses many of
-them.
+:func:`document` joins head, styles, body and scripts. Only the inline scripts and style
+elements of the library's own assets and of plotly are allowed, which are identified by
+the hash of their text. Therefore a script in a name from a data file would not run even
+if the name were not escaped. Style attributes of single elements are allowed, since SVG
+uses many of them.
 """
 
 import base64
@@ -32,7 +32,7 @@ def document(
     Args:
         title: Title of the page, as plain text, which is escaped here.
         body: Content of the page, as HTML, which is not escaped.
-        styles: File names of style sheets of ``report/assets``, such as ``page.css``.
+        styles: File names of style sheets in ``report/assets``, such as ``page.css``.
         scripts: Texts of scripts, which are placed at the end of the body; by default
             none.
         class_: Class of the body element; ``None`` for no class.
@@ -41,7 +41,7 @@ def document(
         The text of the page, which begins with ``<!doctype html>``.
 
     Raises:
-        OSError: There is no style sheet of one of these names.
+        OSError: A style sheet does not exist.
     """
     head = tag(
         "head",
@@ -60,7 +60,7 @@ def document(
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a file of ``report/assets``.
+    """Return the text of a file in ``report/assets``.
 
     Args:
         name: Name of the file, such as ``page.css``.

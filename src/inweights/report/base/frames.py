@@ -25,12 +25,12 @@ def as_polars(table: Any) -> pl.DataFrame:
             of columns.
 
     Returns:
-        The table. If it has a column ``replica`` and no ``seed``, a copy of this column
-        with the name ``seed`` precedes it.
+        The table. If it has a column ``replica`` and no column ``seed``, a copy of
+        ``replica`` with the name ``seed`` is inserted before it.
 
     Raises:
-        DataError: The table has a different type. Errors of polars and pandas for
-            columns that do not fit each other are passed on.
+        DataError: The table has a different type.
+        polars.exceptions.PolarsError: The columns of a dictionary differ in length.
 
     Example:
         >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
@@ -64,11 +64,11 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
     """Return a table as CSV in which a spreadsheet does not run text as formulas.
 
     Args:
-        table: The table, without columns of lists, arrays, structs or objects, for
-            which polars raises an error (``polars.exceptions.ComputeError`` for lists).
-        raw: Whether text is written unchanged. By default a ``'`` is added before text
-            and names of columns that begin with ``=``, ``+``, ``-``, ``@``, a tab or a
-            carriage return, unless they are numbers.
+        table: The table. Columns of lists, arrays, structs or objects are not allowed:
+            polars raises an error (``polars.exceptions.ComputeError`` for lists).
+        raw: Whether text is written unchanged. By default, texts and names of columns
+            that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return are
+            preceded by a ``'``, unless they are numbers.
 
     Returns:
         The CSV text, with the names of the columns in the first line.

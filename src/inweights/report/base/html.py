@@ -1,4 +1,4 @@
-"""Make small pieces of HTML: :func:`escape` escapes text, and :func:`tag` makes elements.
+"""Create pieces of HTML: :func:`escape` escapes text, and :func:`tag` creates elements.
 
 All pages are built from these functions and from
 :mod:`inweights.report.base.html_tables`; :func:`write_page` writes the file.
@@ -60,13 +60,12 @@ def in_order(text: str) -> str:
 def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
     """Return an HTML element with attributes and content.
 
-    Values of attributes are escaped. The content is not escaped, since it is already
-    HTML.
+    Values of attributes are escaped. The content must be HTML and is not escaped.
 
     Args:
         name: Name of the element, such as ``p``.
-        inner: Pieces of HTML within the element, which are joined. They are ignored for
-            ``input``, ``meta``, ``img`` and ``br``.
+        inner: Pieces of HTML within the element, which are concatenated. They are
+            ignored for ``input``, ``meta``, ``img`` and ``br``.
         **attributes: Values of attributes. ``True`` writes only the name of the
             attribute; ``False`` and ``None`` omit it. Underscores at the end of a name
             are removed, and other underscores become ``-``.
@@ -87,7 +86,7 @@ def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence as HTML, in which words between backticks are ``<code>`` elements.
+    """Return a sentence as HTML; text between backticks becomes a ``<code>`` element.
 
     Args:
         text: The sentence, as plain text, which is escaped.
@@ -107,7 +106,7 @@ def disclosure(
     Args:
         summary: The line that is always shown, as HTML.
         inner: The content that is shown when the block is open, as pieces of HTML.
-        open_: Whether the block is open at first; by default it is closed.
+        open_: Whether the block is open when the page is loaded; by default it is not.
         class_: Class of the element; ``None`` for no class.
     """
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
@@ -191,12 +190,12 @@ def data_uri(content: bytes, kind: str) -> str:
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
-    """Return nested settings as nested lists in HTML, in which our own choices are marked.
+    """Return nested settings as nested lists in HTML, with marks at our own choices.
 
     Args:
         values: Nested mappings and lists of plain values.
-        ours: Dotted names of settings, such as ``gpt.model.width``, that are marked as
-            our choice; by default none.
+        ours: Dotted names of the settings that the library's authors chose, such as
+            ``gpt.model.width``, which are marked; by default none.
         path: Dotted name of ``values`` itself; empty at the top level.
 
     Returns:
@@ -244,8 +243,8 @@ def _setting(value: Any) -> str:
 def write_page(text: str, file: Path) -> None:
     """Write a page atomically, replacing an existing file only if it is a page of the library.
 
-    A page of the library names ``inweights`` as its generator. An empty file is
-    replaced, too.
+    A page of the library states ``inweights`` as its generator in a ``meta`` element.
+    An empty file is replaced, too.
 
     Args:
         text: The page, as HTML.

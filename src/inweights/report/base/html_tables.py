@@ -32,7 +32,7 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
     Args:
         name: Name of the table, and of the downloaded file without ``.csv``.
         table: The table.
-        rows: Largest number of rows that are shown; by default 50.
+        rows: Maximum number of rows that are shown; by default 50.
 
     Returns:
         A note with the number of rows, a link that downloads the whole table as CSV (if
@@ -51,13 +51,17 @@ def sortable(title: str, table: pl.DataFrame) -> str:
     """Return the first rows of a table as HTML with sortable columns and a CSV download.
 
     Args:
-        title: Title of the table, from which the name of the downloaded file is made.
-        table: The table, of which at most 200 rows are shown. Its values are text,
-            numbers, Booleans, dates or null; lists are not possible (``TypeError``).
+        title: Title of the table. The downloaded file has the same name, in lower case
+            and with hyphens for spaces.
+        table: The table, of which at most 200 rows are shown. Its values must be text,
+            numbers, Booleans, dates or null.
 
     Returns:
         A link that downloads the whole table as CSV (if that has at most 200,000
         bytes), and the table, preceded by a note if rows are left out.
+
+    Raises:
+        TypeError: The table contains lists.
     """
     names = (escape(column.replace("_", " ")) for column in table.columns)
     head = [tag("button", name, type="button") for name in names]

@@ -1,7 +1,7 @@
-"""Make the legend above a figure and the labels in it.
+"""Create the legend above a figure, and its labels.
 
-:func:`handles` makes the entries, and :func:`add_legend` places them in as many columns
-as fit. Drawings with series use both.
+:func:`handles` creates the entries, and :func:`add_legend` places them in as many
+columns as fit. Drawings with series use both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def handles(
 
     Args:
         names: Names of the series, in the order of their styles.
-        labels: Labels by name; a name without a label is its own label.
+        labels: Labels by name. A name without a label is shown itself.
         reference: Label of the reference line; empty if there is no line.
         controls: Names of the controls, drawn as grey bands.
 
@@ -105,7 +105,7 @@ def columns_that_fit(
         texts: Labels of the entries.
         figure: The figure.
         beside: Width in points that each entry needs in addition to its label.
-        most: Largest number of columns; by default 99.
+        most: Maximum number of columns; by default 99.
 
     Returns:
         The number of columns, at least 1.

@@ -1,7 +1,7 @@
 """Read a matrix from a table with one row per cell, with groups and a colour scale.
 
-:func:`matrix_of` makes a :class:`Matrix` from a tidy table, and :mod:`~.paint` draws
-it.
+:func:`matrix_of` reads a :class:`Matrix` from a tidy table, and :mod:`~.paint` draws
+the matrix.
 """
 
 import math
@@ -18,15 +18,16 @@ from inweights.report.base import tidy
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix with the labels and groups of its rows and columns.
+    """Matrix with the labels and groups of its rows and columns.
 
     Attributes:
         values: The numbers, ``[rows, columns]``, float64; NaN for missing numbers.
         rows: Labels of the rows.
         columns: Labels of the columns.
         boxes: Indices ``(row, column)`` of cells that are drawn with a box.
-        row_groups: Groups of consecutive rows as ``(name, first, last)``, with the
-            indices of their first and last row; empty if there are no groups.
+        row_groups: Groups of consecutive rows as ``(name, first, last)``: the name and
+            the indices of the first and the last row (inclusive); empty if there are no
+            groups.
         column_groups: Groups of consecutive columns, in the same form.
     """
 
@@ -69,8 +70,8 @@ def matrix_of(
 
     Returns:
         The matrix. A cell without a finite number is NaN. A cell has a box if at least
-        one of its table rows is marked. The group of a matrix row or column is stated
-        by its first row in the table.
+        one of its table rows is marked. The group of a matrix row or column is the one
+        in the first table row that belongs to it.
 
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, 2.0]})
@@ -126,8 +127,8 @@ def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
             value in the matrices.
 
     Returns:
-        A ``Normalize`` of matplotlib from ``-limit`` to ``limit``. It is from -1 to 1
-        if ``limit`` is 0, or ``None`` and all values are zero or missing.
+        A ``Normalize`` of matplotlib from ``-limit`` to ``limit``. The range is -1 to 1
+        if ``limit`` is 0, or if it is ``None`` and all values are zero or missing.
     """
     sizes = [
         np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()

@@ -74,7 +74,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def wrap(text: str, inches: float, size: float) -> str:
-    r"""Break a bold text into lines that fit into a given width.
+    r"""Break a text in bold type into lines that fit into a given width.
 
     Args:
         text: The text.
@@ -170,7 +170,7 @@ def paint(
     *,
     rows: bool = True,
 ) -> AxesImage:
-    """Draw a matrix into a panel.
+    """Draw a matrix into given axes.
 
     Args:
         axes: Axes of the panel.
@@ -182,7 +182,7 @@ def paint(
             are.
 
     Returns:
-        The image, for a colour bar.
+        The image of the cells, from which a colour bar can be drawn.
     """
     labels = plan_labels(matrix, cell, rows=rows)
     image = axes.imshow(

@@ -29,11 +29,11 @@ PLAYERS: dict[str, Player] = {}
 def drawing(kind: str) -> Callable[[D], D]:
     """Return a decorator that registers a function or class as a drawing.
 
-    The function takes the tables of the figure's ``sources`` in their order, then
-    keyword-only options that are plain values, and returns a matplotlib ``Figure``. It
-    is called within the library's style. A dataclass can be registered, too. Its fields
-    are the tables, then keyword-only options, and its method ``draw()`` returns the
-    figure.
+    The arguments of the function are the tables in the figure's ``sources``, in their
+    order, followed by keyword-only options that are plain values. It returns a
+    matplotlib ``Figure`` and is called within the library's style. A dataclass can be
+    registered, too. Its fields are the tables, followed by keyword-only options, and
+    its method ``draw()`` returns the figure.
 
     Args:
         kind: Name of the drawing, as used in ``Figure.kind``.
@@ -60,8 +60,8 @@ def drawing(kind: str) -> Callable[[D], D]:
 def player(kind: str) -> Callable[[D], D]:
     """Return a decorator that registers a function as the interactive form of a drawing.
 
-    The function takes the same arguments as the drawing, and the keyword argument
-    ``name``, the id of the figure on its page. It returns HTML.
+    The function takes the arguments of the drawing and the keyword argument ``name``,
+    the id of the figure on its page. It returns HTML.
 
     Args:
         kind: Name of the drawing.
@@ -123,9 +123,9 @@ def arguments(
 
     Raises:
         DataError: A table that the figure names does not exist.
-        ConfigError: The drawing takes a different number of tables, requires an option
-            that is not given, or does not have an option of the figure. Values of
-            options are not checked.
+        ConfigError: The number of tables is wrong for the drawing, a required option is
+            missing, or the drawing has no option of a given name. Values of options are
+            not checked.
     """
     for source in figure.sources:
         if source not in tables:

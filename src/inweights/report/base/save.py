@@ -1,7 +1,7 @@
 """Save a matplotlib figure as SVG and PNG, with the same bytes for the same figure.
 
-A :class:`Still` is a figure with a fixed layout, from which each file format is made
-when it is needed. :func:`inline` includes figures in a page.
+A :class:`Still` is a figure with a fixed layout, which is converted to a file format
+when the format is needed. :func:`inline` includes figures in a page.
 """
 
 import io
@@ -37,8 +37,8 @@ def svg(figure: Figure, salt: str = "inweights") -> str:
 
     Args:
         figure: The figure.
-        salt: Text from which the identifiers in the file are computed; the same text
-            results in the same file.
+        salt: Text from which the identifiers in the file are computed. The same figure
+            and the same text result in the same file.
     """
     stream = io.StringIO()
     with style.context(salt), _canvas(figure, FigureCanvasSVG, figure.dpi) as canvas:
@@ -75,11 +75,11 @@ def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas
 
 
 def show_inline(figure: Figure) -> Figure:
-    """Change a figure so that a notebook shows it as the result of a cell, and return it.
+    """Let a notebook show a figure that is the result of a cell, and return the figure.
 
     Args:
-        figure: The figure, to which a PNG representation with 200 dots per inch is
-            added.
+        figure: The figure. A method that returns it as a PNG with 200 dots per inch is
+            added to this object.
 
     Returns:
         The same figure.
@@ -97,9 +97,9 @@ class Still:
     """A figure with a fixed layout, for files and pages.
 
     Args:
-        picture: The figure, whose layout engine is removed. It is also an attribute.
-        name: Identifier of the figure on its page, which makes the ids within its SVG
-            unique. It is also an attribute.
+        picture: The figure, whose layout engine is removed; also an attribute.
+        name: Identifier of the figure on its page, which is part of the ids within its
+            SVG, so that they are unique; also an attribute.
     """
 
     def __init__(self, picture: Figure, name: str) -> None:
@@ -158,7 +158,7 @@ def inline(label: str, wide: Still, phone: Still | None = None) -> str:
     Args:
         label: Description for screen readers.
         wide: The figure for wide windows.
-        phone: The figure for narrow windows. With ``None``, the wide figure is shown in
+        phone: The figure for narrow windows. If ``None``, the wide figure is shown in
             all windows.
     """
     if phone is None:

@@ -1,6 +1,6 @@
 """Define the style of all figures: colours, markers, dashes and sizes.
 
-Readers with colour blindness can distinguish the colours. :func:`context` applies the
+The colours can be distinguished with colour blindness. :func:`context` applies the
 style while a figure is drawn or saved, :func:`marks` chooses colour, marker and dash of
 each series, and :func:`full_width` and :func:`on_a_phone` determine the width of a
 figure.
@@ -163,7 +163,7 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
 
     Args:
         count: Number of panels, at least 1.
-        most: Largest number of columns. Fewer columns are used if panels would be
+        most: Maximum number of columns. Fewer columns are used if panels would be
             narrower than 1.5 inches.
 
     Example:
@@ -177,7 +177,7 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
 
 
 def blank(width: float, height: float) -> Figure:
-    """Return an empty matplotlib figure with constrained layout.
+    """Create an empty matplotlib figure with constrained layout.
 
     Args:
         width: Width in inches.
@@ -196,15 +196,15 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
     """Choose the appearance of each series.
 
     Names in :data:`NAMED`, such as ``gpt``, have the same appearance in every figure.
-    Other names get the next free colours of :data:`CYCLE`, in order. If there are more
+    The other names get the unused colours of :data:`CYCLE`, in order. If there are more
     names than colours, colours are repeated with different markers and dashes.
 
     Args:
         names: Names of the series, in order.
 
     Returns:
-        A :class:`Mark` with colour, marker and dash for each name, by name, in the
-        given order.
+        A dictionary from each name to its :class:`Mark` (colour, marker and dash), in
+        the given order.
 
     Example:
         >>> looks = marks(["gpt", "my-model"])
@@ -237,7 +237,7 @@ def shade(place: int) -> float:
     """Return the opacity of the grey band of a control, between 0 and 1.
 
     Args:
-        place: Index of the control, from 0. Every fourth control has the same opacity.
+        place: Index of the control, from 0. Opacities repeat after four controls.
     """
     return 0.22 + 0.16 * (place % 4)
 
@@ -247,8 +247,8 @@ def tint(color: str, depth: float) -> tuple[float, float, float]:
 
     Args:
         color: Any matplotlib colour, such as ``#0072b2``.
-        depth: Darkness from 0 to 1: 0 for the lightest shade, .6 for the colour itself,
-            1 for the darkest shade.
+        depth: Darkness from 0 to 1: 0 for the lightest shade, 0.6 for the colour
+            itself, and 1 for the darkest shade.
     """
     red, green, blue = to_rgb(color)
     if depth <= 0.6:
@@ -279,7 +279,7 @@ def panel_title(axes: Axes, text: str) -> None:
 
 
 def bare(axes: Axes) -> None:
-    """Remove the ticks of a panel whose axes have no units, and draw a pale frame."""
+    """Remove the ticks of a panel, and draw a pale frame."""
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():

@@ -31,7 +31,7 @@ class Spread:
     Attributes:
         at: Positions on the axis, ``[P]``.
         mean: Mean over the seeds at each position, ``[P]``.
-        low: Lower end of the 95% interval of the mean over seeds, ``[P]``; the mean
+        low: Lower end of the 95% confidence interval of the mean, ``[P]``; the mean
             itself if there are fewer than five seeds.
         high: Upper end of this interval, ``[P]``.
         dots_at: Position of each single value, ``[V]``.
@@ -67,12 +67,12 @@ def require(
     *,
     numbers: Sequence[str] = (),
 ) -> None:
-    """Check that a table has rows and has the columns that a drawing uses.
+    """Raise an error unless a table has rows and the columns that a drawing uses.
 
     Args:
         drawing: Name of the drawing, for error messages.
         table: The table.
-        columns: Name of the column for each option of the drawing, by the name of the
+        columns: Name of the column in each option of the drawing, by the name of the
             option; ``None`` if the option is not given.
         numbers: Names of options whose columns must contain numbers; by default none.
 
@@ -140,7 +140,7 @@ def refuse_mixed(
         along: Name of the column of the other axis; ``None`` if there is none.
 
     Raises:
-        DataError: ``y`` of a line contains several measures, which the message names.
+        DataError: The values of ``y`` in a line belong to several measures.
     """
     if (
         MEASURE not in table.columns
@@ -230,7 +230,7 @@ def controls_apart(
             of them, nothing is separated.
 
     Returns:
-        The table of the conditions, and a table for each control by its name, if any.
+        The rows of the conditions, and a dictionary from each control to its rows.
     """
     if CONTROL not in table.columns or CONTROL in used:
         return table, {}
@@ -293,7 +293,7 @@ def wider(limits: Sequence[float], share: float = 0.03) -> tuple[float, float]:
 
     Args:
         limits: Lower and upper limit, two numbers.
-        share: Margin on each side, relative to the distance between the limits.
+        share: Margin on each side, as a fraction of the distance between the limits.
     """
     low, high = limits
     margin = share * (high - low)

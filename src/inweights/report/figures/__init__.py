@@ -1,7 +1,7 @@
 """Functions and dataclasses that draw tables as matplotlib figures, one file each.
 
 :data:`DRAWINGS` contains them by name, and :func:`plot` draws a table with one of them.
-``report.pages`` puts the pictures into pages.
+``report.pages`` includes the figures in pages.
 """
 
 from typing import TYPE_CHECKING

@@ -70,7 +70,7 @@ def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
 
     Raises:
         DataError: A table has no rows or lacks a column, or the graph of an animation
-            is missing. That the numbers of nodes agree is not checked here.
+            is missing. The numbers of nodes are not compared.
     """
     tidy.require("atlas", films, {name: name for name in _FILMS})
     tidy.require("atlas", graphs, {name: name for name in _GRAPHS})
@@ -104,8 +104,8 @@ def atlas(
             :func:`~inweights.theory.geometric_memory.layout.scene` describes.
         order: Architectures in the desired order, followed by the remaining ones; by
             default in the order of the table.
-        columns: Largest number of architectures that are shown, which are the first
-            ones in this order; by default 5.
+        columns: Maximum number of architectures, by default 5. The first architectures
+            in this order are shown.
 
     Returns:
         The matplotlib figure.

@@ -43,9 +43,9 @@ class Auto:
     values of a setting are shown side by side. The drawn column is the one that the
     probe declares (:func:`inweights.experiments.shows`), otherwise the only
     floating-point column or, if there is none, the only integer column. Of the other
-    columns that distinguish rows, the first one distinguishes lines and the second one
-    panels; the numbers are averaged over all further columns. Given options take
-    precedence.
+    columns that distinguish rows, the first column distinguishes lines, and the second
+    panels. Numbers are averaged over all further columns. Options that are given
+    replace these choices.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
@@ -68,9 +68,9 @@ class Auto:
             declares; 0 and 1 for Booleans, and for numbers from 0 to 1 in a column
             whose name contains a word such as ``accuracy``, ``share`` or ``recall``;
             otherwise those of the table.
-        x_log: Whether the horizontal axis is logarithmic. By default it is if it is not
-            ``step`` and has at least three values, all above 0, that span at least a
-            factor of 30.
+        x_log: Whether the horizontal axis is logarithmic. By default it is logarithmic
+            if it is not ``step`` and has at least three values, all above 0, that span
+            at least a factor of 30.
 
     Columns and rows are checked by :meth:`draw`.
     """

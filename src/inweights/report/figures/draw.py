@@ -45,15 +45,16 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
         tables: All tables of the run, by name.
 
     Returns:
-        The matplotlib figure. If the drawing ``auto`` does not know which of several
+        The matplotlib figure. If the drawing ``auto`` cannot determine which of several
         columns to draw, the figure contains only a sentence that says so.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, an option that
-            the drawing requires is missing, the drawing does not have one of the
-            options, or it takes a different number of tables.
+        ConfigError: No drawing is registered under the figure's kind, a required option
+            is missing, an option is unknown to the drawing, or the number of tables is
+            wrong.
         DataError: A table or a column is missing, a column contains no numbers, or a
-            table has no rows. Errors of a user's own drawing are passed on.
+            table has no rows.
+        Exception: Any error of a user's own drawing, which is passed on.
 
     Example:
         >>> from types import SimpleNamespace
@@ -87,11 +88,10 @@ def _message(text: str) -> Picture:
 def draw_for_phone(
     figure: Figure, tables: Mapping[str, pl.DataFrame]
 ) -> Picture | None:
-    """Draw a figure for a narrow window, with stacked panels and text of the same size.
+    """Draw a figure for a narrow window, with stacked panels and text of the usual size.
 
-    The drawings of the library choose a layout for narrow windows. The figure of
-    another drawing, with a fixed width, is made narrower if its panels are in one
-    column.
+    The drawings of the library choose a layout for narrow windows. A figure of a user's
+    own drawing is narrowed if its panels are in a single column.
 
     Args:
         figure: Description of the figure.
@@ -99,14 +99,15 @@ def draw_for_phone(
 
     Returns:
         The matplotlib figure, about 3.2 inches wide; ``None`` if the figure cannot be
-        made narrow.
+        narrowed.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, an option that
-            the drawing requires is missing, the drawing does not have one of the
-            options, or it takes a different number of tables.
+        ConfigError: No drawing is registered under the figure's kind, a required option
+            is missing, an option is unknown to the drawing, or the number of tables is
+            wrong.
         DataError: A table or a column is missing, a column contains no numbers, or a
-            table has no rows. Errors of a user's own drawing are passed on.
+            table has no rows.
+        Exception: Any error of a user's own drawing, which is passed on.
     """
     with style.on_a_phone():
         picture = draw(figure, tables)
@@ -129,22 +130,22 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     Args:
         kind: Name of a drawing, such as ``lines`` or ``heatmaps``; or the first table,
             which is drawn by ``auto``, with axes chosen from the columns.
-        *tables: Tables that are drawn, such as a sweep or a probe returns: frames of
-            polars or pandas, or dictionaries of columns. A column ``seed`` or
+        *tables: Tables that are drawn, such as the result of a sweep or a probe: frames
+            of polars or pandas, or dictionaries of columns. A column ``seed`` or
             ``replica`` distinguishes replicates.
-        axes: Axes of the caller's own figure into which ``lines`` are drawn, and whose
-            frame and limits are not changed; by default a new figure is made.
+        axes: Axes of the caller's own figure into which ``lines`` are drawn. Their
+            frame and limits are not changed. By default a new figure is created.
         **options: Options of the drawing, such as ``x`` and ``y`` of ``lines``.
 
     Returns:
         The matplotlib figure; with ``axes``, the figure to which they belong.
 
     Raises:
-        ConfigError: No drawing has this name, an option that the drawing requires is
-            not given, the drawing does not have one of the options, it takes a
-            different number of tables, or it cannot draw into given axes.
+        ConfigError: No drawing has this name, a required option is missing, an option
+            is unknown to the drawing, the number of tables is wrong, or ``axes`` is
+            given for a drawing other than ``lines``.
         DataError: A column is missing or contains no numbers, a table has no rows or an
-            argument is not a table, or ``auto`` does not know which column to draw.
+            argument is not a table, or ``auto`` cannot determine which column to draw.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "C": [1, 1], "hit": [0, 1]})

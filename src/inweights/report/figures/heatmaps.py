@@ -48,7 +48,7 @@ class Heatmaps:
             ``value``.
         limit: Largest absolute value on the colour scale; by default the largest in the
             drawn matrices.
-        columns: Largest number of panels side by side, by default 4; fewer are used if
+        columns: Maximum number of panels side by side, by default 4. Fewer are used if
             cells would be too small.
 
     Raises:

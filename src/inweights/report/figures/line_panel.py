@@ -34,11 +34,11 @@ class Panel:
         y: Name of the column with the numbers that are drawn; those that are not finite
             are left out.
         series: Name of the column that distinguishes lines; ``None`` for a single line.
-        reference: Name of the column and label of a reference line, ``{"column":
-            "chance", "label": "1/C"}``, which is drawn dashed and grey; ``None`` for no
-            line.
-        labels: Labels of values of ``series``, by the value as text; other values are
-            their own labels.
+        reference: Name of the column and label of a reference line, such as
+            ``{"column": "chance", "label": "1/C"}``, which is drawn dashed and grey;
+            ``None`` for no line.
+        labels: Labels of values of ``series``, by the value as text. A value without a
+            label is shown itself.
         x_label: Label of the axis of ``x``; ``None`` for the name of the column.
         y_label: Label of the axis of ``y``; ``None`` for the name of the column.
         x_log: Whether the axis of ``x`` is logarithmic; by default it is linear.
@@ -79,15 +79,15 @@ class Panel:
 
     @property
     def named(self) -> dict[str, str]:
-        """``column`` and ``label`` of the reference line, with their values; ``{}`` if none."""
+        """Column and label of the reference line, as a dictionary; empty if there is none."""
         return dict(self.reference or {})
 
     @cached_property
     def names(self) -> dict[str, Any]:
         """Values of the column :attr:`series`, by their text, in the order of the lines.
 
-        Without this column, the dictionary maps the name of the column :attr:`y` to
-        ``None``.
+        If :attr:`series` is ``None``, the dictionary maps the name of the column
+        :attr:`y` to ``None``.
         """
         if self.series is None:
             return {self.y: None}
@@ -98,11 +98,11 @@ class Panel:
 
     @cached_property
     def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-        """Rows of the conditions, and rows of each control as tables by the name of the control.
+        """Table of the conditions, and a dictionary from each control to the table of its rows.
 
         The column ``control`` of a row is the name of its control, or ``none`` or null
-        for a condition. Without this column, or if it is ``x`` or ``series``, all rows
-        are rows of conditions (:func:`.tidy.controls_apart`).
+        for a condition. If there is no such column, or it is ``x`` or ``series``, all
+        rows are rows of conditions (:func:`.tidy.controls_apart`).
         """
         return tidy.controls_apart(self.table, self.x, self.series)
 

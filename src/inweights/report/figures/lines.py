@@ -24,25 +24,25 @@ _PANEL_HEIGHT = 2.7
 class Lines(Panel):
     """Draw ``y`` against ``x``, with a line per value of ``series`` and a panel per ``facet``.
 
-    A line shows the mean over the seeds, its band the 95% interval (with at least five
-    seeds), and each faint dot a single seed. On an axis with few positions, the series
-    are slightly offset, so that equal series remain visible. Rows whose column
-    ``control`` is neither ``none`` nor null belong to controls, which are drawn as grey
-    bands.
+    A line shows the mean over the seeds, its band the 95% confidence interval (with at
+    least five seeds), and each faint dot a single seed. On an axis with few positions,
+    the series are slightly offset, so that equal series remain visible. Rows whose
+    column ``control`` is neither ``none`` nor null belong to controls, which are drawn
+    as grey bands.
 
     Attributes:
         facet: Name of the column that distinguishes panels, which share the axis of
             ``y``; ``None`` for a single panel.
-        columns: Largest number of panels side by side, by default 4.
+        columns: Maximum number of panels side by side, by default 4.
         table: Table with a column ``seed`` and the columns that are named below.
         y: Name of the column with the numbers that are drawn; those that are not finite
             are left out.
         series: Name of the column that distinguishes lines; ``None`` for a single line.
-        reference: Name of the column and label of a reference line, ``{"column":
-            "chance", "label": "1/C"}``, which is drawn dashed and grey; ``None`` for no
-            line.
-        labels: Labels of values of ``series`` or ``facet``, by the value as text; other
-            values are their own labels.
+        reference: Name of the column and label of a reference line, such as
+            ``{"column": "chance", "label": "1/C"}``, which is drawn dashed and grey;
+            ``None`` for no line.
+        labels: Labels of values of ``series`` or ``facet``, by the value as text. A
+            value without a label is shown itself.
         x_label: Label of the axis of ``x``; by default the name of the column.
         y_label: Label of the axis of ``y``; by default the name of the column.
         x_limits: Smallest and largest position shown, in every panel; by default those

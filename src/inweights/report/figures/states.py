@@ -30,34 +30,34 @@ class States:
     """Draw projected hidden states in the plane, with one panel per value of ``panel``.
 
     Each sample has one of eight hues, which becomes darker from the first layer to the
-    last. The states of the same sample and kind are connected through the layers. The
-    axes have no units and no ticks. States with coordinates that are not finite are
-    left out.
+    last. A line connects the states of the same sample and kind, in the order of the
+    layers. The axes have no units and no ticks. States with coordinates that are not
+    finite are left out.
 
     Attributes:
         table: Table with one row per state.
         x: Name of the column with the first coordinate of the projection.
         y: Name of the column with the second coordinate.
-        layer: Name of the integer column with the layer, of which the smallest is
-            closest to the input.
+        layer: Name of the integer column with the layer; the smallest number is the
+            layer closest to the input.
         pair: Name of the column that distinguishes samples.
         kind: Name of the column with the kind of the state, such as bridge or first
             hop.
         panel: Name of the column that distinguishes panels; ``None`` for a single
             panel.
-        kinds: Values of ``kind`` that are drawn, with a star, circle, square, triangle
-            and diamond as markers, in this order; ``None`` for all values.
+        kinds: Values of ``kind`` that are drawn; ``None`` for all values. The markers
+            are star, circle, square, triangle and diamond, in this order.
         kind_labels: Labels of ``kinds``, in the same order; by default the values
             themselves.
         note: Name of the column with a short text for the panel, such as
-            ``trustworthiness 0.93``, of which the first row is shown; ``None`` for no
-            text.
-        text: Name of the column with a name that is written beside each state; ``None``
-            for no names.
+            ``trustworthiness 0.93``, which is read from the first row of the panel;
+            ``None`` for no text.
+        text: Name of the column with a name that is written next to each state;
+            ``None`` for no names.
         order: Values of ``panel`` in the desired order, followed by the remaining
             values; ``None`` for the order of the table.
-        columns: Largest number of panels side by side, by default 4; fewer if the notes
-            are long.
+        columns: Maximum number of panels side by side, by default 4. Fewer are used if
+            the notes are long.
 
     Raises:
         DataError: A column is missing, or there are no rows.
@@ -86,7 +86,7 @@ class States:
 
     @property
     def shown(self) -> list[str]:
-        """Kinds of states that are drawn (values of a column), in the order of their markers.
+        """Kinds of states that are drawn, in the order of their markers.
 
         They are :attr:`kinds` or, by default, all values of the column :attr:`kind`, as
         text.
@@ -98,8 +98,8 @@ class States:
     def draw(self) -> Figure:
         """Draw the projected hidden states, and return the matplotlib figure.
 
-        A state has the coordinates in the columns :attr:`x` and :attr:`y`. The states
-        of the same sample and kind are connected through the layers.
+        The coordinates of a state are in the columns :attr:`x` and :attr:`y`. A line
+        connects the states of the same sample and kind, in the order of the layers.
 
         There is one panel for each value of the column ``panel``, or a single panel
         without this option. The columns were checked when the object was created.
@@ -157,7 +157,7 @@ def cloud(
     layers: Sequence[int],
     kinds: Sequence[str],
 ) -> None:
-    """Draw the states of one panel, and make it square and without ticks.
+    """Draw the states of one panel, a square without ticks.
 
     Args:
         axes: Axes of the panel.
@@ -203,7 +203,7 @@ def cloud(
 
 
 def depth_of(layer: int, layers: Sequence[int]) -> float:
-    """Return the relative depth of a layer, from 0 (first) to 1 (last); .6 for a single layer.
+    """Return the relative depth of a layer, from 0 (first) to 1 (last); 0.6 if there is only one.
 
     Args:
         layer: Number of the layer.

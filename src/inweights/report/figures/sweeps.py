@@ -30,10 +30,10 @@ _DODGE_OF_NAMES = 0.4
 class Sweeps:
     """Draw ``y`` for the values of every varied setting, with one panel per setting.
 
-    A mark shows the mean over the seeds and its bar the 95% interval; with fewer than
-    five seeds, the single seeds are shown as dots. Lines connect values that are
-    numbers. Rows whose column ``control`` is neither ``none`` nor null belong to
-    controls, which are drawn as grey bands.
+    A mark shows the mean over the seeds, and its bar the 95% confidence interval. With
+    fewer than five seeds, the single seeds are shown as dots instead of the bar. Values
+    of a setting that are numbers are connected by lines. Rows whose column ``control``
+    is neither ``none`` nor null belong to controls, which are drawn as grey bands.
 
     Attributes:
         table: Table with a column ``seed`` and the columns that are named below.
@@ -45,17 +45,17 @@ class Sweeps:
             are left out.
         series: Name of the column that distinguishes marks; ``None`` for a single
             series.
-        baseline: For each setting, by name, its value while other settings are varied,
-            whose tick label is bold; ``None`` for no such values.
+        baseline: For each setting, by name, its value while other settings are varied.
+            The tick label of this value is bold. ``None`` for no such values.
         labels: Labels of values of ``axis``, ``value`` or ``series``, by the value as
-            text; other values are their own labels.
+            text. A value without a label is shown itself.
         y_label: Label of the shared vertical axis; by default the name of the column
             ``y``.
         y_limits: Smallest and largest value shown, to which intervals are clipped; by
             default those of the table.
         y_linear: Absolute value beyond which the axis of ``y`` is logarithmic, on both
             sides of 0; ``None`` for a linear axis.
-        columns: Largest number of panels side by side, by default 4.
+        columns: Maximum number of panels side by side, by default 4.
         order: Values of ``axis`` and ``series`` in the desired order, followed by the
             remaining values; by default in the order of the table.
 
@@ -96,7 +96,8 @@ class Sweeps:
     def names(self) -> list[str]:
         """Values of the column :attr:`series`, as text, in the order of their styles.
 
-        Without this column, the list contains only the name of the column :attr:`y`.
+        If :attr:`series` is ``None``, the list contains only the name of the column
+        :attr:`y`.
         """
         if self.series is None:
             return [self.y]

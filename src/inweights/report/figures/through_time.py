@@ -23,10 +23,10 @@ from inweights.report.figures.states import cloud, legend
 @drawing("through_time")
 @dataclass(frozen=True, eq=False)
 class ThroughTime:
-    """Draw one training: curves over steps, and a matrix and projected states at some steps.
+    """Draw one training run: curves over steps, and a matrix and projected states at some steps.
 
-    On the page of a run, the same options make an interactive player with a slider over
-    the steps for all three parts.
+    On the page of a run, the same options create an interactive player, in which a
+    slider selects the step for all three parts.
 
     Attributes:
         curves: Table with the columns ``seed``, ``series``, ``step`` and ``value``; the
@@ -43,13 +43,13 @@ class ThroughTime:
             ``None`` for no groups.
         layer: Name of the integer column of ``states`` with the layer; by default
             ``layer``.
-        kinds: Values of ``kind`` that are drawn, with a star, circle, square, triangle
-            and diamond as markers, in this order; ``None`` for all values.
+        kinds: Values of ``kind`` that are drawn; ``None`` for all values. The markers
+            are star, circle, square, triangle and diamond, in this order.
         kind_labels: Labels of ``kinds``, in the same order; by default the values
             themselves.
         moments: Steps at which matrix and states are drawn, which must be in both
-            tables; by default the first and the last step. The player shows all steps
-            and begins at the last of these.
+            tables; by default the first and the last common step. The player shows all
+            steps, and begins at the last of ``moments``.
         y_label: Label of the axis of the curves.
         y_limits: Smallest and largest value on the axis of the curves; ``None`` for
             those of the table.
@@ -109,7 +109,7 @@ class ThroughTime:
 
     @property
     def chosen(self) -> list[int]:
-        """Steps at which matrix and states are drawn: those given, or the first and the last."""
+        """Steps at which matrix and states are drawn: ``moments``, or the first and last step."""
         return list(self.moments or dict.fromkeys((self.steps[0], self.steps[-1])))
 
     @property
@@ -149,7 +149,7 @@ class ThroughTime:
         )
 
     def draw(self) -> Figure:
-        """Draw curves, and matrix and states at some steps, and return the matplotlib figure.
+        """Draw the curves, and the matrix and states at some steps; return the matplotlib figure.
 
         The curves show the mean over the seeds and its 95% interval, for each value of
         ``series``.

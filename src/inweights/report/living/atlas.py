@@ -54,10 +54,10 @@ def page(
         The text of the page, as HTML. Nothing is written.
 
     Raises:
-        DataError: There are no films; a graph has no world; an animation has another
-            number of nodes than its world, two frames of the same step, or numbers that
-            are not finite; or the data are larger than 14 MB. About 250 nodes with 40
-            frames and five architectures fit.
+        DataError: ``films`` is empty; a graph has no world; an animation has a
+            different number of nodes than its world, two frames of the same step, or
+            non-finite numbers; or the data exceed 14 MB (about 250 nodes with 40 frames
+            and five architectures).
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -132,9 +132,9 @@ def whole(
         The text of the page, as HTML. Nothing is written.
 
     Raises:
-        DataError: A table has no rows or lacks a column; an animation has no graph,
-            another number of nodes than its graph, two frames of the same step, or
-            numbers that are not finite; or the data are larger than 14 MB.
+        DataError: A table has no rows or lacks a column; an animation has no graph, a
+            different number of nodes than its graph, two frames of the same step, or
+            non-finite numbers; or the data exceed 14 MB.
     """
     content = build_content(films, graphs, order) | {"unit": unit}
     body = tag(
@@ -156,7 +156,7 @@ def fragment(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> str:
-    """Return an atlas as HTML for a part of a run's page.
+    """Return the HTML of an atlas, to be embedded in the page of a run.
 
     Args:
         films: Frames of the animations: one row per ``graph``, ``architecture`` and
@@ -167,15 +167,15 @@ def fragment(
         name: Id of the figure on its page.
         order: Architectures in the desired order, followed by the remaining ones;
             ``None`` for the order of ``films``.
-        columns: An option of the static drawing, which has no effect here.
+        columns: Ignored; present because the static drawing has this option.
 
     Returns:
-        The atlas, as HTML with its styles, data and scripts.
+        The HTML, including styles, data and scripts.
 
     Raises:
-        DataError: A table has no rows or lacks a column; an animation has no graph,
-            another number of nodes than its graph, two frames of the same step, or
-            numbers that are not finite; or the data are larger than 14 MB.
+        DataError: A table has no rows or lacks a column; an animation has no graph, a
+            different number of nodes than its graph, two frames of the same step, or
+            non-finite numbers; or the data exceed 14 MB.
     """
     del columns
     return build_fragment(build_content(films, graphs, order), name)

@@ -1,6 +1,6 @@
-"""Make the data of an atlas, as compact JSON, and its HTML, for ``assets/atlas*.js``.
+"""Build the data of an atlas, as compact JSON, and its HTML, for ``assets/atlas*.js``.
 
-:func:`build_content` collects animations and graphs, and :func:`build_fragment` makes
+:func:`build_content` collects animations and graphs, and :func:`build_fragment` builds
 the HTML.
 """
 
@@ -73,17 +73,18 @@ def build_content(
             ``None`` for the order of ``films``.
 
     Returns:
-        A dictionary with ``graphs`` (a list with nodes, edges and layout of each graph
-        that has animations), ``architectures`` (a list of names), ``films`` (the frames
-        of each animation, by the text ``I/J`` for graph ``I`` and architecture ``J`` of
-        these lists), ``palettes`` (lists of colours by name), ``speed`` (frames per
-        second), and ``start``, the indices of the graph and the architecture that are
-        shown first: the first graph with its last architecture.
+        A dictionary with these keys: ``graphs``, a list with nodes, edges and layout of
+        each graph that has animations; ``architectures``, a list of names; ``films``,
+        the frames of each animation, by the text ``I/J``, where ``I`` and ``J`` are the
+        indices of graph and architecture in these lists; ``palettes``, lists of colours
+        by name; ``speed``, in frames per second; and ``start``, the indices of the
+        graph and the architecture that are shown first (the first graph with its last
+        architecture).
 
     Raises:
-        DataError: A table has no rows or lacks a column, the graph of an animation is
-            missing, an animation has another number of nodes than its graph, two frames
-            of the same step or non-finite numbers, or the data are larger than 14 MB.
+        DataError: A table has no rows or lacks a column; an animation has no graph, a
+            different number of nodes than its graph, two frames of the same step, or
+            non-finite numbers; or the data exceed 14 MB.
     """
     check(films, graphs)
     architectures = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))

@@ -26,7 +26,7 @@ _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_gr
 
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
-    """Return an interactive page on which a small model is trained, as HTML that works offline.
+    """Return an interactive page that trains a small model, as HTML that works offline.
 
     Args:
         which: ``geometry`` (embeddings of a graph, the default) or ``bridge`` (two-hop
@@ -34,7 +34,7 @@ def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
         seed: Integer seed of the initial parameters; 0 by default.
 
     Raises:
-        ConfigError: ``which`` is neither of these.
+        ConfigError: ``which`` is neither ``geometry`` nor ``bridge``.
     """
     check_names("living picture", [which], EXPLORATIONS)
     title = _ABOUT[which]["title"]

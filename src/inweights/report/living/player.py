@@ -1,7 +1,7 @@
 """Build the interactive player of ``through_time``: its traces, and their values at every step.
 
 The player is registered as the interactive form of the drawing. :mod:`~.player_layout`
-makes axes and titles, and ``assets/player.js`` plays the steps.
+builds axes and titles, and ``assets/player.js`` plays the steps.
 """
 
 import html
@@ -38,7 +38,7 @@ _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
 @twin("through_time")
 def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
-    """Return the interactive player of a training, as HTML that needs plotly and ``player.js``.
+    """Return the player of a training run, as HTML for a page with plotly and ``player.js``.
 
     Args:
         *tables: Curves, matrices and states, as for the drawing :class:`ThroughTime`.
@@ -46,7 +46,7 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
         **options: Options of the drawing, such as ``row_group`` and ``moments``.
 
     Raises:
-        DataError: A table lacks rows, a column, a common step or one of ``moments``.
+        DataError: The tables or ``moments`` are invalid; see :class:`ThroughTime`.
     """
     film = ThroughTime(*tables, **options)
     steps = film.steps

@@ -1,4 +1,4 @@
-"""Make the axes, titles and group names of the player; ``assets/player.js`` positions them.
+"""Build the axes, titles and group names of the player; ``assets/player.js`` positions them.
 
 :func:`build_layout` fills the layout of ``assets/player.json`` for one
 :class:`ThroughTime`.
@@ -19,7 +19,7 @@ _LEGIBLE = 30  # largest number of rows or columns with names
 
 
 def words(text: str) -> str:
-    """Return a text that is escaped for plotly, which interprets some HTML tags.
+    """Escape a text for plotly, which interprets some HTML tags.
 
     Example:
         >>> words("a < b")
@@ -29,16 +29,17 @@ def words(text: str) -> str:
 
 
 def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
-    """Return plotly's layout of curves, matrix and states, without positions on the page.
+    """Return the plotly layout of curves, matrix and states, excluding positions on the page.
 
-    The axes are the same at every step; those of the states cover all steps.
+    The axes are fixed across steps. The axis ranges of the states cover the states at
+    all steps.
 
     Args:
         film: The drawing with its tables.
         matrix: The matrix at one step. Its labels and groups are used for all steps.
 
     Returns:
-        The layout as plain values, in the format of plotly.
+        The layout, as a dictionary of plain Python values.
     """
     first = film.layers[0]
     last = film.layers[-1]

@@ -15,15 +15,16 @@ _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Return a figure of how many questions of each pair of relations are predicted to be right.
+    """Draw the numbers of questions with each predicted outcome, for each pair of relations.
 
-    Bars show the numbers of questions that follow from the facts, that follow once
-    identities are added, whose answers tie, and that fail. Without a prediction, bars
-    show how many chains can be right without attention, and the rest.
+    The parts of a bar are the numbers of questions that follow from the facts, that
+    follow once identities are added, whose answers tie, and that fail. If the table
+    contains no prediction, they are the number of chains that can be answered correctly
+    without attention, and the number of other chains.
 
     Args:
         outlook: Table that :func:`inweights.audit.outlook` returned, with at least one
-            row, of which the first 14 are drawn.
+            row. Only the first 14 rows are drawn.
     """
     rows = outlook.head(PAIRS).reverse()
     narrow = style.full_width() < style.FULL_WIDTH
@@ -87,12 +88,11 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Return a matrix of the numbers of chains from one relation to another, as a figure.
+    """Draw a matrix of the numbers of chains from one relation to another.
 
     Args:
         compositions: Table ``compositions`` of :class:`inweights.audit.Audit`, with at
-            least one row. Only the relations with the most chains are drawn, at most
-            18.
+            least one row. Only the 18 relations with the most chains are drawn.
     """
     size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
     other = compositions.group_by(relation="second").agg(pl.col("chains").sum())

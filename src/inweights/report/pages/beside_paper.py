@@ -1,4 +1,4 @@
-"""Make the section of a page that compares every setting with the paper and its code.
+"""Build the section of a page that compares every setting with the paper and its code.
 
 :func:`differences_section` is one of the sections of
 :func:`~inweights.report.build_page`.
@@ -26,8 +26,8 @@ def differences_section(
 ) -> str:
     """Return a section with the settings that differ from those of the paper, as HTML.
 
-    Settings that agree with the paper or its code are shown in a block that is closed
-    at first.
+    Settings that agree with the paper or its code are in a block that is initially
+    closed.
 
     Args:
         rows: Rows that
@@ -62,10 +62,10 @@ def differences_section(
 
 
 def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
-    """Return statements without a corresponding setting as sentences, with our own choice.
+    """Return a sentence for each statement of a paper, with the library's own choice.
 
     Args:
-        statements: The statements, by subject.
+        statements: Statements to which no setting corresponds, by subject.
 
     Example:
         >>> in_sentences({"clipping": PaperSetting(paper="at 1", place="B.2", ours="none")})
@@ -78,10 +78,10 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
 
 
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:
-    """Return as text how many settings are our own, smaller, from the code, or from the paper.
+    """Return a text with the numbers of settings by origin, such as the paper or its code.
 
     Args:
-        rows: Rows of a table of differences; only ``whose`` is counted.
+        rows: Rows of a table of differences, whose values of ``whose`` are counted.
 
     Returns:
         A text such as ``12 settings: 3 ours, 1 smaller, 8 as in the paper``.

@@ -1,4 +1,4 @@
-"""Make the verdicts of a page: a headline, and one row per claim with interval and target.
+"""Build the verdicts of a page: a headline, and one row per claim with interval and target.
 
 :func:`claims_section` is one of the sections of :func:`~inweights.report.build_page`.
 The command line also prints the result of :func:`headline`.
@@ -37,12 +37,13 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     """Return a summary of all verdicts in one phrase, such as ``3 of 4 claims reproduced``.
 
     Checks, which hold by construction, are counted only if there are no other claims
-    (``2 of 2 checks hold``). If all claims are our own, the word is ``hold`` in place
-    of ``reproduced``. Numbers of other positive or open verdicts follow after a comma.
-    If nothing was judged, the text is, for example, ``4 claims, none judged``.
+    (``2 of 2 checks hold``). If no claim is from a paper, the word is ``hold`` instead
+    of ``reproduced``. The numbers of claims with the verdicts ``consistent``, ``not
+    seen in a substitute`` and ``undecided`` follow, separated by commas. If nothing was
+    judged, the text is, for example, ``4 claims, none judged``.
 
     Args:
-        claims: The judged claims.
+        claims: The judged claims, at least one.
     """
     counted = [claim for claim in claims if not claim.check]
     if not counted:
@@ -63,10 +64,11 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
-    """Return a section with headline, counts and one row per claim as HTML; empty without claims.
+    """Return a section with headline, counts and one row per claim as HTML.
 
     Args:
-        claims: The judged claims, in the order of the page.
+        claims: The judged claims, in the order of the page. If there are none, the
+            result is an empty string.
     """
     if not claims:
         return ""
@@ -114,7 +116,7 @@ def claim_row(place: int, claim: ClaimResult) -> str:
     """Return the row of one claim as HTML: verdict, sentence, source, interval and numbers.
 
     Args:
-        place: Index of the row on the page, from 0, which is used in its id.
+        place: Index of the row on the page, from 0; it is part of the row's id.
         claim: The judged claim.
     """
     name = _CLASS[claim.verdict]

@@ -48,19 +48,16 @@ def write_export(
         outcome: The run.
         folder: Folder of the files, which is created if necessary. Existing files of
             the same names are replaced.
-        pdf: Whether to write ``<figure>.pdf`` for each figure; by default it is not
-            written.
-        latex: Whether to write ``claims.tex``, if the run has claims; by default it is
-            not written.
-        csv: Whether to write ``claims.csv`` and, for each table, ``<table>.csv``; by
-            default they are not written. Columns of lists, arrays, structs and objects
-            are left out.
+        pdf: Whether to write ``<figure>.pdf`` for each figure; False by default.
+        latex: Whether to write ``claims.tex``, if the run has claims; False by default.
+        csv: Whether to write ``claims.csv`` and, for each table, ``<table>.csv``; False
+            by default. Columns of lists, arrays, structs and objects are left out.
         raw: Whether text in CSV is written unchanged, even if a spreadsheet would run
             it as a formula. By default a ``'`` is added before such text.
 
     Returns:
-        Paths of the written files, in the order figures, ``claims.tex``,
-        ``claims.csv``, tables; empty if nothing was requested.
+        Paths of the written files: first those of figures, then ``claims.tex``,
+        ``claims.csv`` and those of tables. The list is empty if nothing was requested.
 
     Raises:
         ConfigError: Only ``latex`` is set, and the run has no claims; only ``pdf`` is
@@ -104,8 +101,9 @@ def claims_latex(outcome: Outcome) -> str:
         outcome: The run.
 
     Returns:
-        The text of the table, with one row per claim. The columns are its sentence, the
-        target, the measured value, its interval, the number of seeds and the verdict.
+        The text of the table, with one row per claim. The columns are the claim's
+        sentence, the target, the measured value, its interval, the number of seeds and
+        the verdict.
     """
     rows = []
     for claim in outcome.claims:

@@ -1,6 +1,6 @@
 """Lay out pages about a user's facts, with an answer, findings and tables.
 
-:func:`facts_page` makes the pages of audits and predictions.
+:func:`facts_page` builds the pages of audits and predictions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,8 +32,8 @@ def facts_page(
             value (plain text).
         answer: Paragraphs below the headline, as plain text in which words between
             backticks are code. Empty paragraphs are left out.
-        sections: Triples of id, title and content of each section, of which title and
-            content are HTML. Sections without content are left out.
+        sections: Triples of id, title and content of each section; title and content
+            are HTML. Sections without content are left out.
     """
     told = [section for section in sections if section[-1]]
     links = [("verdict", "Answer"), *((key, title) for key, title, _ in told)]
@@ -83,8 +83,8 @@ def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) 
 
     Args:
         tables: Pairs of a title, as plain text, and a table.
-        opened: Index of the table whose block is open at first, where tables without
-            rows also count; by default 0, the first table. With -1, no block is open.
+        opened: Index in ``tables`` of the table whose block is initially open, by
+            default 0. If it is -1, all blocks are closed.
     """
     return "".join(
         disclosure(

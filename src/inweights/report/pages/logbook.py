@@ -40,9 +40,9 @@ def write_logbook(
 ) -> list[Path]:
     """Write a run as a page of a logbook, and update the logbook's index.
 
-    If the folder has no logbook, a new one is created. Otherwise the page is added to
-    the logbook, or replaces an earlier page of the same run. The same run always has
-    the same page, byte for byte.
+    If the folder has no logbook, a logbook is created. Otherwise the page is added to
+    the logbook, or replaces an earlier page of the same run. Pages of the same run are
+    identical, byte for byte.
 
     Args:
         outcome: The run.
@@ -56,9 +56,9 @@ def write_logbook(
         ``.trackio/logbook/pages``.
 
     Raises:
-        ConfigError: The existing page has cells that were not written by this function,
-            a figure names an unknown drawing or option, or the wrong number of tables,
-            or the settings of the run do not fit its recipe.
+        ConfigError: The existing page has cells that were not written by this function;
+            a figure names an unknown drawing or option, or the wrong number of tables;
+            or the settings of the run do not match its recipe.
         WriteError: A file cannot be written, or an existing page cannot be read.
         DataError: A figure names a missing table or column, or a table without rows.
         OSError: The ledger, or the folder of the run, cannot be read.

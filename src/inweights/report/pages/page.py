@@ -44,13 +44,14 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
     Args:
         content: The run, and the entries to cite.
         stills: Figures that have already been drawn, by id, one for each figure of the
-            run; with ``None``, they are drawn here.
+            run; by default the figures are drawn.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option, or the wrong number of
-            tables; or the settings of the run do not fit its recipe.
+            tables; or the settings of the run do not match its recipe.
         DataError: A figure names a table or column that does not exist, or a table
-            without rows. Errors of the recipe's functions and of a user's drawings are
+            without rows.
+        Exception: Any error of a recipe's function or of a user's own drawing, which is
             passed on.
     """
     run = content.outcome
@@ -102,7 +103,8 @@ def write_figures(
         ConfigError: A figure names an unknown drawing or option, or the wrong number of
             tables.
         DataError: A figure names a table or column that does not exist, or a table
-            without rows. Errors of a user's drawings are passed on.
+            without rows.
+        Exception: Any error of a user's own drawing, which is passed on.
         OSError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +116,7 @@ def write_figures(
 
 
 def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
-    """Write the page of a run, ``page.html``, and its figures, below ``figures``, into its folder.
+    """Write the page of a run, ``page.html``, and its figures, in ``figures``, to a folder.
 
     Args:
         outcome: The run.
@@ -123,9 +125,10 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
 
     Raises:
         ConfigError: A figure names an unknown drawing or option, or the wrong number of
-            tables; or the settings of the run do not fit its recipe.
+            tables; or the settings of the run do not match its recipe.
         DataError: A figure names a table or column that does not exist, or a table
-            without rows. Errors of the recipe's functions and of a user's drawings are
+            without rows.
+        Exception: Any error of a recipe's function or of a user's own drawing, which is
             passed on.
         OSError: A file cannot be written.
     """

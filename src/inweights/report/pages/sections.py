@@ -1,4 +1,4 @@
-"""Make the sections of a run's page other than the verdicts: figures, numbers, settings.
+"""Build the sections of a run's page other than the verdicts: figures, numbers, settings.
 
 Each function returns HTML, which :func:`~inweights.report.build_page` joins.
 """
@@ -70,7 +70,7 @@ def header(run: Outcome) -> str:
 
 
 def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
-    """Return a section with a list of sentences as HTML; empty if there are no sentences.
+    """Return a section with a list of sentences as HTML, or "" if there are no sentences.
 
     Args:
         name: Id of the section.
@@ -84,7 +84,7 @@ def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in seconds as text in readable units.
+    """Return a duration, given in seconds, as a text in readable units.
 
     Example:
         >>> duration(4.21), duration(754), duration(7320)
@@ -96,8 +96,8 @@ def duration(seconds: float) -> str:
 def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | None:
     """Return the interactive form of a figure as HTML; ``None`` if its drawing has none.
 
-    ``through_time`` and ``atlas`` have one. That of ``through_time`` needs plotly and
-    ``assets/player.js`` on its page, as :func:`~inweights.report.build_page` includes.
+    ``through_time`` and ``atlas`` have one. The page of ``through_time`` must include
+    plotly and ``assets/player.js``, as :func:`~inweights.report.build_page` does.
 
     Args:
         figure: Description of the figure.
@@ -106,7 +106,7 @@ def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | Non
     Raises:
         ConfigError: The figure has an unknown kind or option, or a wrong number of
             tables.
-        DataError: A table lacks rows or a column, or tables do not fit each other.
+        DataError: A table lacks rows or a column, or tables contradict each other.
     """
     given = arguments(figure, find(figure), tables)
     made = PLAYERS.get(figure.kind)
@@ -120,7 +120,7 @@ def figures_section(
 ) -> tuple[str, bool]:
     """Return the section with all figures as HTML, and whether one of them is interactive.
 
-    If plotly is not installed, figures that need it are static and have a note.
+    If plotly is not installed, figures that require it are static, with a note.
 
     Args:
         figures: Descriptions of the figures.
@@ -173,7 +173,7 @@ def figures_section(
 
 
 def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return a section with tables of how far probes exceed their controls, as HTML.
+    """Return a section with tables that compare probes with their controls, as HTML.
 
     Probes without controls are listed with the values that are expected by chance.
 
@@ -217,7 +217,7 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return the first 50 rows of each table in blocks (only ``overview`` is open), as HTML.
+    """Return a section with the first 50 rows of each table as HTML; only ``overview`` is open.
 
     Args:
         tables: Tables of a run, by name; if there are none, the result is empty.
@@ -237,7 +237,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
 
     Args:
         config: Nested settings of the run, as plain values.
-        ours: Our own choices, not the paper's: dotted names of settings, and sentences.
+        ours: Choices of the library, not of the paper: names of settings, and sentences.
     """
     choices = ""
     if ours:
@@ -271,7 +271,7 @@ def again_section(run: Outcome) -> str:
 
 
 def command_of(outcome: Outcome) -> str:
-    """Return the command that repeats a run, quoted for a POSIX shell, omitting default options."""
+    """Return the command that repeats a run, for a POSIX shell, without default options."""
     if outcome.command:
         return shlex.join(["inweights", *outcome.command])
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
@@ -289,7 +289,7 @@ def command_of(outcome: Outcome) -> str:
 
 
 def cite_section(entries: Sequence[str]) -> str:
-    """Return a section with BibTeX entries and a button to copy them; empty without entries."""
+    """Return a section with BibTeX entries and a copy button, or "" if there are no entries."""
     if not entries:
         return ""
     return tag("section", tag("h2", "Cite"), _to_copy("\n\n".join(entries)), id="cite")
