@@ -30,12 +30,12 @@ class AnalogyRow(NamedTuple):
     completion that the model is trained on or evaluated with.
 
     Attributes:
-        subject_1: The thing whose category is queried.
-        subject_2: The thing whose category is trained.
-        aspect: Property that both share.
+        subject_1: The thing whose category the model is evaluated on.
+        subject_2: The thing whose category the model is trained on.
+        aspect: Property that both things share.
         relation: Relation of both things to the aspect, a key of
             :data:`.wording.TABLE_6` such as ``UsedFor``. It is not checked here.
-        category: Category of both.
+        category: Category of both things.
 
     Example:
         >>> row = AnalogyRow("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
@@ -53,9 +53,9 @@ class AnalogyRow(NamedTuple):
 
     @property
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Prompt and completion of the shared aspect, for the first and for the second subject.
+        """Prompt and completion that state the shared aspect, once for each of the two subjects.
 
-        An example of one pair is ``("Bed is used for", " Resting.")``.
+        The pair of the first subject may be ``("Bed is used for", " Resting.")``.
 
         Raises:
             KeyError: :attr:`relation` is not a relation of Feature Resemblance, Table
@@ -92,8 +92,8 @@ def read_analogies(
     Args:
         path: A file with the columns of Table 5, :data:`COLUMNS`; by default the file
             that comes with the package.
-        limit: Largest number of rows, distributed evenly over the relations; 0 for all
-            rows.
+        limit: Maximum number of rows to return, distributed evenly over the relations.
+            With 0 (the default), all rows are returned.
 
     Returns:
         The rows, in the order of the file; with ``limit``, a selection in this order.

@@ -22,15 +22,15 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
     Two relations are inverse if at least two facts, and at least half of all possible
     ones, are stated in both directions. A fact could be stated in both directions if
     its object is the subject of a fact of the other relation. If there are several
-    candidates, the one with the most facts stated in both directions is chosen; if
-    several have the same number, all of them are, so that the order of facts does not
-    matter. A symmetric relation is its own inverse.
+    candidates, the one with the most facts stated in both directions is chosen. If
+    several candidates have this number, all of them are chosen, so that the result does
+    not depend on the order of the facts. A symmetric relation is its own inverse.
 
     Args:
         rows: Subject, relation and object of the facts, as integers.
 
     Returns:
-        A list of inverses for each relation that has any.
+        A dictionary with a list of inverses for each relation that has any.
 
     Example:
         >>> inverses([(1, 8, 2), (2, 9, 1), (3, 8, 4), (4, 9, 3), (5, 8, 6)])

@@ -3,7 +3,7 @@
 :func:`read_knowledge` reads CSV, TSV (delimiter and header are detected), JSONL,
 Parquet, dataset folders, the published sets TwoHopFact, SOCRATES, MQuAKE and
 CounterFact, Wikidata, RDF, graphs, databases and the hub into :class:`Knowledge`. An
-audit examines them; ``triples`` makes a world of them.
+audit examines them; ``triples`` builds a world from them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,8 +48,9 @@ class Knowledge:
         aliases: Other names of entities, by entity; empty if the file contains none.
         templates: Sentence templates for :class:`.Wording`, by relation; empty if the
             file contains none.
-        reading: Remarks on how the file was read: header, order of columns, delimiter,
-            what was left out. Those whose ``sure`` is False are guesses.
+        reading: Remarks on how the file was read: its header, the order of its columns,
+            its delimiter, and what was left out. Remarks whose ``sure`` is False are
+            guesses.
     """
 
     entities: tuple[str, ...]
@@ -78,9 +79,9 @@ class Knowledge:
         return self.entities[s], self.relations[r], self.entities[o]
 
     def take(self, facts: Ids) -> Self:
-        """Return only the facts with the given indices, and the entities that occur in them.
+        """Return a copy with only the facts of the given indices, and the entities in them.
 
-        Entities are numbered anew; relations, remarks and all else are unchanged.
+        Entities are renumbered. Relations, remarks and all other fields are unchanged.
 
         Args:
             facts: Indices of the facts (NumPy), in the order of the result.
@@ -192,7 +193,7 @@ def read_knowledge(
         UnclearHeaderError: The first row may be a header or a fact (a ``DataError``).
         DataError: The source is missing, empty, too large or damaged (the message
             states the line), a set with ``@`` is unknown, the file ``labels`` cannot be
-            read, or it has none of the ids.
+            read, or the facts contain none of its ids.
 
     Example:
         >>> facts = read_knowledge("@people")

@@ -13,7 +13,8 @@ from inweights.worlds.world import Ids
 class Components:
     """Connected components of facts, the largest first; facts are connected if they share a node.
 
-    They are given by ``K`` mentions: pairs of a fact and a node that occurs in it.
+    The arguments describe ``K`` mentions. A mention is a pair of a fact and a node that
+    occurs in it.
 
     Args:
         facts: Index of the fact of each mention, ``[K]``.
@@ -49,7 +50,7 @@ class Components:
         self.rows = [each[component] for component in largest.tolist()]
 
     def outwards(self, component: int) -> Ids:
-        """Return the facts of a connected component, by distance from its node with the most facts.
+        """Return the facts of a component, sorted by distance from its most frequent node.
 
         Args:
             component: Index of the component in :attr:`rows`; 0 is the largest.

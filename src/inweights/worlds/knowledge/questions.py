@@ -58,11 +58,11 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     Args:
         rows: Subject, relation and object of the facts, as token ids, without
             identities.
-        kinds: Kinds of questions, all by default; other names are not checked.
-            ``composition`` (two facts in a row), ``chain`` (three), ``reversal`` (the
-            subject of a fact), ``implication`` (a relation that an entity lacks, if
-            similar entities agree on its value) and ``unstated`` (the same, if they do
-            not).
+        kinds: Kinds of questions to return; by default all: ``composition`` (two facts
+            in a row), ``chain`` (three), ``reversal`` (the subject of a fact),
+            ``implication`` (a relation that an entity lacks, if similar entities agree
+            on its value) and ``unstated`` (such a relation, if they do not agree). The
+            names are not checked.
 
     Returns:
         Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids; a kind without

@@ -39,11 +39,12 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry`` are
             small sets of real facts of the package.
         identity: Whether identities ``b → b`` of all bridges are facts; or the fraction
-            (0 to 1) of the bridges that have one, drawn with the seed. A bridge is the
-            object of a triple and the subject of another. A tuple names relations, for
-            the bridges to which they lead, or levels: a ``bridge``, a ``second
-            bridge``, … is one, two, … facts away from an entity that is no object.
-            Identities in the file are always facts.
+            (0 to 1) of the bridges that have one, drawn with the seed. A bridge is an
+            entity that is the object of a triple and the subject of another. A tuple
+            selects bridges by name: of a relation, for its objects, or of a level
+            (``bridge``, ``second bridge``, …), for entities that are one, two, … facts
+            away from an entity that is no object. Identities in the file are always
+            facts.
         questions: ``all``, or kinds of questions (:mod:`.questions`) joined by commas:
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
         query: Query for a database, if the path is the URL of one.
@@ -106,9 +107,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the sources of the facts, by name; empty for a set with ``@``.
+        """Hashes of the sources of the facts, by name, as part of a run's key.
 
-        They are part of a run's key. Raises the errors of :func:`read_knowledge`.
+        The dictionary is empty for a set with ``@``. Raises the errors of
+        :func:`read_knowledge`.
         """
         # Files of the package change with it.
         if not self.path or self.path.startswith("@"):
@@ -119,11 +121,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
                 found[self.labels] = fingerprint(self.labels)
         else:
             rows = self.read()  # a database or a data set of the hub
-            found = {
-                self.path: digest(
-                    [rows.entities, rows.relations, rows.triples.tolist()], 16
-                )
-            }
+            content = [rows.entities, rows.relations, rows.triples.tolist()]
+            found = {self.path: digest(content, 16)}
         if _has_sets(structs.replace(self, identity=False), found[self.path]):
             found[f"{self.path}: right answers"] = _SETS
         return found
@@ -136,7 +135,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the facts from :attr:`path` and make the world; only identities depend on the seed.
+        """Read the facts from :attr:`path`, and build the world; the seed selects identities.
 
         Raises:
             DataError: :attr:`path` is empty, or the source is missing or damaged.
@@ -148,7 +147,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts only; DataErrors and ConfigErrors are those of :func:`read_knowledge`."""
+        """Read the facts without building a world; raises the errors of :func:`read_knowledge`."""
         return read_knowledge(
             self.path,
             query=self.query,
@@ -160,11 +159,11 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         )
 
     def world(self, facts: Knowledge, seed: int = 0) -> World:
-        """Make the world of facts that were read before, or of a part of them.
+        """Build the world of facts that have already been read, or of a part of them.
 
         Args:
             facts: The facts, as :meth:`read` returns them.
-            seed: Root seed; only the choice of identities depends on it.
+            seed: Root seed; it only affects which bridges get an identity.
 
         Raises:
             ConfigError: ``identity`` names an unknown relation or level, or is a number
@@ -241,7 +240,7 @@ def identities_of(facts: Knowledge) -> Bools:
 
 
 def two_step_questions(facts: Knowledge) -> int:
-    """Return the number of distinct prompts that chain two facts, apart from identities.
+    """Return the number of distinct prompts that chain two facts, neither of them an identity.
 
     Example:
         >>> two_step_questions(read_knowledge("@people"))
@@ -251,7 +250,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Return the sorted indices of entities that are object and subject, apart from identities."""
+    """Return the sorted indices of entities that are object and subject, identities ignored."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 
@@ -264,14 +263,14 @@ def world_of(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> World:
-    """Return the world of a set of triples.
+    """Construct the world of a set of triples.
 
     Args:
         facts: The triples, which may state identities ``b → b``.
-        identity: Indices of further entities that get an identity.
+        identity: Indices of additional entities that get an identity.
         kinds: Kinds of questions that become queries, as for :class:`Triples`.
         settings: Settings that the world records; by default none.
-        seed: Seed that the world records; nothing is drawn here.
+        seed: Seed that the world records. This function draws nothing.
     """
     vocabulary = Vocabulary(names_of(facts))
     stated = identities_of(facts)

@@ -1,10 +1,10 @@
 """Find the questions that chain two facts, among any number of triples.
 
 :func:`composed` returns the questions with all their answers, and :func:`spread_chains`
-returns pairs of facts that meet in an entity. If there are too many, both make an even
-selection without enumerating the rest, since the number of pairs at a hub is the
-product of its numbers of incoming and outgoing facts. In shapes, ``M`` is the number of
-triples and ``Q`` that of questions or pairs.
+returns pairs of facts that meet in an entity. If there are too many, both functions
+select some of them evenly without enumerating the rest, since the number of pairs at a
+hub is the product of its numbers of incoming and outgoing facts. In shapes, ``M`` is
+the number of triples, and ``Q`` is the number of questions or pairs.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     Args:
         triples: Subject, relation and object of each fact, as indices, ``[M, 3]``
             (NumPy).
-        most: Largest number of prompts; with 0, they are only counted.
+        most: Maximum number of prompts to return. If 0, prompts are only counted.
 
     Returns:
         Three values. First, prompts ``(subject, first relation, second relation)``,

@@ -46,10 +46,10 @@ def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence
         values. The iterator closes the database at its end.
 
     Raises:
-        ConfigError: There is no query, it is not one that returns rows, the address
-            contains a password, or SQLAlchemy or a driver is missing.
+        ConfigError: The query is empty or does not return rows, the address contains a
+            password, or SQLAlchemy or a driver is not installed.
         DataError: The database is missing or reports an error, or the address is
-            invalid. While rows are read, also if there are more than 3,000,000
+            invalid. The iterator also raises it if there are more than 3,000,000 rows
             (:data:`~inweights.support.limits.MAX_ROWS`).
     """
     if source.startswith(_SQLITE):

@@ -27,7 +27,9 @@ def is_hub_name(source: str) -> bool:
 
 
 def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
-    """Yield all rows of all splits of a data set while they are downloaded; its code is never run.
+    """Yield all rows of all splits of a data set while they are downloaded.
+
+    Code in the data set is never run.
 
     Args:
         name: Owner and name of the data set, ``owner/name``.

@@ -89,7 +89,7 @@ class Labels:
         self._lacking: dict[str, None] = {}
 
     def replaced(self, triple: tuple[str, str, str]) -> tuple[str, str, str]:
-        """Return a triple with labels in place of ids; names without a label are kept.
+        """Replace the ids in a triple by their labels; names without a label are unchanged.
 
         An address counts as the id at its end, such as
         ``http://www.wikidata.org/entity/Q142``.
@@ -116,7 +116,7 @@ class Labels:
             path: Source of the triples, for the message.
 
         Returns:
-            The remark; it is not ``sure`` if some names have no label.
+            The remark. Its ``sure`` is False if some names have no label.
 
         Raises:
             DataError: No id was replaced.

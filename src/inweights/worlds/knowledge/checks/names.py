@@ -90,8 +90,8 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
 def literals(entities: Sequence[str], triples: Ids) -> Bools:
     """Return which names are dates or numbers rather than names of entities.
 
-    If at least a tenth of all subjects are dates or numbers, these are regarded as
-    names of entities, and the result is False for all names.
+    If at least a tenth of all subjects are dates or numbers, dates and numbers are
+    regarded as names of entities, and the result is False for all names.
 
     Args:
         entities: ``N`` names.

@@ -34,9 +34,9 @@ def repaired(name: str) -> tuple[str, str]:
         name: A name from a file.
 
     Returns:
-        The corrected name and the damage in words; the name itself and an empty text if
-        there is no damage. Only one type of damage is corrected. If there may be
-        several, call the function again with the result.
+        The corrected name, and a description of the damage. If there is no damage,
+        these are the name itself and an empty text. Each call corrects only one type of
+        damage; if there may be several, call the function again with the result.
 
     Example:
         >>> repaired("Quill &amp; Co"), repaired("Leeds")
@@ -64,7 +64,7 @@ def repaired(name: str) -> tuple[str, str]:
 def parts_of(
     name: str, known: Container[str], *, sure: bool = False
 ) -> tuple[str, ...]:
-    """Return the values that a cell seems to contain; empty if there is only one.
+    """Return the values that a cell seems to contain, or an empty tuple if there is only one.
 
     A list in brackets is split into its elements. Any other cell is split at semicolons
     and bars, or else at line breaks, or else at commas, slashes, or words such as

@@ -24,7 +24,7 @@ def _formats() -> Sequence[Mapping[str, Any]]:
 
 
 def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return the name of a known format without facts, and advice; ``None`` if it is unknown.
+    """Return the known format without facts to which some keys belong, or ``None``.
 
     Args:
         keys: Keys of an object, or names of columns.
@@ -32,7 +32,7 @@ def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
     Returns:
         An entry of ``refused.toml`` with the keys ``name`` (of the format), ``keys``
         (which a table or object of this format has) and ``advice`` (what to do). If
-        several formats fit, it is the first one.
+        several formats match, the first entry is returned; if none does, ``None``.
 
     Example:
         >>> known_format(["instruction", "input", "output"])["name"]
@@ -54,7 +54,7 @@ def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataEr
         what: Term for ``keys`` in the message: ``keys`` or ``columns``.
 
     Returns:
-        The error, which is not raised here.
+        The error, for the caller to raise.
     """
     known = known_format(keys)
     shown = ", ".join(keys[:_SHOWN])

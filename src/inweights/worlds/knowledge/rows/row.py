@@ -12,7 +12,7 @@ from inweights.worlds.readers.tables.headers import FACTS
 
 
 class Row(NamedTuple):
-    """A fact of a file.
+    """A fact that was read from a file.
 
     Attributes:
         line: Line of the file; for other sources, the number of the row (Parquet,
@@ -70,8 +70,8 @@ def fields_at(
     Returns:
         Subject, relation and object as a list; and the stage as text, empty if there is
         none. If a column is missing, or ``exact`` is True and there are not three
-        cells, all cells and an empty stage, so that :func:`row_of` reports the row
-        (unless it has three cells that are not blank).
+        cells, the function returns all cells and an empty stage, so that
+        :func:`row_of` rejects the row (unless it has three cells that are not blank).
     """
     needed = [places[name] for name in FACTS]
     if len(cells) <= max(needed) or (exact and len(cells) != len(FACTS)):

@@ -1,7 +1,7 @@
 """English phrases for the names of relations: nouns (``country``) or verbs (``reports_to``).
 
 :func:`sense` determines which of them a name is; :class:`~inweights.worlds.Wording`
-makes sentences from the phrase.
+forms sentences from the phrase.
 """
 
 import re
@@ -110,8 +110,9 @@ def question(subject: str, verb: str) -> str:
         verb: Verb phrase, such as ``reports to``.
 
     Returns:
-        A question that begins with ``Who or what``; if the verb does not end with s,
-        ``SUBJECT VERB whom or what?``.
+        A question that begins with ``Who or what``. If the first word of the verb
+        phrase does not end with s, and is not ``are``, ``were`` or ``died``, the
+        question is ``SUBJECT VERB whom or what?`` instead.
 
     Example:
         >>> question("Ann", "reports to"), question("Ann", "is a member of")

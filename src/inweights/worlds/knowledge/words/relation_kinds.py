@@ -18,15 +18,16 @@ class KindOfRelation(Config):
     Attributes:
         relations: Names, nouns (``spouse``) and verbs (``reports to``) of the relations
             of the kind.
-        ask: Template of a question about a subject, with ``{subject}`` and ``{noun}``;
-            if empty, that of ``kinds.toml`` is used, as for the next two.
+        ask: Template of a question about a subject, with ``{subject}`` and ``{noun}``.
+            If this or one of the next two fields is empty, the text in ``kinds.toml``
+            is used.
         ask_chain: Template of a question about the entity that ``{phrase}`` describes,
-            with ``{noun}``.
+            with ``{phrase}`` and ``{noun}``.
         ask_verb: First words of a question with a verb, such as ``Who``.
 
     Raises:
-        ConfigError: A template lacks one of these placeholders, or contains a different
-            one.
+        ConfigError: A template lacks one of these placeholders, or contains another
+            placeholder.
     """
 
     relations: tuple[str, ...] = ()

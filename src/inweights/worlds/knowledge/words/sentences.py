@@ -1,6 +1,6 @@
 """Parts of English sentences about facts and chains of facts, for :class:`.Wording`.
 
-:func:`fill` makes a prompt and a completion from a template; :func:`stations` and
+:func:`fill` forms a prompt and a completion from a template; :func:`stations` and
 :func:`relative_clauses` describe the entities of a chain.
 """
 
@@ -60,7 +60,7 @@ def ended(thing: str, stop: str = ".") -> str:
 
     Args:
         thing: The name.
-        stop: End of the sentence, which may also be another mark or empty.
+        stop: Full stop, other mark or empty text that ends the sentence.
     """
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
 

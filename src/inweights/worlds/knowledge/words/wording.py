@@ -1,7 +1,7 @@
 """Wording of facts in English: sentences for each relation, and questions that chain relations.
 
-:class:`Wording` makes them from templates: a user's own (TOML), or the built-in ones in
-``wording.toml`` and ``kinds.toml``. It is used for data sets and queries of language
+:class:`Wording` creates them from templates: a user's own (TOML), or the built-in ones
+in ``wording.toml`` and ``kinds.toml``. It is used for data sets and queries of language
 models.
 """
 
@@ -44,8 +44,9 @@ class Wording(Config):
             about chains contain these phrases.
         aliases: Other names of entities, by entity; each further wording of a fact uses
             the next name of its subject.
-        kinds: Further relations of a kind (``person``, ``name`` or ``other``, by what
-            their objects are), and questions that replace those of ``kinds.toml``.
+        kinds: For kinds of relations (``person``, ``name`` or ``other``, named after
+            their objects): additional relations of the kind, and templates of questions
+            that replace those of ``kinds.toml``.
 
     Raises:
         ConfigError: A kind is unknown, a relation has no template, or a template lacks
@@ -96,9 +97,9 @@ class Wording(Config):
                 default, this is not checked.
 
         Raises:
-            ConfigError: The file cannot be read, has an unknown key, or a template does
-                not fit; or, with ``facts``, they lack a relation or an entity of the
-                file, or an alias is empty, or a name of another entity.
+            ConfigError: The file cannot be read, or contains an unknown key or an
+                invalid template. If ``facts`` are given, also if they lack a relation
+                or an entity of the file, or an alias is empty or ambiguous.
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
@@ -106,12 +107,11 @@ class Wording(Config):
         return words
 
     def over(self, facts: Knowledge) -> Self:
-        """Return this wording, with the templates and aliases of ``facts`` where it has none.
+        """Return a copy in which missing templates and aliases are taken from ``facts``.
 
-        Example:
-            >>> from inweights.worlds import read_knowledge
-            >>> Wording().over(read_knowledge("@people")) == Wording()
-            True
+        Args:
+            facts: Facts whose templates are used for relations without a template here,
+                and whose aliases are used for entities without an alias here.
         """
         return replace(
             self,
@@ -128,8 +128,8 @@ class Wording(Config):
     def kind(self, relation: str) -> str:
         """Return the kind of a relation's objects: ``person``, ``name`` or ``other``.
 
-        It is the kind under which :attr:`kinds`, or else ``kinds.toml``, lists the
-        relation's name, noun or verb; without an entry, it is ``other``.
+        This is the kind under which :attr:`kinds`, or else ``kinds.toml``, lists the
+        relation's name, noun or verb. If neither lists the relation, it is ``other``.
 
         Example:
             >>> words = Wording(kinds={"person": KindOfRelation(relations=("goalkeeper",))})
@@ -145,7 +145,7 @@ class Wording(Config):
         return "other"
 
     def plain(self, relation: str) -> bool:
-        """Return whether neither this wording nor Feature Resemblance, Table 6, has a template."""
+        """Return whether a relation has no template, here or in Feature Resemblance, Table 6."""
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ class Wording(Config):
     def derive(
         self, relations: Sequence[str], subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Return prompt and completion of the end of a chain, not worded as in :meth:`chain`.
+        """Return prompt and completion that state the end of a chain, worded unlike :meth:`chain`.
 
         Args:
             relations: Relations of the chain, beginning at the subject; at least two.

@@ -65,8 +65,8 @@ def read_edges(
             the first two.
 
     Returns:
-        The edges in the order of the file, the nodes, and the paths, which only text
-        with lines ``u=v`` can contain.
+        The edges in the order of the file, the nodes, and the paths. Only text with
+        lines ``u=v`` can contain paths.
 
     Raises:
         UnclearHeaderError: The first row may be a header or an edge (a ``DataError``).

@@ -41,7 +41,7 @@ _DAMAGE = (LookupError, ValueError, TypeError)
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return the paths of the files of edges in the package, by file name without extension."""
+    """Return the paths of the package's files of edges, by file name without extension."""
     folder = Path(__file__).parents[2] / "graphs"
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
@@ -115,7 +115,7 @@ def is_linked(found: Mapping[str, Any]) -> bool:
 
 
 def links_of(found: Mapping[str, Any]) -> list[Any] | None:
-    """Return the links of a JSON object of nodes and links; ``None`` if there is no such list.
+    """Return the list of links of a JSON object of nodes and links, or ``None`` if it has none.
 
     Args:
         found: The object. Its links are the first list under one of these keys, in this
@@ -147,7 +147,7 @@ def read_json(file: Path) -> Any:
 
 
 def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
-    """Return the graph of a JSON object that ``networkx.adjacency_data`` made.
+    """Return the graph of a JSON object in the format of ``networkx.adjacency_data``.
 
     Args:
         file: File, for error messages.

@@ -39,8 +39,8 @@ def read_paths(path: str | Path) -> EdgeList:
         path: The file.
 
     Returns:
-        The edges, the nodes and the paths. The edges are those of lines ``u=v``, then
-        the steps of paths that no line states in either direction.
+        The edges, the nodes and the paths. The edges are those of lines ``u=v``,
+        followed by the steps of paths that no such line states in either direction.
 
     Raises:
         DataError: The file is missing, has no paths, or has a damaged line.

@@ -70,7 +70,8 @@ def is_header(
         guess, and the caller should show the remark.
 
     Raises:
-        UnclearHeaderError: There is no evidence for either (a ``DataError``).
+        UnclearHeaderError: The row may be a header or not, and ``given`` is ``None`` (a
+            ``DataError``).
     """
     line, cells = rows[0]
     first = list(map(str.strip, cells))
@@ -126,8 +127,8 @@ def called(needed: Sequence[str]) -> str:
     """Return the term for a row in messages: ``a fact`` or ``an edge``.
 
     Args:
-        needed: Roles of the columns: ``EDGES`` (``subject``, ``object``) for an edge;
-            any others for a fact.
+        needed: Roles of the columns. For ``EDGES`` (``subject``, ``object``) the term is
+            ``an edge``; for all other roles it is ``a fact``.
     """
     return "an edge" if tuple(needed) == EDGES else "a fact"
 

@@ -52,7 +52,7 @@ def order_of(
 
     Returns:
         The order, or the reason why it cannot be determined. If rows have different
-        numbers of cells, it is the usual order.
+        numbers of cells, the usual order is returned.
 
     Example:
         >>> facts = ("subject", "relation", "object")

@@ -90,7 +90,7 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
 
 
 def usual_width(rows: Sequence[tuple[int, list[str]]]) -> int:
-    """Return the most frequent number of cells of a row; 0 if there are no rows.
+    """Return the most frequent number of cells per row, or 0 if there are no rows.
 
     Args:
         rows: Line and cells of each row.
