@@ -107,6 +107,9 @@ class Code(Config):
                 name is valid. They are not checked for an object that :func:`code_of`
                 was given in this process.
 
+        Returns:
+            The object itself, or a ``functools.partial`` of it if there are options.
+
         Raises:
             ConfigError: The module is not imported or does not define the function; its
                 first argument has a different name; its source has changed or cannot be
@@ -176,6 +179,9 @@ def as_code(value: Any, *first: str) -> Any:
             without a hash refers to; if none are given, any name is valid. They are not
             checked for other values.
 
+    Returns:
+        The reference, or ``value`` itself if it is not callable.
+
     Raises:
         ConfigError: The function cannot be loaded or stored (see :meth:`Code.load` and
             :func:`code_of`), or the value is callable but not a function, a class or a
@@ -208,6 +214,9 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         options: Keyword arguments of a user's function.
+
+    Returns:
+        A new dictionary with the restored values, by name.
 
     Raises:
         ConfigError: An option cannot be stored and restored exactly; the message states

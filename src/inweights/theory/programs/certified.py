@@ -108,7 +108,10 @@ def check_limits(
 
     Example:
         >>> from inweights.worlds import TwoHop
-        >>> check_limits(Program.of(TwoHop(n=3).build()), 1e-3, 100, None, None)
+        >>> check_limits(Program.of(TwoHop(n=3).build()), 2.0, 100, None, None)
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: gap must be at least 1e-7 and below 1, got 2.0
     """
     if not 1e-7 <= gap < 1:
         raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")

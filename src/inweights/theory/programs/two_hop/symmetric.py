@@ -243,7 +243,7 @@ class Parameters:
         return min(self.c1, own - bridge)
 
     def swapped(self) -> Parameters:
-        """Return the parameters with both hops exchanged, by ``τ`` of Identity Bridge's Lemma 4.
+        """Return new parameters with both hops exchanged, by ``τ`` of Identity Bridge's Lemma 4.
 
         Bridges and objects are exchanged as well.
 
@@ -268,7 +268,7 @@ class Parameters:
         )
 
     def mean(self, other: Parameters) -> Parameters:
-        """Return the mean of these and other parameters, parameter by parameter.
+        """Return new parameters: the means of these and other parameters, one by one.
 
         Args:
             other: The other parameters of a matrix ``W``.
