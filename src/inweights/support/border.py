@@ -97,7 +97,7 @@ def guard_names(package: str, names: Sequence[str]) -> None:
 
     Args:
         package: ``__name__`` of the package, which must already be imported.
-        names: Its public names.
+        names: Public names of the package.
     """
     held = vars(sys.modules[package])
     held.update({name: at_the_border(held[name]) for name in names})

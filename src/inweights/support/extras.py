@@ -45,7 +45,7 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
 
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
-        purpose: Feature that requires the module, for the message.
+        purpose: Feature that requires the module, for the error message.
         module: Dotted name of the module; by default (empty) the extra's main module.
 
     Returns:
@@ -85,7 +85,7 @@ def check_extra(extra: str, purpose: str) -> None:
 
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
-        purpose: Feature that requires the extra, for the message.
+        purpose: Feature that requires the extra, for the error message.
 
     Raises:
         ConfigError: The extra is not installed (the message states how to install it),

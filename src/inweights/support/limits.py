@@ -147,7 +147,7 @@ def check_name(name: str, where: str) -> None:
 
     Args:
         name: The name.
-        where: Position of the name, such as a file and line, for the message.
+        where: Position of the name, such as a file and line, for the error message.
 
     Raises:
         DataError: The name is too long.

@@ -100,7 +100,7 @@ def explained_writes(path: Path) -> Iterator[None]:
     """Convert errors of writing that a ``with`` block raises to a ``WriteError``.
 
     Args:
-        path: The file or folder that is written, for the message.
+        path: The file or folder that is written, for the error message.
 
     Yields:
         ``None``.

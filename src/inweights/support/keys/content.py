@@ -56,7 +56,7 @@ def contents_of(*names: str) -> dict[str, str]:
         By name, the :func:`fingerprint` of a file or folder, or the revision of a model
         in the local cache of the hub. Names that are neither an existing path nor a
         model in the cache are left out, and so are names that begin with ``@``, which
-        belong to a package.
+        refer to data of an installed package.
 
     Raises:
         DataError: A file cannot be read.

@@ -55,8 +55,8 @@ def bit_complexity(
             matrices cost twice the bits.
 
     Returns:
-        Both costs in bits: of ``M`` associations (entries of ``a`` that are 1) between
-        ``N`` nodes, and of ``N`` vectors.
+        The costs in bits: ``associative`` for ``M`` associations (entries of ``a`` that
+        are 1) between ``N`` nodes, ``geometric`` for ``N`` vectors.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, ``dimensions`` is below 1,
@@ -91,8 +91,8 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
             matrices have ``√2`` times the norm.
 
     Returns:
-        Both Frobenius norms, for ``M`` associations (entries of ``a`` that are 1)
-        between ``N`` nodes.
+        The Frobenius norms: ``associative`` for ``M`` associations (entries of ``a``
+        that are 1) between ``N`` nodes, ``geometric`` for ``N`` vectors.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1.

@@ -75,7 +75,7 @@ def remedies(
             ``role``, ``predicted``, ``margin`` and ``verdict``.
         forecast: Function that solves a world, given the world and a description. It
             returns the solution, the table of its queries, and the reason if a program
-            other than (2) was solved (otherwise an empty text).
+            other than (2) was solved (otherwise an empty string).
         late: Value of :func:`time.perf_counter`, in seconds, after which no further
             attempt is made; ``None`` for no limit.
         lost: Maximum number of facts that the solution with the added statements may

@@ -154,7 +154,7 @@ def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
         **options: Keyword arguments of :func:`solve_whole`.
 
     Returns:
-        The solution and an empty text.
+        The solution and an empty string.
     """
     return solve_whole(world, **options)[0], ""
 

@@ -195,7 +195,7 @@ def outlook(probability: float | None) -> str:
     Returns:
         ``likely`` for probabilities of at least 2/3 (:data:`LIKELY`), ``unlikely`` for
         probabilities of at most 1/3 (:data:`UNLIKELY`), otherwise ``open``; an empty
-        text for ``None``.
+        string for ``None``.
 
     Example:
         >>> outlook(0.9), outlook(0.5), outlook(0.1)

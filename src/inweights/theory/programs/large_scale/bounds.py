@@ -100,7 +100,7 @@ class Bounds:
             none.
         optimum: Nuclear norm of ``templates``.
         bound: The best lower bound.
-        dual: The multipliers that prove it, after :meth:`check`.
+        dual: The multipliers that prove ``bound``, after :meth:`check`.
         rank: Numerical rank of ``templates``.
     """
 
