@@ -50,8 +50,8 @@ def parse_toml(text: str) -> dict[str, Any]:
 
     Raises:
         ValueError: The text has more than 1,000,000 characters, is nested in more than
-            32 brackets, has a key of more than 1,000 characters or 32 parts, or is not
-            valid TOML (:class:`tomllib.TOMLDecodeError`).
+            32 brackets, has a key or number of more than 1,000 characters or a key of
+            more than 32 parts, or is not valid TOML (:class:`tomllib.TOMLDecodeError`).
         ConfigError: A table has an unknown key that begins with ``$``, or the value of
             such a key is damaged.
 

@@ -32,7 +32,7 @@ class Added:
         strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages,
             entities, reversals, identities or replay; may be repeated. auto selects by
             measured effects.
-        hops: Largest number of facts in a derived chain.
+        hops: Maximum number of facts in a derived chain.
         hold_out: Share of the bridge entities whose chains are left out, to measure
             generalisation.
         floor: Smallest share of the text that states single facts; if strategies add

@@ -30,7 +30,7 @@ class Compared:
             (statements and the texts that 'augment' recommends).
         tokens: Number of tokens of one pass, the same for each way; 0 for one pass over
             the mixture.
-        questions: Largest number of questions of each kind.
+        questions: Maximum number of questions of each kind.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         download: Allow downloads from the hub.
         dry_run: Only print the cost.
@@ -156,9 +156,9 @@ class Entry:
 
     Attributes:
         name: Name of the model in the table; by default its own name.
-        into: Folder in which the entry is written, in a subfolder with its name:
-            config, scores and environment.
-        replay: Folder of an entry, whose model is trained again to compare the scores;
+        into: Folder in which a subfolder for the entry is written, with its config,
+            scores and environment.
+        replay: Folder of an entry. Its model is trained again to compare the scores;
             name its module with --plugin.
     """
 
@@ -199,7 +199,7 @@ def league(
     how: base.RunOptions = base.RunOptions(),
     common: base.Common = base.Common(),
 ) -> int:
-    """Run the league's table for your own model, and print its row with the stored ones.
+    """Evaluate your own model in the league, and print its row with the stored ones.
 
     Args:
         model: module:factory or file.py:factory of a torch module, as for iw.wrap; its

@@ -111,8 +111,8 @@ def predict(
         solving: Options of the solver, such as --seconds and --answers.
         source: Options that define how facts are read, such as --header and --query.
         by: theory or training. With training, small models are also trained on these
-            facts, for a minute or more, and the share of them that answers each query
-            is printed with its interval.
+            facts, for a minute or more, and the share of these models that answers a
+            query correctly is printed with its interval.
         replicas: Number of replicas of each model, for --by training.
         shown: Options --all, --page, --json and --plugin.
 

@@ -52,7 +52,8 @@ def new(
 
     Args:
         kind: recipe, world, probe or study.
-        name: Name: lower-case letters, digits and hyphens, as in my-town.
+        name: Name of the new item, in lower-case letters, digits and hyphens, as in
+            my-town.
         out: Folder to write.
         json: Print JSON instead of text.
 
@@ -79,8 +80,8 @@ def ask(
 
     Args:
         model: A file that iw.save_model wrote; or a language model, as for finetune.
-        world: The world it was trained on: a kind of world, a file of facts, or a
-            folder with a world.
+        world: The world on which the model was trained: a kind of world, a file of
+            facts, or a folder with a world.
         question: Names of tokens separated by spaces, as in "a1 r1 r2".
         changes: Options --set and --seed.
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.

@@ -47,8 +47,8 @@ def show(
     """Show the claims of a finished run, and the path of its page.
 
     Args:
-        run: A recipe, a run's folder or the first letters of its hash, or last for the
-            newest run.
+        run: A recipe, a run's folder or the first characters of its hash, or last for
+            the newest run.
         which: Options --scale and --runs.
         which.scale: Scale of the run, if a recipe is given.
         again: Judge and draw the run again with this version; nothing is trained.
@@ -84,7 +84,7 @@ def compare(
     kind of question, with its 95% interval and McNemar's exact test.
 
     Args:
-        first: A recipe, a run's folder or the first letters of its hash, or last for
+        first: A recipe, a run's folder or the first characters of its hash, or last for
             the newest run. Or answers: JSON that 'inweights evaluate --json' printed,
             or a file or folder of lm-eval --log_samples.
         second: The other run, or the other model's answers.
@@ -122,7 +122,7 @@ class Parts:
         latex: Write the claims as a LaTeX table.
         csv: Write claims and tables as CSV. A ' is added before texts that a
             spreadsheet would run as formulas.
-        raw: Leave such texts unchanged.
+        raw: With --csv, leave such texts unchanged.
     """
 
     pdf: base.Flag = False
@@ -145,8 +145,8 @@ def export(
     """Export a run: figures as PDF, claims as LaTeX, tables as CSV, the whole as a logbook page.
 
     Args:
-        run: A recipe, a run's folder or the first letters of its hash, or last for the
-            newest run.
+        run: A recipe, a run's folder or the first characters of its hash, or last for
+            the newest run.
         out: Folder to write; files of the same name are replaced.
         parts: Options that select files to write: --pdf, --latex, --csv and --raw.
         logbook: Folder of a trackio logbook to which the run is added as a page; it is

@@ -42,7 +42,7 @@ def history(lines: Sequence[Line], *, json: bool) -> None:
 
     Args:
         lines: The lines, the oldest first. If there are none, a text says that there is
-            nothing to record; with ``json``, an empty list is printed.
+            nothing to state; with ``json``, an empty list is printed.
         json: If true, print JSON instead of text.
     """
     if json:
@@ -118,8 +118,9 @@ def markdown(
     Args:
         results: The judged claims.
         scale: Scale of the runs.
-        kept: The stored results table from which the claims come, for further columns.
-            ``None``, the default, means that the claims come from runs.
+        kept: The stored results table that contains the claims. It adds a summary and
+            the withdrawn claims. ``None``, the default, means that the claims come from
+            runs.
     """
     source = "--from results" if kept else f"--scale {scale}"
     lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`.")]

@@ -53,7 +53,7 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``model`` (emb-mlp, gpt-small; the conditions of
           :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
-          (True or False: whether the identity facts are part of training).
+          (Boolean: whether the identity facts are part of training).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``curves``
           (:func:`inweights.probes.accuracy`; during training, only for ``model``
           gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
@@ -111,8 +111,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             column_group, value, top, answer``). All have the columns ``model, identity,
             seed``. The labels are ``model`` (emb-mlp, gpt-small; the conditions are
             explained at :func:`~inweights.recipes.identity_bridge.common.trial`) and
-            ``identity`` (True or False: whether the identity facts are part of
-            training). Accuracies and recall are fractions from 0 to 1.
+            ``identity`` (Boolean: whether the identity facts are part of training).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:

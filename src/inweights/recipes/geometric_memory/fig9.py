@@ -61,9 +61,8 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular), ``model``
           (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
-          normal: from N(0, 1); TinyNN), ``self_edges`` (True or False: whether every
-          node has an edge to itself), and ``condition`` (the code's, bf16; the code's;
-          ours).
+          normal: from N(0, 1); TinyNN), ``self_edges`` (Boolean: whether every node has
+          an edge to itself), and ``condition`` (the code's, bf16; the code's; ours).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
           (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
           ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
@@ -139,11 +138,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_high, p``). All have the columns ``graph, model, self_edges, condition,
             seed``. The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``model`` (Node2Vec: tied; untied Node2Vec: from the small scale ``std``;
-            untied, unit normal: from N(0, 1); TinyNN), ``self_edges`` (True or False:
-            whether every node has an edge to itself), and ``condition`` (``the code's,
-            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
-            code's``: in fp32; ``ours``: with the simplest sufficient world and
-            initialisation). Accuracies and recall are fractions from 0 to 1.
+            untied, unit normal: from N(0, 1); TinyNN), ``self_edges`` (Boolean: whether
+            every node has an edge to itself), and ``condition`` (``the code's, bf16``:
+            trained as in the paper's code, in emulated bfloat16; ``the code's``: in
+            fp32; ``ours``: with the simplest sufficient world and initialisation).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -53,8 +53,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``model`` (emb-mlp, gpt; the conditions of
           :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
           (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
-          that are trained: 0.5), and ``identity`` (True or False: whether the identity
-          facts are part of training).
+          that are trained: 0.5), and ``identity`` (Boolean: whether the identity facts
+          are part of training).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -95,9 +95,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (emb-mlp, gpt; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
             (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
-            that are trained: 0.5), and ``identity`` (True or False: whether the
-            identity facts are part of training). Accuracies and recall are fractions
-            from 0 to 1.
+            that are trained: 0.5), and ``identity`` (Boolean: whether the identity
+            facts are part of training). Accuracies and recall are fractions from 0 to
+            1.
 
     Returns:
         - ``queries``: a row per run and ``distribution`` (``in``: through bridges some

@@ -68,9 +68,9 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
           gpt-tied-decay, gpt-fixed; the conditions of
-          :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (True
-          or False: whether the identity facts are part of training), and ``complexity``
-          (``C``, the number of objects per subject: 1, 2, 3, 5).
+          :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
+          (Boolean: whether the identity facts are part of training), and ``complexity``
+          (integer ``C``, the number of objects per subject: 1, 2, 3, 5).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -105,10 +105,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy_among, chance, loss, right_answers``. The labels are ``model``
             (emb-mlp, gpt, gpt-small, gpt-tied, gpt-tied-decay, gpt-fixed; the
             conditions are explained at
-            :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity`` (True
-            or False: whether the identity facts are part of training), and
-            ``complexity`` (``C``, the number of objects per subject: 1, 2, 3, 5).
-            Accuracies and recall are fractions from 0 to 1.
+            :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
+            (Boolean: whether the identity facts are part of training), and
+            ``complexity`` (integer ``C``, the number of objects per subject: 1, 2, 3,
+            5). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions outside the

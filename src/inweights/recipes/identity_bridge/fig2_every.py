@@ -62,7 +62,7 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``model`` (emb-mlp, gpt, gpt-small, gpt-tied; the
           conditions of :func:`~inweights.recipes.identity_bridge.common.trial`; and
           gpt-tied-small, with a tied head and small initialisation) and ``complexity``
-          (``C``, the number of objects per subject: 1 to 8).
+          (integer ``C``, the number of objects per subject: 1 to 8).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -106,9 +106,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``. The labels are ``model`` (emb-mlp, gpt,
             gpt-small, gpt-tied; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`; and gpt-tied-small,
-            with a tied head and small initialisation) and ``complexity`` (``C``, the
-            number of objects per subject: 1 to 8). Accuracies and recall are fractions
-            from 0 to 1.
+            with a tied head and small initialisation) and ``complexity`` (integer
+            ``C``, the number of objects per subject: 1 to 8). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with

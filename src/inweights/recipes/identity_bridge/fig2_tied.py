@@ -56,8 +56,8 @@ def plan(settings: Settings) -> Plan:
           matrices that write into the residual stream are initialised: ``GPT-2's``,
           with a standard deviation that decreases with the number of layers;
           ``uniform``, with the same standard deviation as all other matrices),
-          ``identity`` (True or False: whether the identity facts are part of training),
-          and ``complexity`` (``C``, the number of objects per subject: 1, 3).
+          ``identity`` (Boolean: whether the identity facts are part of training), and
+          ``complexity`` (integer ``C``, the number of objects per subject: 1, 3).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -106,9 +106,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             matrices that write into the residual stream are initialised: ``GPT-2's``,
             with a standard deviation that decreases with the number of layers;
             ``uniform``, with the same standard deviation as all other matrices),
-            ``identity`` (True or False: whether the identity facts are part of
-            training), and ``complexity`` (``C``, the number of objects per subject: 1,
-            3). Accuracies and recall are fractions from 0 to 1.
+            ``identity`` (Boolean: whether the identity facts are part of training), and
+            ``complexity`` (integer ``C``, the number of objects per subject: 1, 3).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions, with

@@ -71,8 +71,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``n`` (``N``: 10, 20, 50) and ``identity`` (True or
-          False: whether the identity facts are part of training).
+        - Labels of the trials: ``n`` (``N``: 10, 20, 50) and ``identity`` (Boolean:
+          whether the identity facts are part of training).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``tokens``
           (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n``
           10), ``one_hop`` (:func:`inweights.probes.templates` with
@@ -112,9 +112,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``row, row_group, column, column_group, value, top, answer``), and
             ``two_hop`` (:func:`inweights.probes.templates`: ``row, row_group, column,
             column_group, value, top, answer``). All have the columns ``n, identity,
-            seed``. The labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (True or
-            False: whether the identity facts are part of training). Accuracies and
-            recall are fractions from 0 to 1.
+            seed``. The labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (Boolean:
+            whether the identity facts are part of training). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``panels``: the templates of the first seed, with ``panel``, the title of the

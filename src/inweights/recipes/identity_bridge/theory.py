@@ -70,8 +70,8 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         The plan.
 
-        - Labels of the trials: ``identity`` (True or False: whether the identity facts
-          are part of training) and ``training`` (standard, small initialisation, large
+        - Labels of the trials: ``identity`` (Boolean: whether the identity facts are
+          part of training) and ``training`` (standard, small initialisation, large
           initialisation, weight decay: the initial scale and decay of
           :data:`TRAININGS`).
         - Measures: ``directions`` (:func:`inweights.probes.direction`; during
@@ -132,8 +132,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``step``); ``accuracy``, which is not used; and the tables of the
             computations, with the columns ``check`` and ``value``, ``seed`` and their
             labels: ``with`` and ``without`` (``n``) and ``full`` (``n, identity,
-            complexity``) are used. The labels are ``identity`` (True or False: whether
-            the identity facts are part of training) and ``training`` (standard, small
+            complexity``) are used. The labels are ``identity`` (Boolean: whether the
+            identity facts are part of training) and ``training`` (standard, small
             initialisation, large initialisation, weight decay: the initial scale and
             decay of :data:`TRAININGS`). Accuracies and recall are fractions from 0 to
             1.

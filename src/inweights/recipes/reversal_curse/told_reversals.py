@@ -53,10 +53,9 @@ def plan(settings: Settings) -> experiments.Plan:
         - Labels of the trials: ``identities`` (the elements of a pair that have
           identity facts: ``none``, ``first``, ``both``; ``both, phrased``: both have
           identity facts of the form ``(a, same) → a``), ``told`` (number of pairs whose
-          reversal is trained: 0, 2, 5, 10), ``phrased`` (True or False: whether the
-          identity facts have the form ``(a, same) → a``), and ``model`` (Emb-MLP;
-          Emb-MLP, decay; GPT, small: the conditions of
-          :meth:`~.kinds.Training.learners`).
+          reversal is trained: 0, 2, 5, 10), ``phrased`` (Boolean: whether the identity
+          facts have the form ``(a, same) → a``), and ``model`` (Emb-MLP; Emb-MLP,
+          decay; GPT, small: the conditions of :meth:`~.kinds.Training.learners`).
         - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
           (:func:`inweights.probes.accuracy`).
         - Computation: ``predicted``
