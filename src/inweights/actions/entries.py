@@ -56,7 +56,7 @@ def league(
         name: Name in the table; by default the ``label`` of the config, or its kind.
         scale: ``smoke`` for a quick test, ``cpu`` for the table, or ``paper``.
         overrides: Changed settings, such as ``{"rate": 1e-3}``; by default none.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
         into: Parent of the new entry's folder; by default no entry is written.
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
@@ -102,7 +102,7 @@ def beside(
         outcome: A run of the league's recipe; ``None`` for the other rows only.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs, from which the league's own run is read; by default
-            ``$INWEIGHTS_RUNS``, or ``runs``.
+            ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
 
     Returns:
         One row per model and condition, with the columns that :func:`league` explains.

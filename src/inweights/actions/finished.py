@@ -69,7 +69,7 @@ def find(
     Args:
         recipe: Name of the recipe; its last part is enough if it is unique.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
 
     Returns:
         The run; ``None`` if there is no such run, or the recipe has no such scale.
@@ -99,7 +99,7 @@ def verdicts(
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
 
     Returns:
         One result per claim, in the order of the recipes. Its ``verdict`` is
@@ -159,8 +159,8 @@ def open_run(
             letters of a run's hash, the run's folder or page, or ``last`` for the
             newest finished run.
         scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``. It is not
-            used if ``name`` is a folder or page.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
+            It is not used if ``name`` is a folder or page.
         again: Whether the figures and verdicts are computed again with this version of
             the library, and the run's files are replaced; nothing is trained. By
             default the files are only read, and the claims are judged in memory.

@@ -191,7 +191,7 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
     Args:
         only: Part of the names of the recipes; by default all recipes.
         runs: Folder of all runs, in which finished runs are found; by default
-            ``$INWEIGHTS_RUNS``, or ``runs``.
+            ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
 
     Returns:
         One estimate per recipe, in the order of the results table. Recipes that were
@@ -242,7 +242,7 @@ def settle(
         only: Part of the names of the recipes; by default all recipes.
         minutes: Total time limit for all recipes, in minutes, from 0 to 10,000,000; by
             default 60.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
         results: Folder of results. If it is given, the recipes with open claims in
             these results are run, without seeds whose numbers are already in them. By
             default the recipes that have been run on this disk are used.

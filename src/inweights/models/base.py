@@ -165,7 +165,7 @@ class Model(ReadableStates):
 
         Args:
             tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
-                T]`` if the ``R`` replicas read different ones.
+                T]`` if the ``R`` replicas read different tokens.
 
         Raises:
             ConfigError: The architecture has no attention, or does not implement this
@@ -188,7 +188,7 @@ class Model(ReadableStates):
 
         Args:
             inputs: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
-                T]`` if the ``R`` replicas read different ones, or a packed batch.
+                T]`` if the ``R`` replicas read different tokens, or a packed batch.
             at: Indices in the packed axis ``S``, ``[n]``, at which logits are computed;
                 by default all of them. It has no effect if ``inputs`` are token ids.
 
@@ -198,8 +198,8 @@ class Model(ReadableStates):
 
         Raises:
             DataError: ``inputs`` are not a tensor of integers of one of these shapes,
-                have no positions, or contain an id that the model does not have (which
-                is checked on the CPU, and for wrapped modules on every device).
+                have no positions, or contain an id outside the model's vocabulary
+                (which is checked on the CPU, and for wrapped modules on every device).
             ConfigError: A sequence is longer than the model's context, or the model
                 cannot compute logits at these positions.
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
@@ -222,7 +222,7 @@ class Model(ReadableStates):
 
         Raises:
             ConfigError: A sequence is longer than the model's context.
-            DataError: A token id does not exist (checked only on the CPU).
+            DataError: A token id is outside the vocabulary (checked only on the CPU).
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         return self._select(self.states(batch)[self.layer_names[-1]], at)

@@ -66,10 +66,9 @@ def build_model(
 
     Raises:
         ConfigError: The architecture is unknown, there are no seeds, a seed is not an
-            integer from 0 to ``2**63 - 1``, the number of initial scales differs from
-            that of seeds, the number of tokens is below 1, a candidate is not a token
-            or occurs twice, or the config's width is too small for the number of
-            tokens.
+            integer from 0 to ``2**63 - 1``, the numbers of initial scales and of seeds
+            differ, the number of tokens is below 1, a candidate is not a token or
+            occurs twice, or the config's width is too small for the number of tokens.
     """
     from inweights.models.layers import initialise
 

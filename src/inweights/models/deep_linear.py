@@ -107,7 +107,7 @@ class DeepLinear(Model):
             batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
-            DataError: A token id is not one of the model's (checked only on the CPU).
+            DataError: A token id is outside the vocabulary (checked only on the CPU).
         """
         x = self.hook("layer1", self._first(batch))
         states = {"layer1": x}

@@ -122,7 +122,7 @@ class GPT(Model):
 
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
-            DataError: A token id is not one of the model's (checked only on the CPU).
+            DataError: A token id is outside the vocabulary (checked only on the CPU).
         """
         x = self.hook("embedding", self._embed(batch))
         states = {"embedding": x}
@@ -161,7 +161,7 @@ class GPT(Model):
 
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
-            DataError: A token id is not one of the model's (checked only on the CPU).
+            DataError: A token id is outside the vocabulary (checked only on the CPU).
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         if self._edits or at is None or len(at) == batch.size:
@@ -208,7 +208,7 @@ class GPT(Model):
 
         Args:
             tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
-                T]`` if the ``R`` replicas read different ones.
+                T]`` if the ``R`` replicas read different tokens.
 
         Returns:
             The patterns of all ``H`` heads, by the name of the state after the block,
@@ -218,8 +218,8 @@ class GPT(Model):
         Raises:
             ConfigError: The config sets ``attention = "none"``, or the sequences are
                 longer than ``config.context``.
-            DataError: ``tokens`` are not such a tensor of integers, or an id is not
-                one of the model's (the latter is checked only on the CPU).
+            DataError: ``tokens`` are not such a tensor of integers, or an id is not in
+                the model's vocabulary (the latter is checked only on the CPU).
         """
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")

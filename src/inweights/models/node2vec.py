@@ -80,7 +80,7 @@ class Node2Vec(Model):
             batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
-            DataError: A token id is not one of the model's (checked only on the CPU).
+            DataError: A token id is outside the vocabulary (checked only on the CPU).
         """
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "final": self.hook("final", x)}

@@ -186,7 +186,7 @@ class OneLayer(Model):
             batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
 
         Raises:
-            DataError: A token id is not one of the model's (checked only on the CPU).
+            DataError: A token id is outside the vocabulary (checked only on the CPU).
         """
         tokens = batch.tokens
         check_ids(tokens, self.vocabulary)
@@ -236,11 +236,11 @@ class OneLayer(Model):
 
         Args:
             tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
-                T]`` if the ``R`` replicas read different ones.
+                T]`` if the ``R`` replicas read different tokens.
 
         Raises:
-            DataError: ``tokens`` are not such a tensor of integers, or an id is not
-                one of the model's (the latter is checked only on the CPU).
+            DataError: ``tokens`` are not such a tensor of integers, or an id is not in
+                the model's vocabulary (the latter is checked only on the CPU).
         """
         self._check(tokens)
         weights = self._weights(tokens).mT  # [R, B, t, s]
@@ -251,14 +251,14 @@ class OneLayer(Model):
 
         Args:
             tokens: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
-                T]`` if the ``R`` replicas read different ones.
+                T]`` if the ``R`` replicas read different tokens.
 
         Returns:
             Attention to each position, ``[R, B, T]``; it sums to 1 over ``T``.
 
         Raises:
-            DataError: ``tokens`` are not such a tensor of integers, or an id is not
-                one of the model's (the latter is checked only on the CPU).
+            DataError: ``tokens`` are not such a tensor of integers, or an id is not in
+                the model's vocabulary (the latter is checked only on the CPU).
         """
         self._check(tokens)
         return self._weights(tokens)[..., -1]

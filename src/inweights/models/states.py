@@ -92,7 +92,7 @@ class ReadableStates(nn.Module):
 
         Args:
             inputs: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
-                T]`` if the ``R`` replicas read different ones, or a packed batch.
+                T]`` if the ``R`` replicas read different tokens, or a packed batch.
             layers: Some of :attr:`layer_names`; by default all.
             at: ``last`` (the last position of every sequence), ``all`` (all positions),
                 or a tensor of indices in the packed axis ``S``.
@@ -106,9 +106,9 @@ class ReadableStates(nn.Module):
         Raises:
             ConfigError: A layer is unknown, ``at`` is a different string, or a sequence
                 is longer than the model's context.
-            DataError: ``inputs`` are not token ids as described, do not fit the number
-                of replicas, or contain an id that the model does not have (checked on
-                the CPU).
+            DataError: ``inputs`` are not token ids of these shapes, do not match the
+                number of replicas, or contain an id outside the model's vocabulary
+                (checked on the CPU).
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
 
         Example:
@@ -144,7 +144,7 @@ class ReadableStates(nn.Module):
 
         Args:
             inputs: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
-                T]`` if the ``R`` replicas read different ones, or a packed batch.
+                T]`` if the ``R`` replicas read different tokens, or a packed batch.
             layers: Some of :attr:`decodable`; by default all of them.
             at: ``last`` (the last position of every sequence), ``all`` (all positions),
                 or a tensor of indices in the packed axis ``S``.
@@ -159,9 +159,9 @@ class ReadableStates(nn.Module):
             ConfigError: A layer is unknown or its state cannot be decoded
                 (:meth:`decode`), ``at`` is a different string, or a sequence is longer
                 than the model's context.
-            DataError: ``inputs`` are not token ids as described, do not fit the number
-                of replicas, or contain an id that the model does not have (checked on
-                the CPU).
+            DataError: ``inputs`` are not token ids of these shapes, do not match the
+                number of replicas, or contain an id outside the model's vocabulary
+                (checked on the CPU).
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         states = self.hidden(

@@ -34,7 +34,7 @@ def open_parts(
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
         results: Folder of the results.
 
     Yields:

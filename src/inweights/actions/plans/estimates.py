@@ -67,7 +67,7 @@ def forecast(
         seeds: Number of seeds, or a list of root seeds; by default as for :func:`run`.
         overrides: Changed settings, such as ``["n=10"]`` or ``{"n": 10}``; by default
             none.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
         progress: Function that is called with the number of timed parts that are done,
             their total number, and a description; ``None``, the default, disables it.
         **execution: Further arguments of :func:`run`, such as ``jobs`` or ``device``.

@@ -108,8 +108,8 @@ class TrainingSettings(Config):
 
         Raises:
             ConfigError: The source is a database or a data set of the hub, a required
-                package is not installed, or the columns of the settings do not fit the
-                file.
+                package is not installed, or the columns of the settings do not exist in
+                the file.
             DataError: The file is missing, empty, too large or damaged, a set with
                 ``@`` is unknown, or it is unclear whether the first row is a header
                 (``UnclearHeaderError``).

@@ -45,9 +45,9 @@ class ModelConfig(Protocol):
 
         Raises:
             ConfigError: There are no seeds, a seed is not an integer from 0 to ``2**63
-                - 1``, the number of initial scales differs from that of seeds, the
-                number of tokens is below 1, a candidate is not a token or occurs twice,
-                or the config is too small for the number of tokens.
+                - 1``, the numbers of initial scales and of seeds differ, the number of
+                tokens is below 1, a candidate is not a token or occurs twice, or the
+                config is too small for the number of tokens.
         """
         ...
 

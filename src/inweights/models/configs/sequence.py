@@ -122,8 +122,8 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
-                ``2**63 - 1``; the number of initial scales differs from that of seeds;
-                or ``vocabulary`` is below 1.
+                ``2**63 - 1``; the numbers of initial scales and of seeds differ; or
+                ``vocabulary`` is below 1.
         """
         model: GPT = build_model("gpt", self, **start)
         return model
@@ -204,8 +204,8 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
-                ``2**63 - 1``; the number of initial scales differs from that of seeds;
-                or ``vocabulary`` is below 1.
+                ``2**63 - 1``; the numbers of initial scales and of seeds differ; or
+                ``vocabulary`` is below 1.
         """
         model: Mamba = build_model("mamba", self, **start)
         return model

@@ -51,7 +51,7 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
-                ``2**63 - 1``; the number of initial scales differs from that of seeds;
+                ``2**63 - 1``; the numbers of initial scales and of seeds differ;
                 ``vocabulary`` is below 1; or a candidate is not a token or occurs
                 twice.
         """
@@ -103,8 +103,8 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
-                ``2**63 - 1``; the number of initial scales differs from that of seeds;
-                or ``vocabulary`` is below 1.
+                ``2**63 - 1``; the numbers of initial scales and of seeds differ; or
+                ``vocabulary`` is below 1.
         """
         model: TinyNN = build_model("tiny-nn", self, **start)
         return model
@@ -143,8 +143,8 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
-                ``2**63 - 1``; the number of initial scales differs from that of seeds;
-                or ``vocabulary`` is below 1.
+                ``2**63 - 1``; the numbers of initial scales and of seeds differ; or
+                ``vocabulary`` is below 1.
         """
         model: Node2Vec = build_model("node2vec", self, **start)
         return model
@@ -186,9 +186,9 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
 
         Raises:
             ConfigError: The width is smaller than the number of tokens; there are no
-                seeds, or a seed is not an integer from 0 to ``2**63 - 1``; the number
-                of initial scales differs from that of seeds; ``vocabulary`` is below 1;
-                or a candidate is not a token or occurs twice.
+                seeds, or a seed is not an integer from 0 to ``2**63 - 1``; the numbers
+                of initial scales and of seeds differ; ``vocabulary`` is below 1; or a
+                candidate is not a token or occurs twice.
         """
         model: DeepLinear = build_model("deep-linear", self, **start)
         return model
@@ -243,9 +243,9 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         Raises:
             ConfigError: Embeddings are orthonormal and the width is smaller than the
                 number of tokens; there are no seeds, or a seed is not an integer from 0
-                to ``2**63 - 1``; the number of initial scales differs from that of
-                seeds; ``vocabulary`` is below 1; or a candidate is not a token or
-                occurs twice.
+                to ``2**63 - 1``; the numbers of initial scales and of seeds differ;
+                ``vocabulary`` is below 1; or a candidate is not a token or occurs
+                twice.
         """
         # Embeddings have length 1, whatever the initial scale of what is trained.
         model: OneLayer = build_model(

@@ -120,8 +120,8 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
         inits: Initial scale of each replica.
 
     Raises:
-        ConfigError: The number of initial scales differs from that of seeds, or a seed
-            is not an integer from 0 to ``2**63 - 1``.
+        ConfigError: The numbers of initial scales and of seeds differ, or a seed is not
+            an integer from 0 to ``2**63 - 1``.
         ValueError: The number of seeds differs from the number of replicas of a layer.
 
     Example:

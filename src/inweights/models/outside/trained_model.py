@@ -150,7 +150,7 @@ class Trained(Wrapped):
         Raises:
             ConfigError: Hooks are set, and a name has several token ids or logits exist
                 only at last positions; or positions have an offset.
-            DataError: A token id is not one of the world's.
+            DataError: A token id is not in the world's vocabulary.
         """
         if self._summed:
             return self._summed_at(batch, at)
@@ -183,7 +183,7 @@ class Trained(Wrapped):
         Raises:
             ConfigError: Hooks are set and a name of the world consists of several token
                 ids, or the positions of the batch have an offset.
-            DataError: A token id is not one of the world's.
+            DataError: A token id is not in the world's vocabulary.
         """
         found = super().states(batch)
         return {**found, LOGITS: self._summed_at(batch)} if self._summed else found
