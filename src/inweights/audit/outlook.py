@@ -22,12 +22,12 @@ def outlook(audit: Audit) -> pl.DataFrame:
         left out. The columns are ``first``, ``second`` (names of the relations),
         ``chains`` (number of chains), ``complexity`` and ``expected`` as in
         :class:`~inweights.audit.Audit`, and the following counts of the prediction,
-        which are null if the audit contains no prediction:
-        ``questions`` (distinct prompts), ``follow`` (questions for which a right answer
-        has the largest logit), ``tied`` (right and wrong answers share the largest
-        logit), ``fail`` (a wrong answer has the largest logit), ``mended`` and ``lost``
-        (questions that begin, or cease, to follow with the advised identities; 0
-        without advice).
+        which are null if the audit contains no prediction: ``questions`` (distinct
+        prompts), ``follow`` (questions for which a right answer has the largest logit),
+        ``tied`` (right and wrong answers share the largest logit), ``fail`` (a wrong
+        answer has the largest logit), ``mended`` (questions that follow only if the
+        advised identities are added) and ``lost`` (questions that no longer follow if
+        they are added). The last two are 0 if there is no advice.
 
     Example:
         >>> from inweights.audit import audit

@@ -81,15 +81,15 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     this format and its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
 
     If a name has several spellings, the most frequent one is used. Two kinds of facts
-    are set apart: facts with a placeholder such as ``n/a``, and contradictions, which
-    are several values of a subject for a relation of which nine in ten subjects (fewer
-    for dates and numbers) have only one.
+    are set apart: facts with a placeholder such as ``n/a``, and contradictions. These
+    are several values of one subject for a relation of which at least nine in ten
+    subjects have one value (for dates and numbers, all subjects but one suffice).
 
     Args:
         knowledge: The facts.
-        near: Whether to unify similar spellings as well
-            (:func:`~inweights.audit.correction.near.near_spellings`), if the facts
-            support it. By default they are only listed.
+        near: Whether to unify similar spellings as well, in the pairs that
+            :func:`~inweights.audit.correction.near.near_spellings` marks as ``sure``.
+            By default (false), similar spellings are only listed.
 
     Returns:
         The remaining facts (``facts``), the facts set apart (``apart``), all

@@ -70,8 +70,8 @@ def held_out(
         - ``question``: the same question as a user asks it in chat.
         - ``answer``: the right answer.
         - ``candidates``: the answer and wrong answers of the same kind, at most 50 in
-          all, in alphabetical order. For a composition, they include the bridge. A
-          question without a wrong candidate is left out.
+          all, in alphabetical order. For a composition, they include the bridge, unless
+          it is a right answer. A question without a wrong candidate is left out.
         - ``label``: index of the answer among the candidates.
         - ``accepted``: the answer and its other names.
         - ``also_right``: other right answers to the prompt, with their other names;

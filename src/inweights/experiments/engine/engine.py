@@ -63,7 +63,7 @@ def execute(
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of consecutive seeds, beginning with the recipe's first seed, or a
             list of root seeds; by default the recipe's seeds at this scale.
-        overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``; by default none.
+        overrides: Changed settings: ``["n=10"]`` or ``{"n": 10}``; by default none.
         store: The folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` in
             the working folder.
         execution: Where and how tasks run; by default one after another in this
@@ -78,7 +78,7 @@ def execute(
 
     Raises:
         ConfigError: The scale is unknown; an override names an unknown setting or has
-            an invalid value; there are no seeds or more than 100,000, or one is
+            an invalid value; there are no seeds or more than 100,000; a seed is
             repeated or not an integer from 0 to 2^63 - 1; the settings leave nothing to
             do; a folder cannot be written; or tasks cannot run on the device or cluster
             that ``execution`` names. With overrides, an error of Python or polars in

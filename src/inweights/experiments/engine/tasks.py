@@ -162,7 +162,7 @@ class LearnTask:
 
     @property
     def only_measures(self) -> bool:
-        """Whether all missing parts are measures at the end, for which stored weights suffice."""
+        """Whether only measures at the end are missing, for which stored weights suffice."""
         recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
         return not recorded and not any(m.every for m in self.measures)
 
@@ -174,7 +174,7 @@ class LearnTask:
 
     @property
     def about(self) -> str:
-        """Labels of the first run and range of the seeds, such as ``gpt, n=10, seeds 0 to 7``."""
+        """Text with the first run's labels and all seeds, such as ``gpt, n=10, seeds 0 to 7``."""
         return _with_seeds(
             in_words(self.runs[0].trial.labels), [run.seed for run in self.runs]
         )
@@ -258,7 +258,7 @@ Task = LearnTask | ComputeTask
 
 
 def halves(task: Task) -> list[Task]:
-    """Return a task with several runs split into two tasks, or any other task in a list of one.
+    """Split a task with several runs into two tasks; any other task is returned in a list.
 
     If the number of runs is odd, the first task has one run fewer than the second. The
     results of a run do not depend on the runs with which it is trained.

@@ -52,8 +52,8 @@ class StudyFile(Config):
             (:func:`inweights.wrap`). By default a GPT whose size fits the largest
             world.
         learner: Table with the ``phases`` of a curriculum, or with the ``kind`` of
-            another learner and its settings. By default the named learner of the
-            world's family.
+            another learner and its settings. By default the learner that
+            :mod:`inweights.training.learners` provides for the world's family.
         over: Varied settings: values by path, or a list of points; by default none.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Names of probes, or tables with options

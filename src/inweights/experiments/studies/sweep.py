@@ -57,10 +57,10 @@ def sweep(
             ``Descent``, Node2Vec. An :class:`~inweights.training.Optimum` needs no
             model.
         learner: Config of the training (a curriculum, a descent or an optimum), or
-            several configs, as a list or as a mapping from names. By default the named
-            learner of the world's family for each architecture
-            (:mod:`inweights.training.learners`); trained models are not trained
-            further.
+            several configs, as a list or as a mapping from names. By default, each
+            combination of world and architecture has the learner that
+            :mod:`inweights.training.learners` provides for it, and trained models are
+            not trained further.
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps":
             [100]}``. Paths joined by commas vary jointly, ``{"world.n, model.width":
             [(9, 32), (20, 64)]}``. Values, including whole parts, may have names,
@@ -116,9 +116,9 @@ def sweep(
             cannot be started.
 
     Warns:
-        CautionWarning: Facts are not known, the seeds are too few to compare the
-            conditions, or the learner differs from the named one in a setting that can
-            decide whether a GPT composes.
+        CautionWarning: The models of a condition do not know their facts, there are too
+            few seeds to compare the conditions, or the learner differs from the default
+            learner in a setting that can decide whether a GPT composes.
 
     Example:
         >>> import tempfile

@@ -32,9 +32,9 @@ def trials_of(
     Args:
         world: Config of the world.
         model: Config of the architecture.
-        learner: Config of the training. With ``None``, each trial gets the named
-            learner of its world's family and its architecture, and trained models are
-            not trained further.
+        learner: Config of the training. With ``None``, each trial has the learner that
+            :mod:`inweights.training.learners` provides for its world and architecture,
+            and trained models are not trained further.
         over: Values by path, or a list of points.
 
     Returns:

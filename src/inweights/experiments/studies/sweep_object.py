@@ -57,7 +57,7 @@ class Study:
         model: Config of the architecture, several configs, or a trained model. ``None``
             for a GPT of suitable size, for Node2Vec if the learner is a ``Descent``,
             and for no model with other learners without phases.
-        learner: Config of the training, or several configs; ``None`` for the named
+        learner: Config of the training, or several configs; ``None`` for the default
             learner of the world's family (for trained models, no training).
         over: Varied settings: values by path, or a list of points.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
@@ -206,9 +206,9 @@ class Study:
                 single runs is a symbolic link.
 
         Warns:
-            CautionWarning: Facts are not known, the seeds are too few to compare the
-                conditions, or the learner differs from the named one in a setting that
-                can decide whether a GPT composes.
+            CautionWarning: The models of a condition do not know their facts, there are
+                too few seeds to compare the conditions, or the learner differs from the
+                default in a setting that can decide whether a GPT composes.
         """
         with shown(progress) as told:
             execution = replace(

@@ -121,7 +121,7 @@ class ExpectedTime:
     def add(
         self, name: str, *, kind: Hashable, seconds: float, measured: bool = False
     ) -> None:
-        """Add a task to those whose total time is estimated.
+        """Add a task to the estimate.
 
         Args:
             name: Name of the task. An earlier task of this name is replaced.
@@ -150,7 +150,7 @@ class ExpectedTime:
             self._parts[part] = _Part(whole.kind, seconds, whole.in_seconds)
 
     def remove(self, name: str) -> None:
-        """Remove a task from those whose total time is estimated.
+        """Remove a task from the estimate.
 
         Args:
             name: Name of the task. A name that does not exist has no effect.
