@@ -124,8 +124,8 @@ def decode(kind: type[C], values: Mapping[str, Any]) -> C:
         values: Values of the fields, by name. A nested config is a mapping.
 
     Raises:
-        ConfigError: A key is unknown (the message suggests a similar one), a field without a
-            default is missing, or a value has the wrong type or is out of range.
+        ConfigError: A key is unknown (the message suggests a similar one), a required
+            field is missing, or a value has the wrong type or is out of range.
 
     Example:
         >>> class Ring(Config):
@@ -239,8 +239,8 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
             the second item of a list. The values may be configs themselves.
 
     Raises:
-        ConfigError: A path does not exist (the message suggests a similar one), or a value is
-            invalid for its field.
+        ConfigError: A path does not exist (the message suggests a similar one), or a
+            value is invalid for its field.
 
     Example:
         >>> class Ring(Config):

@@ -34,8 +34,8 @@ def world(
         changes.set: Change a setting, as in --set n=10; may be repeated.
         changes.seed: Root seed.
         out: Folder to write.
-        card: Also write a card for Hugging Face and Croissant metadata into the folder, to
-            publish it.
+        card: Also write a card for Hugging Face and Croissant metadata into the folder,
+            to publish it.
         common: Options --json and --plugin.
 
     Raises:
