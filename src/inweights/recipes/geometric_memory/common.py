@@ -246,8 +246,8 @@ def trials(
 
     The conditions are ``the code's`` (as the paper's code trains: its vocabulary,
     initialisation and schedule), ``the code's, bf16`` (the same in emulated bfloat16,
-    as the code does on a GPU) and ``ours`` (the simplest world and initialisation that
-    suffice).
+    as the code does on a GPU) and ``ours`` (the simplest sufficient world and
+    initialisation).
 
     Args:
         shapes: Names of the graphs, some of :data:`GRAPHS`.
@@ -269,8 +269,8 @@ def trials(
 
     Raises:
         ConfigError: The paper does not train an architecture on a graph, a condition is
-            unknown, a number is out of range, or ``variant`` changes a model that is
-            not among ``architectures``.
+            unknown, a value is out of range, or ``variant`` changes a model that is not
+            among ``architectures``.
     """
     variant.check(architectures, GPT, SSM)
     node2vec = descent or Node2VecDescent()

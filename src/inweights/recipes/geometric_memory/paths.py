@@ -90,7 +90,7 @@ class PathStarTraining(iw.Config):
     Attributes:
         arms: Number of arms, at least 2.
         nodes: Number of nodes of a path, including root and leaf; at least 3.
-        pauses: Number of pause tokens between the leaf and its path.
+        pauses: Number of pause tokens between the leaf and its path, at least 0.
         model: Config of the GPT or Mamba that is trained.
         edges: Number of updates on edges alone, if edges are trained first.
         paths: Number of updates on paths after the updates on edges.
@@ -100,8 +100,8 @@ class PathStarTraining(iw.Config):
         rehearsed: Number of nodes whose edges are rehearsed in each update on paths, if
             edges are trained first; 0 for ``sources``.
         rate: Peak learning rate, above 0.
-        weight_decay: Weight decay of AdamW.
-        warmup: Largest number of warm-up updates; at most a quarter of a phase.
+        weight_decay: Weight decay of AdamW, at least 0.
+        warmup: Number of warm-up updates, but at most a quarter of a phase.
         schedule: Decay of the learning rate: ``linear`` to 0 over the last fifth of a
             phase, or ``cosine`` to a tenth (as in the paper).
         precision: Precision of the training, ``fp32`` or ``bf16``.
@@ -215,8 +215,7 @@ class PathStarTraining(iw.Config):
             ``both`` or ``paths``.
 
         Raises:
-            ConfigError: A number of updates or nodes, a rate or a decay is out of
-                range.
+            ConfigError: ``rate`` is not positive, or a number or a decay is negative.
         """
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
         alone = [
