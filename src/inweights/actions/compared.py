@@ -21,7 +21,7 @@ class Comparison:
         runs: The two runs, in the order in which they were given.
         settings: Values of the settings that differ, in pairs, by the path of the
             setting, such as ``gpt.layers``; ``None`` for a run without the setting.
-            ``recipe``, ``scale`` and ``seeds`` (as text) count as settings.
+            ``recipe``, ``scale`` and ``seeds`` (as text) are included.
         claims: Results of each claim in the two runs, in pairs, by the claim's id;
             ``None`` for a run without the claim.
     """

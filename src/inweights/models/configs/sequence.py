@@ -115,10 +115,11 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
     def build(self, **start: Unpack[Start]) -> GPT:
         """Build the :class:`GPT`, one replica per seed, with logits for all tokens.
 
-        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
-        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-        scale of each replica; by default :attr:`init`) and ``candidates``, which has no
-        effect.
+        Args:
+            **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
+                tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+                scale of each replica; by default :attr:`init`) and ``candidates``,
+                which has no effect.
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
@@ -197,10 +198,11 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
     def build(self, **start: Unpack[Start]) -> Mamba:
         """Build the :class:`Mamba`, one replica per seed, with logits for all tokens.
 
-        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
-        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-        scale of each replica; by default :attr:`init`) and ``candidates``, which has no
-        effect.
+        Args:
+            **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
+                tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+                scale of each replica; by default :attr:`init`) and ``candidates``,
+                which has no effect.
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to

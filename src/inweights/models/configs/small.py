@@ -44,10 +44,11 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
     def build(self, **start: Unpack[Start]) -> EmbMLP:
         """Build the :class:`EmbMLP`, one replica per seed, with logits for ``candidates``.
 
-        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
-        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-        scale of each replica; by default :attr:`init`) and ``candidates`` (ids of the
-        tokens that get logits, by default all; ``V_out`` in the paper).
+        Args:
+            **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
+                tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+                scale of each replica; by default :attr:`init`) and ``candidates`` (ids
+                of the tokens that get logits, by default all; ``V_out`` in the paper).
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
@@ -96,10 +97,11 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
     def build(self, **start: Unpack[Start]) -> TinyNN:
         """Build the :class:`TinyNN`, one replica per seed, with logits for all tokens.
 
-        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
-        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-        scale of each replica; by default :attr:`init`) and ``candidates``, which has no
-        effect.
+        Args:
+            **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
+                tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+                scale of each replica; by default :attr:`init`) and ``candidates``,
+                which has no effect.
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
@@ -136,10 +138,11 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
     def build(self, **start: Unpack[Start]) -> Node2Vec:
         """Build the :class:`Node2Vec`, one replica per seed, with logits for all tokens.
 
-        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
-        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-        scale of each replica; by default :attr:`init`) and ``candidates``, which has no
-        effect.
+        Args:
+            **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
+                tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+                scale of each replica; by default :attr:`init`) and ``candidates``,
+                which has no effect.
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
@@ -179,10 +182,11 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
     def build(self, **start: Unpack[Start]) -> DeepLinear:
         """Build the :class:`DeepLinear`, one replica per seed, with logits for ``candidates``.
 
-        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
-        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-        scale of each replica; by default :attr:`init`) and ``candidates`` (ids of the
-        ``K`` labels, by default all tokens).
+        Args:
+            **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
+                tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+                scale of each replica; by default :attr:`init`) and ``candidates`` (ids
+                of the ``K`` labels, by default all tokens).
 
         Raises:
             ConfigError: The width is smaller than the number of tokens; there are no
@@ -202,7 +206,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         hidden: Width ``m`` of the MLP: the number of vectors ``w_{k,r}`` for each label
             ``k``.
         kappa: ``κ0``, the fixed scale of the logits.
-        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one,
+        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear MLP,
             with the ``m`` vectors of each label replaced by the single direction that
             affects the logits, ``u = Σ_r w_r / √m``: ``F_k = (κ0 / √m) ⟨u_k, h⟩``.
             Under gradient descent with the same rate, momentum and weight decay, it is
@@ -235,10 +239,11 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
     def build(self, **start: Unpack[Start]) -> OneLayer:
         """Build the :class:`OneLayer`, one replica per seed, with logits for ``candidates``.
 
-        The keyword arguments are those of :meth:`ModelConfig.build`: ``vocabulary``
-        (number of tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-        scale of each replica; by default :attr:`init`) and ``candidates`` (ids of the
-        ``K`` labels, by default all tokens).
+        Args:
+            **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
+                tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
+                scale of each replica; by default :attr:`init`) and ``candidates`` (ids
+                of the ``K`` labels, by default all tokens).
 
         Raises:
             ConfigError: Embeddings are orthonormal and the width is smaller than the

@@ -279,7 +279,11 @@ def panel_title(axes: Axes, text: str) -> None:
 
 
 def bare(axes: Axes) -> None:
-    """Remove the ticks of a panel, and draw a pale frame."""
+    """Remove the ticks of a panel, and draw a pale frame.
+
+    Args:
+        axes: Axes of the panel, changed in place.
+    """
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():

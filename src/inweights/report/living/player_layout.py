@@ -21,6 +21,9 @@ _LEGIBLE = 30  # largest number of rows or columns with names
 def words(text: str) -> str:
     """Escape a text for plotly, which interprets some HTML tags.
 
+    Args:
+        text: The text.
+
     Example:
         >>> words("a < b")
         'a &lt; b'
