@@ -76,7 +76,7 @@ def league(
             or the scale or a setting is invalid.
         DataError: A name of the world has no token id, or the ledger is damaged.
         FolderError: A stored run or entry is damaged.
-        RunError: The training failed, or a file cannot be written.
+        RunError: A training run failed, or a file cannot be written.
 
     Example:
         >>> import inweights as iw
@@ -160,7 +160,7 @@ def entered(
         ConfigError: The kind of model is not allowed in the league, its name is already
             used, or the scale or a setting is invalid.
         DataError: The model has no token id for a name of the world.
-        RunError: The training failed, or a file is damaged or cannot be written.
+        RunError: A training run failed, or a file is damaged or cannot be written.
     """
     config = model if isinstance(model, msgspec.Struct) else wrap(model)
     kind = config.__struct_config__.tag
@@ -274,7 +274,7 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
             changed, or a setting of the entry is invalid.
         DataError: The folder is not an entry of the league.
         FolderError: The entry's config cannot be read.
-        RunError: The training failed, or a file is damaged or cannot be written.
+        RunError: A training run failed, or a file is damaged or cannot be written.
     """
     place = Path(entry)
     if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:

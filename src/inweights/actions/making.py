@@ -84,7 +84,7 @@ def run(
             not set.
         progress: Function that is called with the number of updates done, the total
             number, and a description. By default (``True``) a line with the remaining
-            time is shown; ``False`` shows nothing.
+            time is shown; ``False`` or ``None`` shows nothing.
         **execution: Fields of
             :class:`~inweights.experiments.engine.execution.ExecutionOptions`: ``jobs``
             (number of parallel processes; by default 1), ``store`` (folder, or address

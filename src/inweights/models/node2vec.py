@@ -88,7 +88,7 @@ class Node2Vec(Model):
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         """Return the logits of a state, its inner products with all node vectors, ``[R, n, V]``.
 
-        In a tied model, these are the vectors of the inputs; an untied model has
+        In a tied model, the node vectors are the input vectors; an untied model has
         separate output vectors.
 
         Args:

@@ -166,7 +166,7 @@ def check_tokens(tokens: Any) -> None:
 
 
 def check_replicas(tokens: Int[Tensor, "*R B T"], replicas: int) -> None:
-    """Raise an error unless token ids ``[R, B, T]`` fit a model's number of replicas.
+    """Raise an error unless token ids ``[R, B, T]`` match a model's number of replicas.
 
     Args:
         tokens: Token ids. Ids without a replica axis, ``[B, T]``, are always valid.

@@ -32,7 +32,7 @@ class Dropout(nn.Module):
     Outside the context of :meth:`DropoutMasks.at`, the input is returned unchanged.
 
     Args:
-        rate: Probability of dropping an entry, from 0 to below 1.
+        rate: Probability of dropping an entry, at least 0 and below 1.
 
     Raises:
         ConfigError: The rate is negative, or at least 1.
@@ -42,7 +42,7 @@ class Dropout(nn.Module):
         """Store the rate.
 
         Args:
-            rate: Probability of dropping an entry, from 0 to below 1.
+            rate: Probability of dropping an entry, at least 0 and below 1.
 
         Raises:
             ConfigError: The rate is negative, or at least 1.

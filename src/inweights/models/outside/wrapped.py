@@ -170,7 +170,7 @@ class Wrapped(ModuleCaller):
 
         Raises:
             ConfigError: The positions of the batch have an offset.
-            DataError: A token id is not from 0 to ``V - 1``.
+            DataError: A token id is outside the vocabulary.
         """
         return self._states(batch, self._form.states)
 
@@ -242,7 +242,7 @@ class Wrapped(ModuleCaller):
             ConfigError: The module returns logits only for the last position of a
                 sequence and other positions are requested, or the positions of the
                 batch have an offset.
-            DataError: A token id is not from 0 to ``V - 1``.
+            DataError: A token id is outside the vocabulary.
             RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
         """
         positions = at

@@ -214,9 +214,9 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
     Raises:
         ConfigError: The factory or the function is not in an imported module; the first
-            argument of the factory is not ``vocabulary``, or that of the function is
-            not ``output``; the factory has no such option; or an option cannot be
-            stored exactly.
+            argument of the factory is not called ``vocabulary``, or the first argument
+            of the function ``logits`` is not called ``output``; the factory has no such
+            option; or an option cannot be stored exactly.
         KeyError: The table has no ``wrap``.
     """
     options = dict(about)
