@@ -1,6 +1,6 @@
 """Ask a model questions that its facts do not answer, and count how often it invents answers.
 
-:func:`read_unanswerable` makes such questions from a data set that ``inweights
+:func:`read_unanswerable` generates such questions from a data set that ``inweights
 augment`` wrote. :func:`abstention` asks them, together with the same number of
 questions that the facts do answer. ``inweights evaluate --abstain`` prints its table.
 """
@@ -68,23 +68,24 @@ class OpenQuestion:
 def read_unanswerable(
     folder: str | Path, *, chat: bool = False, most: int = 50, seed: int = 0
 ) -> list[OpenQuestion]:
-    """Make questions that the facts of a data set do not answer, and others that they answer.
+    """Generate questions that the facts of a data set answer, and others that they do not.
 
-    A question is about a relation that the facts do not state for the given name, in
-    the words of the training texts. Names that are the subject of other facts come
-    first, because for other names the facts may state no relation at all. A question
-    may nevertheless have an answer in the world, which a pretrained model may know.
+    A question without an answer is about a name and a relation that the facts do not
+    state for this name. It is worded like the training texts. Names that are the
+    subject of other facts are used first, because the facts may state nothing about
+    other names. A pretrained model may nevertheless know an answer that the facts do
+    not state.
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
         chat: Whether prompts are worded as a user's turn in a chat, if the data set
             contains them in this form; by default not.
-        most: Largest number of questions of each kind, at least 1; by default 50.
+        most: Maximum number of questions of each kind, at least 1; by default 50.
         seed: Root seed of the random choice of questions; by default 0.
 
     Returns:
         Questions without an answer in the facts, followed by the same number of
-        questions with one (fewer if the facts answer fewer).
+        questions with an answer (fewer if the facts answer fewer).
 
     Raises:
         DataError: The folder cannot be read, the facts state every relation for every
@@ -162,10 +163,11 @@ def abstention(
 ) -> pl.DataFrame:
     """Ask models questions with and without an answer in the facts, and classify their answers.
 
-    An answer *says so* if it contains (English) words such as "unknown", "not stated"
-    or "I do not know". Otherwise it *names* if it contains a name of the facts other
-    than the subject; if the facts have no answer, this name is invented. An answer of
-    kind *other* may be invented too.
+    An answer has the kind ``says so`` if it contains (English) words such as "unknown",
+    "not stated" or "I do not know". Otherwise its kind is ``names`` if it contains a
+    name of the facts other than the subject; if the facts do not answer the question,
+    this name is invented. Otherwise its kind is ``other``; such an answer may be
+    invented, too.
 
     Args:
         models: Models by their names in the table, such as ``before`` and ``after``.
@@ -216,13 +218,13 @@ def abstention(
 
 
 def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
-    """Classify an answer: it says that the answer is unknown, names something, or does neither.
+    """Classify an answer: whether it says that it is unknown, contains a name, or neither.
 
     Args:
         text: The answer.
         names: All names in the facts.
-        subject: Name that the question is about, which is ignored in the answer; by
-            default none.
+        subject: Name that the question is about. This name is ignored in the answer. By
+            default (empty), no name is ignored.
 
     Returns:
         ``says so`` (it contains words such as "unknown"), otherwise ``names`` (it

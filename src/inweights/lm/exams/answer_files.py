@@ -45,7 +45,7 @@ def holds_answers(path: str | Path) -> bool:
 
 @guarded
 def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
-    """Read which questions a model answered right, from a file or folder of results.
+    """Read which questions a model answered correctly, from a file or folder of results.
 
     Args:
         path: Folder or file that lm-eval wrote with ``--log_samples``
@@ -57,12 +57,12 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
             ``inweights evaluate``.
 
     Returns:
-        One row per question (for ``inweights evaluate``, a second one with the role
-        ``thought`` if it was answered step by step, too): ``id``; ``role``, the task or
-        the kind of question; ``question``, a text that is equal for the same question
-        in two files; and ``hit``: whether the answer is right, or, if some values of
-        the metric are neither 0 nor 1, the values as numbers. If a file contains
-        answers before and after a fine-tuning, those after it are read.
+        One row per question, with the columns ``id``; ``role``, the task or the kind of
+        question; ``question``, a text that is equal for the same question in two files;
+        and ``hit``, whether the answer is right (or the value of the metric, if some
+        values are neither 0 nor 1). A question that ``inweights evaluate`` also asked
+        step by step has a second row, with the role ``thought``. If a file contains
+        answers before and after a fine-tuning, only those after it are read.
 
     Raises:
         DataError: There is no such file, it has neither format or contains no answers,
@@ -102,8 +102,8 @@ def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         ``role`` (``all`` for all questions); ``questions``, their number; ``before``
         and ``after``, the shares of right answers; ``difference``, after minus before,
         with its 95% interval from ``low`` to ``high``; ``gained`` and ``lost``, the
-        numbers of questions that only the second or only the first model answers right;
-        and ``p``, the p value of McNemar's exact test. See
+        numbers of questions that only the second model answers right, and that only the
+        first does; and ``p``, the p value of McNemar's exact test. See
         :class:`~inweights.lm.Paired`, also for values that are neither 0 nor 1.
 
     Raises:

@@ -50,9 +50,9 @@ class Paired:
 
     Attributes:
         mean: Mean difference, after minus before.
-        low: Lower end of its 95% confidence interval: for yes-or-no values Tango's
-            interval of a paired difference (1998), for numbers Student's over
-            questions.
+        low: Lower end of the 95% confidence interval of :attr:`mean`. For yes-or-no
+            values this is Tango's interval of a paired difference (1998), for numbers
+            Student's t interval over questions.
         high: Upper end of this interval.
         gained: Number of questions that became right (yes-or-no values), or whose
             number increased.
@@ -113,7 +113,7 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
 
 
 def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFrame:
-    """Average accuracy, reciprocal rank, probability and share of the right answer, by role.
+    """Compute the mean accuracy, reciprocal rank, probability and share, by role.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
@@ -144,7 +144,7 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
 
 
 def whole_chains(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the chains for which the composition and both hops were asked.
+    """Return the chains for which the table contains the composition and both hops.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
@@ -166,7 +166,7 @@ def whole_chains(table: pl.DataFrame) -> pl.DataFrame:
 def compositionality(table: pl.DataFrame) -> dict[str, float]:
     """Compute the compositionality gap (Press et al. 2022) and the accuracies that determine it.
 
-    Only chains for which all three questions were asked are counted.
+    Only chains for which the table contains all three questions are counted.
 
     Args:
         table: Table of :func:`inweights.lm.ask` with compositions and the questions

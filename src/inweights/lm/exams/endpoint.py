@@ -50,8 +50,8 @@ class Endpoint:
         model: Name of the model on the server.
         key: Environment variable with the API key, by default ``OPENAI_API_KEY``; if it
             is not set, no key is sent.
-        at_once: Largest number of simultaneous requests, at least 1; by default 4.
-        tokens: Largest number of tokens of an answer, at least 1; by default 24.
+        at_once: Maximum number of simultaneous requests, at least 1; by default 4.
+        tokens: Maximum number of tokens of an answer, at least 1; by default 24.
 
     Raises:
         ConfigError: The address does not begin with ``http://`` or ``https://``, or a
@@ -79,14 +79,14 @@ class Endpoint:
     def body(self, prompt: str) -> dict[str, Any]:
         """Return the request body for a question, which is sent as JSON.
 
-        The stored answer is found by the hash of the address and this body. Its keys
-        are ``model``, ``messages``, ``temperature`` and ``max_tokens``.
+        The hash of the address and this body identifies the stored answer.
 
         Args:
             prompt: The question.
 
         Returns:
-            The body as a dictionary.
+            The body, as a dictionary with the keys ``model``, ``messages``,
+            ``temperature`` and ``max_tokens``.
         """
         return {
             "model": self.model,
@@ -100,7 +100,7 @@ class Endpoint:
         }
 
     def answer(self, prompt: str, wait: Callable[[float], None] = time.sleep) -> str:
-        """Send a question and return the answer; if the server is busy, wait and try again.
+        """Send a question to the server, and return the answer.
 
         If the server is busy or cannot be reached, the request is sent again, up to six
         times in total, after 1, 2, 4, 8 and 16 seconds. An attempt ends after 60
@@ -108,15 +108,15 @@ class Endpoint:
 
         Args:
             prompt: The question.
-            wait: Called with the seconds to wait before another attempt; by default
-                :func:`time.sleep`.
+            wait: Function that waits for a number of seconds before another attempt; by
+                default :func:`time.sleep`.
 
         Returns:
             The text of the answer.
 
         Raises:
-            RunError: The server refuses the request, is busy or cannot be reached at
-                the last attempt, or its reply is not a completion.
+            RunError: The server refuses the request, is still busy or unreachable at
+                the last attempt, or sends a reply that is not a completion.
         """
         headers = {"Content-Type": "application/json"}
         # A missing key is not an error, since many servers need none.
@@ -166,9 +166,9 @@ def ask_endpoint(
 ) -> dict[str, Any]:
     """Send each question once, store the answers in a file, and evaluate them.
 
-    A second call with the same file sends only the questions without a stored answer.
-    Answers are found by the address and the request, which contains the name of the
-    model and the prompt.
+    A second call with the same file sends only the questions without a stored answer. A
+    stored answer is used if the address and the request are the same; the request
+    contains the name of the model and the prompt.
 
     Args:
         endpoint: The model.
@@ -178,8 +178,8 @@ def ask_endpoint(
             exist.
         progress: Called with the number of prompts done, their total number and a
             description; ``None`` disables it.
-        wait: Called with the seconds to wait before another attempt; by default
-            :func:`time.sleep`.
+        wait: Function that waits for a number of seconds before another attempt; by
+            default :func:`time.sleep`.
 
     Returns:
         A dictionary with two tables. ``answers`` has one row per question: ``id``,
@@ -190,7 +190,7 @@ def ask_endpoint(
 
     Raises:
         DataError: There are no questions, or the file is damaged or cannot be read.
-        RunError: The server refuses the requests or cannot be reached.
+        RunError: As for :meth:`Endpoint.answer`. Answers up to then stay in the file.
         OSError: The file cannot be written.
     """
     if not questions:
@@ -264,8 +264,8 @@ def requests_of(
         kept: JSONL file of answers, which need not exist.
 
     Returns:
-        Two numbers: the requests, one for each prompt without a stored answer, and an
-        estimate of the tokens of their questions and answers together.
+        Two numbers: the number of distinct prompts without a stored answer, and an
+        estimate of the total number of tokens of these prompts and their answers.
 
     Raises:
         DataError: The file is damaged or cannot be read.

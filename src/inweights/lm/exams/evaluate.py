@@ -24,11 +24,11 @@ def ask(
     *,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Score the candidates of each question, and return rank and probability of the right answer.
+    """Score the candidates of each question, and return the rank of the right answer.
 
-    Raw probabilities rise with any training on such texts, for right and wrong answers
-    alike. The columns ``share`` and ``rank`` therefore compare the answer with the
-    other candidates of its question.
+    Training on similar texts raises the probabilities of right and wrong answers alike.
+    The columns ``share`` and ``rank`` therefore compare the right answer with the other
+    candidates of its question.
 
     Args:
         lm: The model.
@@ -41,8 +41,9 @@ def ask(
         ``answer`` (:class:`Question`); ``best``, the most likely candidate; ``rank`` of
         the answer (1 is best; equally likely candidates are ranked before it); ``hit``,
         whether the rank is 1; ``reciprocal``, 1 / rank; ``chance``, 1 / number of
-        candidates; ``probability`` of the answer; ``share``, its probability divided by
-        that of all candidates; and ``others``, the mean share of the wrong candidates.
+        candidates; ``probability`` of the answer, the product over its tokens;
+        ``share``, this probability divided by the sum over all candidates; and
+        ``others``, the mean share of the wrong candidates.
 
     Raises:
         DataError: There are no questions, or a prompt or candidate has no tokens.
@@ -64,10 +65,10 @@ def ask_with_thought(
 ) -> pl.DataFrame:
     """Evaluate compositions step by step: the model first names the bridge, then the answer.
 
-    The model continues the prompt of the first hop. Its words, whether right or wrong,
-    are inserted into the prompt of the second hop (the word ``it`` if the model says
-    nothing), and both together are the prompt for the answer (Identity Bridge, Figure
-    1a).
+    The model continues the prompt of the first hop. Its continuation, right or wrong,
+    is inserted into the prompt of the second hop; if it is empty, the word ``it`` is
+    inserted. The two prompts are joined to the prompt for the answer (Identity Bridge,
+    Figure 1a).
 
     Args:
         lm: The model.
@@ -119,14 +120,15 @@ def say(
     Args:
         lm: The model.
         questions: Questions.
-        tokens: Largest number of tokens of an answer; by default 12.
+        tokens: Maximum number of tokens of an answer; by default 12.
         progress: Called with the number of questions done, their total number and a
             description; ``None`` disables it.
 
     Returns:
-        One row per question: ``id``; ``said``, the text of the answer; and ``exact``,
-        whether its words up to the first line end, or the first full stop that is not
-        part of a name, are an accepted name, ignoring case.
+        One row per question: ``id``; ``said``, the text of the answer up to its end;
+        and ``exact``, whether this text is an accepted name, ignoring case. An answer
+        ends at the first line end, or at the first full stop that is not part of a
+        name.
 
     Raises:
         DataError: A prompt has no tokens.

@@ -49,11 +49,11 @@ def general_knowledge(
             description; ``None`` disables it.
 
     Returns:
-        One row per question of :data:`GENERAL` (``kind`` is ``question``), with the
-        columns of :func:`inweights.lm.ask` and: ``said``, an answer of at most 16
+        First, one row per question of :data:`GENERAL` (``kind`` is ``question``), with
+        the columns of :func:`inweights.lm.ask` and: ``said``, an answer of at most 16
         generated tokens; ``runs_on``, whether the answer continues after its first
         sentence or line; ``repeats``, whether it contains the same words three times in
-        a row; ``spilled``, whether it begins with one of ``names`` instead of the
+        a row; ``spilled``, whether it begins with one of ``names`` instead of the right
         answer. Then one row per text of :data:`TEXTS` (``kind`` is ``text``), with
         ``nats``, the mean negative log-likelihood per token after the first word, in
         nats. Other columns of a row are null.
@@ -113,13 +113,14 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
         after: Table of the model after training, from :func:`general_knowledge`.
 
     Returns:
-        By name: ``accuracy`` on questions, ``perplexity`` of the texts, and the shares
-        ``runs_on``, ``repeats`` and ``spilled``, each as a pair of numbers before and
-        after training; ``p``, the p value of the exact paired test of the questions;
-        and ``damage``, a list of sentences, which is empty if nothing went wrong.
-        Damage is reported if ``accuracy`` falls by at least .1 with a p below .05, if
-        ``perplexity`` grows to at least 1.5 times its value, if ``repeats`` rises by at
-        least .2, or if ``spilled`` rises by at least .1.
+        A dictionary with ``accuracy`` on questions, ``perplexity`` of the texts, and
+        the shares ``runs_on``, ``repeats`` and ``spilled`` of the questions, each as a
+        pair of numbers before and after training; ``p``, the p value of the exact
+        paired test of the questions; and ``damage``, a list of sentences that describe
+        the damage, which is empty if there is none. Damage is reported if ``accuracy``
+        falls by at least .1 and ``p`` is below .05, if ``perplexity`` grows to at least
+        1.5 times its value, if ``repeats`` rises by at least .2, or if ``spilled``
+        rises by at least .1.
 
     Raises:
         DataError: The tables have different questions.

@@ -25,7 +25,7 @@ _GROUP = {
 
 
 def kind_of(question: Question) -> str:
-    """Return the kind of a question, independent of the answers.
+    """Return the kind of a question, which does not depend on a model's answers.
 
     Args:
         question: The question.
@@ -55,9 +55,9 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     The kinds are: single facts (each prompt is counted once); facts in new words;
     compositions that a training text states; held-out compositions with both hops
     known, with an unknown hop, or with hops that were not all evaluated; reversals;
-    analogies; and questions whose answer is the subject itself. A hop is known if it is
-    answered right. It is evaluated by a question of its chain, or by a question about
-    the single fact.
+    analogies; and questions whose answer is the subject itself. A hop is known if the
+    model answers the question about it right: a question of the same chain, or a
+    question about the single fact.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
@@ -66,8 +66,8 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     Returns:
         One row per kind that has questions, in the order above: ``group``, its name;
         ``questions``, their number; ``accuracy``, the share of them with a right answer
-        (from 0 to 1); ``low`` and ``high``, the ends of its interval, rounded to four
-        decimals.
+        (from 0 to 1); ``low`` and ``high``, the ends of the interval of the accuracy,
+        rounded to four decimals.
 
     Raises:
         KeyError: A question has no row in the table.

@@ -30,13 +30,13 @@ class Question:
         role: Kind of question: ``composition``, ``analogy`` or ``reversal``;
             ``recall``, a fact in new words; for the parts of a composition
             ``first_hop``, ``second_hop`` and ``skip``, the prompt ``(e1, r2)`` that
-            leaves out the first relation (Identity Bridge, §4.5). Other names are
-            evaluated, too.
+            leaves out the first relation (Identity Bridge, §4.5). Any other name is
+            allowed; such questions are evaluated as well.
         prompt: Text that the answer continues.
         candidates: Different names, without the space before them.
         label: Index of the right answer among the candidates.
-        accepted: Other names of the right answer, and other right answers, for
-            generated answers.
+        accepted: Other names of the right answer, and other right answers, which are
+            also counted as right if the model answers in its own words.
         chain: Id of the composition to which the question belongs; its own id for a
             composition; empty if there is none.
         steps: For a composition, the prompt of its first hop, and that of its second
@@ -92,7 +92,7 @@ def exam(
     most: int = 50,
     seed: int = 0,
 ) -> list[Question]:
-    """Make questions from a table and, given the training texts, questions about both hops.
+    """Create questions from a table and, given the training texts, questions about both hops.
 
     Args:
         questions: Table with the columns ``role``, ``prompt``, ``answer`` and
@@ -103,10 +103,10 @@ def exam(
             :attr:`Question.accepted`), ``told`` or ``stated`` (not empty or true if a
             text states the answer), and ``itself``.
         train: Table with the columns ``fact``, ``role`` and ``prompt``, as
-            :func:`inweights.audit.augment` returns it. With ``None`` (by default), no
-            questions about hops are made.
-        most: Largest number of candidates of a first hop, at least 1; by default 50.
-            Many names of several tokens are costly to score.
+            :func:`inweights.audit.augment` returns it. With ``None`` (the default),
+            there are no questions about hops.
+        most: Maximum number of candidates of a first hop, at least 1; by default 50.
+            Many candidates of several tokens take a long time to score.
         seed: Root seed of the random choice of candidates, if there are more than
             ``most``; by default 0.
 
@@ -230,8 +230,9 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 
     Args:
         path: The file or folder.
-        chat: Whether prompts are the column ``question``, which is worded as a user's
-            turn, if the table has this column; by default not.
+        chat: Whether prompts are read from the column ``question``, which is worded as
+            a user's turn in a chat. It has no effect if the table has no such column;
+            by default False.
 
     Returns:
         Questions, as :func:`exam` returns them. For a folder, they include those about
@@ -239,7 +240,7 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 
     Raises:
         DataError: There is no such file, it cannot be read, it lacks columns, or a row
-            is not valid (:func:`exam`).
+            is invalid (:func:`exam`).
 
     Example:
         >>> read_exam("no-such-file.jsonl")

@@ -45,7 +45,7 @@ def evaluation(
         lm: The model.
         questions: Questions, such as :func:`inweights.lm.read_exam` returns.
         before: The model before fine-tuning; with ``None``, nothing is compared.
-        words: Whether the model also answers in its own words; by default it does.
+        words: Whether the model also answers in its own words; by default True.
         forecast: Predictions for compositions: the table that :func:`forecast_of`
             returns; ``None`` if there are none.
         progress: Called with a count, its total and a description; ``None`` disables
@@ -187,24 +187,26 @@ def forecast_of(
     seconds: float = 60.0,
     progress: SolverProgress | None = None,
 ) -> tuple[pl.DataFrame | None, str]:
-    """Predict the answers to compositions for a network that is trained only on the facts.
+    """Predict whether a network that is trained only on the facts answers compositions right.
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
         questions: Questions of this data set, from :func:`inweights.lm.read_exam`.
         seconds: Time limit of the solver in seconds, from 0 to 10,000,000, by default
             60; ``None`` sets no limit.
-        progress: Called with the solver's iterations and its certified gap; ``None``
-            disables it.
+        progress: Called with the number of iterations and the relative duality gap of
+            the solver; ``None`` disables it.
 
     Returns:
         Two values. If a prediction is possible: a table with one row per predicted
-        composition (``id`` of the question; ``verdict``, the predicted outcome
-        ``follows``, ``tied`` or ``fails``; ``expected``, the expected accuracy from 0
-        to 1) and an empty text. Otherwise ``None`` and the reason.
+        composition, and an empty text. Its columns are ``id`` of the question;
+        ``verdict``, which is ``follows`` if the right answer has the largest logit,
+        ``tied`` if a wrong answer has the same logit, and ``fails`` if a wrong answer
+        has a larger one; and ``expected``, the expected accuracy from 0 to 1. If no
+        prediction is possible: ``None``, and the reason as text.
 
     Raises:
-        ConfigError: ``seconds`` is not a number, or is out of range.
+        ConfigError: ``seconds`` is not a number, or is not from 0 to 10,000,000.
         DataError: The questions of the data set cannot be read.
     """
     from inweights.audit.prediction.forecast import forecast

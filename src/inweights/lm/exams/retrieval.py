@@ -22,12 +22,12 @@ def with_retrieved(
 
     Half of the facts are retrieved with the question as the search text, and the other
     half with the question together with the first half. Facts that share no word with
-    these texts are not used. The field ``steps`` of the questions is emptied.
+    these texts are not used. The field ``steps`` of the returned questions is empty.
 
     Args:
         questions: The questions.
         facts: Facts as sentences, at least one.
-        most: Largest number of facts per question, at least 2; by default 8.
+        most: Maximum number of facts per question, at least 2; by default 8.
 
     Returns:
         The questions in the same order. Each prompt begins with the retrieved facts,

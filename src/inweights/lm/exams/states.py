@@ -104,22 +104,24 @@ def resemblance_by_layer(
 ) -> pl.DataFrame:
     """Compare the states of paired and unpaired texts by their cosine, for each layer.
 
-    This is equation (10) of Feature Resemblance, applied to hidden states. The states
-    of a pretrained model lie in a narrow cone, so that the cosine of paired texts is
-    meaningful only in comparison with that of texts that do not belong together.
+    This is equation (10) of Feature Resemblance, applied to the hidden states at the
+    last token of each text (:func:`hidden_states`). The states of a pretrained model
+    lie in a narrow cone, so the cosine of paired texts is meaningful only relative to
+    that of unpaired texts.
 
     Args:
         lm: The model.
         one: ``N`` texts, at least 2.
-        other: ``N`` texts; the text at each index is paired with that of ``one``.
+        other: ``N`` texts; ``other[i]`` is paired with ``one[i]``.
 
     Returns:
-        One row per layer: ``layer``, from 0; ``cosine``, its mean over pairs ``(i,
-        i)``; ``other``, its mean over pairs ``(i, j ≠ i)`` whose texts differ from the
-        right one; and ``contrast``, ``cosine`` minus ``other``.
+        One row per layer: ``layer``, from 0 (the token embedding); ``cosine``, the mean
+        cosine of the states of ``one[i]`` and ``other[i]``; ``other``, the mean cosine
+        of ``one[i]`` and ``other[j]`` over all pairs with ``other[j] != other[i]``; and
+        ``contrast``, which is ``cosine`` minus ``other``.
 
     Raises:
-        DataError: The lists differ in length, all pairs have the same second text, or a
+        DataError: The lists differ in length, all texts of ``other`` are the same, or a
             text has no tokens.
 
     Example:

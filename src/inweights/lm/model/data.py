@@ -25,8 +25,8 @@ class Example:
     """A text to train on, divided into a prompt and a completion.
 
     Attributes:
-        prompt: Text before the completion, to which no loss applies; may be empty.
-        completion: Text to which the loss applies, with the space before it.
+        prompt: Text before the completion. The loss does not apply to it. May be empty.
+        completion: Text to which the loss applies, including the space before it.
         stage: Number of the stage; stages are trained one after the other in ascending
             order.
         old: Whether the text was written by the model itself before training. On such a
@@ -71,7 +71,8 @@ def encode(
     Args:
         lm: The model whose tokenizer is used.
         examples: The examples, at least one.
-        end: Whether the end-of-text token is added to each completion; by default not.
+        end: Whether to append the end-of-text token to each completion; by default
+            False.
 
     Returns:
         One :class:`Encoded` per example, in their order.
@@ -115,7 +116,7 @@ def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> 
     Args:
         lm: The model whose tokenizer is used.
         encoded: Tokenised examples.
-        rows: Largest number of examples; by default 5.
+        rows: Maximum number of examples to format; by default 5.
 
     Returns:
         A text with one line per example, unless a token contains a line break.
@@ -146,10 +147,10 @@ def batches(
 
     Args:
         encoded: Tokenised examples, at least one.
-        tokens: Largest number of tokens of a batch, padding included; a longer example
-            is a batch by itself.
+        tokens: Maximum number of tokens per batch, padding included. An example that is
+            longer is a batch by itself.
         seed: Root seed of the order.
-        epoch: Number of the epoch, from 0, on which the order depends.
+        epoch: Number of the epoch, from 0. Each epoch has a different order.
         *path: Further parts of the name of the random stream, such as a stage.
 
     Yields:
@@ -185,15 +186,16 @@ def read_examples(
     The rows may have any of the usual formats of training data
     (:data:`~inweights.lm.model.row_formats.FORMATS`): ``prompt`` and ``completion``,
     ``messages``, ``conversations`` (ShareGPT), ``instruction`` and ``output`` (Alpaca),
-    ``question`` and ``answer``, or ``text``, to all of which the loss applies. A column
-    ``stage`` divides them into stages.
+    ``question`` and ``answer``, or ``text``. The loss applies to the completion or
+    answer, and to the whole of a ``text``. A column ``stage`` divides the rows into
+    stages.
 
     Args:
         path: A JSONL, JSON or Parquet file, or a folder with a file of the name
             ``part``.
         part: ``train`` (by default) or ``control``; it has no effect for a file.
         chat: Whether prompts are the user's turns in the file ``<part>_chat``, if the
-            folder contains it; by default not.
+            folder contains it; by default False.
 
     Returns:
         One :class:`Example` per row.
@@ -249,8 +251,9 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
         pad: Token id of the padding.
 
     Returns:
-        Two NumPy arrays of 64-bit integers, ``[B, T]``, for a largest length ``T``: the
-        token ids, and a mask that is 1 for tokens and 0 for padding.
+        Two NumPy arrays of 64-bit integers, ``[B, T]``, where ``T`` is the length of
+        the longest row: the token ids, and a mask that is 1 for tokens and 0 for
+        padding.
 
     Example:
         >>> ids, real = padded([[5, 6], [7]], pad=0)

@@ -12,7 +12,7 @@ class Ending:
     """Conditions at which the continuation of a prompt ends.
 
     Attributes:
-        tokens: Largest number of tokens of the continuation.
+        tokens: Maximum number of tokens of the continuation.
         stop: Characters at which the text is cut, except at its start. If empty, the
             text is not cut.
         names: Names in which a stop does not end the text, such as ``Dr. Lee``.

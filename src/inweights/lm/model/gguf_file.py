@@ -75,7 +75,7 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
         Path of the file.
 
     Raises:
-        ConfigError: ``gguf`` is not installed, or ``bits`` has another value.
+        ConfigError: ``gguf`` is not installed, or ``bits`` is not 32, 16, 8 or 4.
         DataError: The path does not end in ``.gguf``, the file exists or cannot be
             written, or the model or its tokenizer is not supported; the message says
             why.

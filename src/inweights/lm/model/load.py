@@ -37,8 +37,8 @@ class LanguageModel:
         name: Source from which the model was loaded.
         model: A causal model of ``transformers``, in evaluation mode.
         tokenizer: The model's tokenizer.
-        chat: Whether prompts are formatted as a user's turn, and completions as the
-            answer, by the model's chat template.
+        chat: Whether the model's chat template formats prompts as a user's turn and
+            completions as the answer.
     """
 
     name: str
@@ -57,9 +57,9 @@ class LanguageModel:
 
         Args:
             text: The text. With a chat template (:attr:`chat`), it becomes a user's turn
-                if ``start`` is set; otherwise the space before it is removed.
+                if ``start`` is True; otherwise the space before it is removed.
             start: Whether the text begins a sequence. If so, the beginning-of-sequence
-                token is added if the tokenizer uses one. By default not.
+                token is added if the tokenizer uses one. By default False.
 
         Returns:
             The token ids.
@@ -136,7 +136,7 @@ def load_model(
             default only local files are read.
         device: Torch device of the weights; by default ``cpu``.
         dtype: Type of the weights: ``float32`` (default), ``bfloat16`` or ``float16``.
-        chat: Whether prompts are a user's turn in the model's chat template.
+        chat: Whether to format prompts as user turns with the chat template.
         seed: Root seed of ``@tiny``, by default 0; it has no effect on other models.
 
     Returns:
@@ -148,7 +148,7 @@ def load_model(
             no template, or ``seed`` of ``@tiny`` is not an integer from 0 to 2^63 - 1.
         DataError: There is no such model, its weights are only pickles, it has no
             tokenizer, its fine-tuning is not finished, or there is no network. The
-            message says which, and what to do.
+            message names the reason and a remedy.
 
     Example:
         >>> lm = load_model("@tiny")

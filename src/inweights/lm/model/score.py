@@ -101,18 +101,19 @@ def generate(
     generator: torch.Generator | None = None,
     progress: Tell | None = None,
 ) -> list[str]:
-    """Continue each prompt with the most likely tokens, until the text ends.
+    """Continue each prompt with the most likely tokens, or with random ones, until the text ends.
 
     Args:
         lm: The model.
         prompts: The prompts.
-        tokens: Largest number of tokens of a continuation; by default 12.
+        tokens: Maximum number of tokens of a continuation; by default 12.
         stop: Characters at which the text is cut; by default a full stop or a line
-            end. If empty, only the end-of-text token or ``tokens`` ends it.
+            end. If empty, the text ends only at the end-of-text token or after
+            ``tokens`` tokens.
         names: Names in which a stop does not end the text, such as ``Dr. Lee``; by
             default none.
-        generator: CPU generator with which each token is drawn at temperature 1;
-            ``None`` (by default) takes the most likely token.
+        generator: CPU generator with which each token is drawn at temperature 1. With
+            ``None`` (the default), the most likely token is taken.
         progress: Called with the number of prompts done and their total number;
             ``None`` disables it.
 

@@ -1,6 +1,6 @@
 """Convert the state of a fine-tuning to tensors and back: trained weights and AdamW's moments.
 
-:func:`flat` and :func:`moments` make the tensors of a checkpoint, and :func:`unflatten`
+:func:`flat` and :func:`moments` return tensors for a checkpoint, and :func:`unflatten`
 and :func:`restore` read them. :func:`inweights.lm.finetune` calls all four.
 """
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def fingerprint(model: torch.nn.Module) -> list[list[float]]:
-    """Return the first four numbers of each parameter, which identify the state of a model.
+    """Return the first four numbers of each parameter, to recognise the state of a model.
 
     Args:
         model: The model.
@@ -29,7 +29,7 @@ def fingerprint(model: torch.nn.Module) -> list[list[float]]:
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
-    """Concatenate tensors to one vector, without gradients.
+    """Concatenate tensors into one vector, without gradients.
 
     Args:
         tensors: Tensors of any shapes, at least one.

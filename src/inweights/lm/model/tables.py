@@ -23,8 +23,8 @@ def read_table(path: str | Path) -> pl.DataFrame:
         One row per line or record of the file.
 
     Raises:
-        DataError: There is no such file, it has another suffix, is too large, or cannot
-            be read.
+        DataError: There is no such file, or it has another suffix, is too large, or
+            cannot be read.
 
     Example:
         >>> read_table("no-such-file.jsonl")
@@ -61,7 +61,7 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
         folder: Data set that ``inweights augment`` wrote.
         part: Name of the file without its suffix, such as ``train``.
         chat: Whether ``prompt`` is replaced by the user's turn of the same ``id`` in
-            the file ``<part>_chat``, if it exists; by default not.
+            the file ``<part>_chat``, if it exists; by default False.
 
     Returns:
         One row per line or record of the part, with its columns.

@@ -1,7 +1,7 @@
 """Build a random Llama with a few thousand parameters and a byte tokenizer, without any file.
 
-:func:`tiny` makes the built-in model ``@tiny`` of :func:`inweights.lm.load_model`, for
-experiments and tests.
+:func:`tiny` creates the built-in model ``@tiny`` of :func:`inweights.lm.load_model`,
+for experiments and tests.
 """
 
 from typing import Any

@@ -127,7 +127,7 @@ class BegunTexts:
         return found
 
     def write(self, name: str, content: dict[str, Any]) -> None:
-        """Store a part in the file, atomically; other parts are kept.
+        """Store a part in the file atomically; the other parts are unchanged.
 
         Args:
             name: Name of the part, such as ``prose``.
@@ -148,7 +148,7 @@ class BegunTexts:
 
 
 class BegunPart:
-    """Part of a file with the texts of one stage and kind, made by :meth:`BegunTexts.part`.
+    """Part of a file with the texts of one stage and kind, returned by :meth:`BegunTexts.part`.
 
     :meth:`restore` returns the texts of an interrupted run, and :meth:`keep` stores the
     texts so far, with the state of the random generator. A part that the file does not
