@@ -155,7 +155,7 @@ class Entry:
     """Options for the entry of a user's own model in the league.
 
     Attributes:
-        name: Name of the model in the table; by default its own name.
+        name: Name of the model in the table; by default the name of its factory.
         into: Folder in which a subfolder for the entry is written, with its config,
             scores and environment.
         replay: Folder of an entry. Its model is trained again to compare the scores;

@@ -102,17 +102,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, curves of recall, and two panels of templates.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``curves``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers, step``), and
-            ``two_hop`` (:func:`inweights.probes.templates`: ``row, row_group, column,
-            column_group, value, top, answer``). All have the columns ``model, identity,
-            seed``. The labels are ``model`` (emb-mlp, gpt-small; the conditions are
-            explained at :func:`~inweights.recipes.identity_bridge.common.trial`) and
-            ``identity`` (Boolean: whether the identity facts are part of training).
-            Accuracies and recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``model, identity, seed``. Accuracies and recall are fractions from
+            0 to 1.
+
+            - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
+              columns ``part, role, distribution, statements, accuracy, accuracy_among,
+              chance, loss, right_answers``.
+            - ``curves``, from :func:`inweights.probes.accuracy`, with the additional
+              columns ``part, role, distribution, statements, accuracy, accuracy_among,
+              chance, loss, right_answers, step``.
+            - ``two_hop``, from :func:`inweights.probes.templates`, with the additional
+              columns ``row, row_group, column, column_group, value, top, answer``.
+
+            The labels are ``model`` (emb-mlp, gpt-small; the conditions are explained
+            at :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
+            (Boolean: whether the identity facts are part of training).
 
     Returns:
         - ``compositions``: a row per run, the accuracy on the compositions. Columns:

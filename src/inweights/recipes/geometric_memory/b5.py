@@ -92,15 +92,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the skew of embeddings beyond the graph's spectrum, and the result of each test.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``energy``
-            (:func:`inweights.probes.spectral_energy`: ``architecture, condition, space,
-            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
-            null_high``) and ``known`` (:func:`inweights.probes.known_geometries`:
-            ``embedding, width, neighbours, others, heatmap, picture, probe, beyond``).
-            Both have the columns ``graph, seed``. The labels are ``graph`` (path-star,
-            grid, cycle, irregular), ``architecture`` (Node2Vec; TinyGPT; TinySSM: a
-            Mamba; TinyNN), and ``condition`` (``the code's``: trained as in the paper's
-            code).
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``graph, seed``.
+
+            - ``energy``, from :func:`inweights.probes.spectral_energy`, with the
+              additional columns ``architecture, condition, space, eigenvalue, size,
+              energy, cumulative, degenerate, null_mean, null_low, null_high``.
+            - ``known``, from :func:`inweights.probes.known_geometries`, with the
+              additional columns ``embedding, width, neighbours, others, heatmap,
+              picture, probe, beyond``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN), and
+            ``condition`` (``the code's``: trained as in the paper's code).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

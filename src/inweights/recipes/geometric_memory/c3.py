@@ -147,17 +147,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final recall, the step of full recall, and the correlation of cosine and hops.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``cosines``
-            (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``) and
-            ``recall`` (:func:`inweights.probes.graph_recall`: ``recall, worst,
-            recall_others, accuracy, ceiling, loss, floor, step``). Both have the
-            columns ``graph, architecture, condition, embeddings, seed``. The labels are
-            ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
-            TinySSM: a Mamba; TinyNN; ``TinyNN, wide``; ``TinyNN, own rate``: only with
-            frozen embeddings, at the learning rate of B.2), ``condition`` (``the
-            code's``: trained as in the paper's code; ``ours``: with the simplest
-            sufficient world and initialisation), and ``embeddings`` (``free``: trained;
-            ``frozen``). Accuracies and recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``graph, architecture, condition, embeddings, seed``. Accuracies and
+            recall are fractions from 0 to 1.
+
+            - ``cosines``, from :func:`inweights.probes.cosines`, with the additional
+              columns ``source, target, hops, cosine``.
+            - ``recall``, from :func:`inweights.probes.graph_recall`, with the
+              additional columns ``recall, worst, recall_others, accuracy, ceiling,
+              loss, floor, step``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``;
+            ``TinyNN, own rate``: only with frozen embeddings, at the learning rate of
+            B.2), ``condition`` (``the code's``: trained as in the paper's code;
+            ``ours``: with the simplest sufficient world and initialisation), and
+            ``embeddings`` (``free``: trained; ``frozen``).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -103,14 +103,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final accuracies with frozen and with trained embeddings, and curves.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``) and
-            ``edges`` (:func:`inweights.probes.stepwise`: ``role, hub, recall``). Both
-            have the columns ``embeddings, seed, part, place, accuracy, exact,
-            statements``. The label is ``embeddings`` (``learnt``: trained; ``frozen,
-            rate 0.005, σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this
-            learning rate and initial standard deviation). Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``embeddings, seed, part, place, accuracy, exact, statements``.
+            Accuracies and recall are fractions from 0 to 1.
+
+            - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
+              additional columns ``hardest, chance, step``.
+            - ``edges``, from :func:`inweights.probes.stepwise`, with the additional
+              columns ``role, hub, recall``.
+
+            The label is ``embeddings`` (``learnt``: trained; ``frozen, rate 0.005, σ
+            0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this learning rate
+            and initial standard deviation).
 
     Returns:
         - ``frozen``: a row per run with frozen embeddings at its last step: the

@@ -134,17 +134,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the costs of geometric and associative storage, and the errors of constructions.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``costs``
-            (:func:`~inweights.theory.geometric_memory.storage_tables.costs`: ``graph,
-            directions, size, measure, tied, associations, associative, geometric,
-            ratio``), ``constructions``
-            (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`:
-            ``graph, construction, edges, width, on_edges, off_edges, across, itself,
-            recall, width_over_edges, width_over_nodes``), and ``squeezed``
-            (:func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`:
-            ``arms, dimensions, over_log, over_arms, associative, geometric, ratio``).
-            All have the columns ``seed, nodes``. Accuracies and recall are fractions
-            from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``seed, nodes``. Accuracies and recall are fractions from 0 to 1.
+
+            - ``costs``, from
+              :func:`~inweights.theory.geometric_memory.storage_tables.costs`, with the
+              additional columns ``graph, directions, size, measure, tied, associations,
+              associative, geometric, ratio``.
+            - ``constructions``, from
+              :func:`~inweights.theory.geometric_memory.storage_tables.constructions`,
+              with the additional columns ``graph, construction, edges, width, on_edges,
+              off_edges, across, itself, recall, width_over_edges, width_over_nodes``.
+            - ``squeezed``, from
+              :func:`~inweights.theory.geometric_memory.storage_tables.squeezed_star`,
+              with the additional columns ``arms, dimensions, over_log, over_arms,
+              associative, geometric, ratio``.
 
     Returns:
         - ``squeezing``: a row per seed. For the stars in fewer dimensions than arms:

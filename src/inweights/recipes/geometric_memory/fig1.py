@@ -82,18 +82,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the frames of the animations, the drawn graphs, and the tables used by claims.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``recall``
-            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
-            accuracy, ceiling, loss, floor``), ``correlation``
-            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), and ``film`` (:func:`inweights.probes.snapshot`: ``gram,
-            recall, recall_others, step``). All have the columns ``graph, architecture,
-            condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
-            irregular), ``architecture`` (associative: TinyNN with frozen embeddings;
-            TinyNN; TinyGPT; TinySSM: a Mamba; Node2Vec), and ``condition`` (``the
-            code's``: trained as in the paper's code; ``ours``: with the simplest
-            sufficient world and initialisation). Accuracies and recall are fractions
-            from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, architecture, condition, seed``. Accuracies and recall are
+            fractions from 0 to 1.
+
+            - ``recall``, from :func:`inweights.probes.graph_recall`, with the
+              additional columns ``recall, worst, recall_others, accuracy, ceiling,
+              loss, floor``.
+            - ``correlation``, from :func:`inweights.probes.hop_correlation`, with the
+              additional columns ``spearman, null_mean, null_low, null_high, p``.
+            - ``film``, from :func:`inweights.probes.snapshot`, with the additional
+              columns ``gram, recall, recall_others, step``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN;
+            TinyGPT; TinySSM: a Mamba; Node2Vec), and ``condition`` (``the code's``:
+            trained as in the paper's code; ``ours``: with the simplest sufficient world
+            and initialisation).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -118,22 +118,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final accuracies of paths, when tokens are learned, and the geometry.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
-            exact, statements, chance, step``), ``cosines``
-            (:func:`inweights.probes.arm_cosines`: ``leaf, first, own, cosine``),
-            ``navigation`` (:func:`inweights.probes.navigation`: ``depth, hops, nearest,
-            ridge, explained, chance``), ``edges`` (:func:`inweights.probes.stepwise`:
-            ``part, role, place, statements, accuracy, recall, exact``), and ``hops``
-            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``). All have the columns ``graph, block, condition, taught,
-            seed``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (200,
-            4)), ``block`` (``residual``: blocks add to their input; ``no residual``:
-            they replace it), ``condition`` (``interleaved``: edges and paths together;
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, block, condition, taught, seed``. Accuracies and recall are
+            fractions from 0 to 1.
+
+            - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
+              additional columns ``part, place, hardest, accuracy, exact, statements,
+              chance, step``.
+            - ``cosines``, from :func:`inweights.probes.arm_cosines`, with the
+              additional columns ``leaf, first, own, cosine``.
+            - ``navigation``, from :func:`inweights.probes.navigation`, with the
+              additional columns ``depth, hops, nearest, ridge, explained, chance``.
+            - ``edges``, from :func:`inweights.probes.stepwise`, with the additional
+              columns ``part, role, place, statements, accuracy, recall, exact``.
+            - ``hops``, from :func:`inweights.probes.hop_correlation`, with the
+              additional columns ``spearman, null_mean, null_low, null_high, p``.
+
+            The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4)),
+            ``block`` (``residual``: blocks add to their input; ``no residual``: they
+            replace it), ``condition`` (``interleaved``: edges and paths together;
             ``geometry first``: edges, then edges and paths with frozen embeddings;
             ``edges alone``), and ``taught`` (``full path``: loss on all tokens of the
             path; ``first token``: loss only on the first token after the root, the
-            hardest). Accuracies and recall are fractions from 0 to 1.
+            hardest).
 
     Returns:
         - ``curves``: a row per step and run that is trained on paths: the accuracies

@@ -123,17 +123,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the curves and final accuracies of every run, and the final accuracy of each token.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``) and
-            ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). Both have
-            the columns ``graph, condition, split, seed, part, place, accuracy, exact,
-            statements``. The labels are ``graph`` (the text ``(children of the root,
-            children of each further inner node, nodes per path)``: (40, 2, 4)),
-            ``condition`` (``interleaved``: edges and paths together; ``geometry
-            first``: edges, then edges and paths with frozen embeddings; ``random``:
-            together, with frozen random embeddings), and ``split`` (what is held out:
-            ``leaf``, single leaves; ``first token``, all leaves below some children of
-            the root). Accuracies and recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``graph, condition, split, seed, part, place, accuracy, exact,
+            statements``. Accuracies and recall are fractions from 0 to 1.
+
+            - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
+              additional columns ``hardest, chance, step``.
+            - ``edges``, from :func:`inweights.probes.stepwise`, with the additional
+              columns ``role, recall``.
+
+            The labels are ``graph`` (the text ``(children of the root, children of each
+            further inner node, nodes per path)``: (40, 2, 4)), ``condition``
+            (``interleaved``: edges and paths together; ``geometry first``: edges, then
+            edges and paths with frozen embeddings; ``random``: together, with frozen
+            random embeddings), and ``split`` (what is held out: ``leaf``, single
+            leaves; ``first token``, all leaves below some children of the root).
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest

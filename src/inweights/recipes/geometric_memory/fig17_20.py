@@ -91,19 +91,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return three measures of the geometry of each memory, compared with random vectors.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``recall``
-            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
-            accuracy, ceiling, loss, floor``), ``correlation``
-            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), and ``energy`` (:func:`inweights.probes.spectral_energy`:
-            ``space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
-            null_low, null_high``). All have the columns ``graph, architecture,
-            condition, seed``. The labels are ``graph`` (path-star, grid, cycle,
-            irregular), ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN;
-            associative: TinyNN with frozen embeddings), and ``condition`` (``the
-            code's``: trained as in the paper's code; ``ours``: with the simplest
-            sufficient world and initialisation). Accuracies and recall are fractions
-            from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, architecture, condition, seed``. Accuracies and recall are
+            fractions from 0 to 1.
+
+            - ``recall``, from :func:`inweights.probes.graph_recall`, with the
+              additional columns ``recall, worst, recall_others, accuracy, ceiling,
+              loss, floor``.
+            - ``correlation``, from :func:`inweights.probes.hop_correlation`, with the
+              additional columns ``spearman, null_mean, null_low, null_high, p``.
+            - ``energy``, from :func:`inweights.probes.spectral_energy`, with the
+              additional columns ``space, eigenvalue, size, energy, cumulative,
+              degenerate, null_mean, null_low, null_high``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN; associative:
+            TinyNN with frozen embeddings), and ``condition`` (``the code's``: trained
+            as in the paper's code; ``ours``: with the simplest sufficient world and
+            initialisation).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -111,17 +111,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps at which TinyNN and TinyGPT store edges, and at which geometry emerges.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``recall``
-            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
-            accuracy, ceiling, loss, floor``), ``margin``
-            (:func:`inweights.probes.edge_margin`: ``rivals, over, margin, worst,
-            positive``), and ``hops`` (:func:`inweights.probes.hop_correlation`:
-            ``spearman, null_mean, null_low, null_high, p``). All have the columns
-            ``graph, architecture, embeddings, condition, seed, step``. The labels are
-            ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyNN,
-            TinyGPT), ``embeddings`` (``frozen``, only of TinyNN, or ``free``: trained),
-            and ``condition`` (``the code's``: trained as in the paper's code).
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, architecture, embeddings, condition, seed, step``.
             Accuracies and recall are fractions from 0 to 1.
+
+            - ``recall``, from :func:`inweights.probes.graph_recall`, with the
+              additional columns ``recall, worst, recall_others, accuracy, ceiling,
+              loss, floor``.
+            - ``margin``, from :func:`inweights.probes.edge_margin`, with the additional
+              columns ``rivals, over, margin, worst, positive``.
+            - ``hops``, from :func:`inweights.probes.hop_correlation`, with the
+              additional columns ``spearman, null_mean, null_low, null_high, p``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only of
+            TinyNN, or ``free``: trained), and ``condition`` (``the code's``: trained as
+            in the paper's code).
 
     Returns:
         - ``steps``: a row per graph and seed: the first step at which TinyNN with

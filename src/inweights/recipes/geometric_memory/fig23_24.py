@@ -85,14 +85,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return matrices of cosines of the first seed, and the correlation with hops for every seed.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``cosines``
-            (:func:`inweights.probes.cosines`) and ``early``
-            (:func:`inweights.probes.cosines`: ``step``). Both have the columns ``graph,
-            architecture, condition, seed, source, target, hops, cosine``. The labels
-            are ``graph`` (path-star, grid, cycle, irregular), ``architecture``
-            (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen embeddings), and
-            ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
-            with the simplest sufficient world and initialisation).
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``graph, architecture, condition, seed, source, target, hops,
+            cosine``.
+
+            - ``cosines``, from :func:`inweights.probes.cosines`.
+            - ``early``, from :func:`inweights.probes.cosines`, with the additional
+              columns ``step``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen
+            embeddings), and ``condition`` (``the code's``: trained as in the paper's
+            code; ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
         - ``conditions``: a row per run in each condition

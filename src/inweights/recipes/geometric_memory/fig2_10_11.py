@@ -90,11 +90,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table ``task``, with the number of possible first nodes per arm.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``stars``
-            (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`:
-            ``panel, note, arm, depth, kind, node, x, y``) and ``design``
-            (:func:`~inweights.theory.geometric_memory.star_picture.star_design`:
-            ``arms, told, edges, first, later``). Both have the columns ``task, seed``.
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``task, seed``.
+
+            - ``stars``, from
+              :func:`~inweights.theory.geometric_memory.star_picture.star_picture`, with
+              the additional columns ``panel, note, arm, depth, kind, node, x, y``.
+            - ``design``, from
+              :func:`~inweights.theory.geometric_memory.star_picture.star_design`, with
+              the additional columns ``arms, told, edges, first, later``.
 
     Returns:
         ``task``: the table ``design``, a row per task, with ``choices``, the number of

@@ -132,19 +132,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final accuracies, curves of the hardest token, and recall of trained facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``hardest, chance, step``) and
-            ``edges`` (:func:`inweights.probes.stepwise`: ``role, recall``). Both have
-            the columns ``graph, condition, taught, seed, part, place, accuracy, exact,
-            statements``. The labels are ``graph`` (the text ``(arms, nodes per path)``:
-            (200, 4); (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and
-            paths together; ``geometry first``: edges, then edges and paths with frozen
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``graph, condition, taught, seed, part, place, accuracy, exact,
+            statements``. Accuracies and recall are fractions from 0 to 1.
+
+            - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
+              additional columns ``hardest, chance, step``.
+            - ``edges``, from :func:`inweights.probes.stepwise`, with the additional
+              columns ``role, recall``.
+
+            The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
+            (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths
+            together; ``geometry first``: edges, then edges and paths with frozen
             embeddings; the controls ``random``, frozen random embeddings, and
             ``permuted``, as ``geometry first`` but with permuted nodes in the edges;
             ``forward edges only``, only edges away from the root; ``reverse path``,
             paths from the leaf to the root), and ``taught`` (``full path``: loss on all
             tokens of the path; ``first token``: loss only on the first token after the
-            root, the hardest). Accuracies and recall are fractions from 0 to 1.
+            root, the hardest).
 
     Returns:
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the

@@ -102,25 +102,32 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return geometry compared with chance, over all pairs and over pairs without an edge.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``recall``
-            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
-            accuracy, ceiling, loss, floor``), ``cosines``
-            (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
-            :func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
-            ``correlation``
-            (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
-            :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), and ``energy``
-            (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
-            :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
-            cumulative, degenerate, null_mean, null_low, null_high``). All have the
-            columns ``graph, architecture, edges, condition, seed``. The labels are
-            ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
-            TinySSM: a Mamba; associative: TinyNN with frozen embeddings), ``edges``
-            (directions of the trained edges: both, forward, backward), and
-            ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
-            with the simplest sufficient world and initialisation). Accuracies and
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, architecture, edges, condition, seed``. Accuracies and
             recall are fractions from 0 to 1.
+
+            - ``recall``, from :func:`inweights.probes.graph_recall`, with the
+              additional columns ``recall, worst, recall_others, accuracy, ceiling,
+              loss, floor``.
+            - ``cosines``, from
+              :func:`~inweights.probes.geometry.reference_graph.both_ways` of
+              :func:`inweights.probes.cosines`, with the additional columns ``source,
+              target, hops, cosine``.
+            - ``correlation``, from
+              :func:`~inweights.probes.geometry.reference_graph.both_ways` of
+              :func:`inweights.probes.hop_correlation`, with the additional columns
+              ``spearman, null_mean, null_low, null_high, p``.
+            - ``energy``, from
+              :func:`~inweights.probes.geometry.reference_graph.both_ways` of
+              :func:`inweights.probes.spectral_energy`, with the additional columns
+              ``space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
+              null_low, null_high``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
+            embeddings), ``edges`` (directions of the trained edges: both, forward,
+            backward), and ``condition`` (``the code's``: trained as in the paper's
+            code; ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

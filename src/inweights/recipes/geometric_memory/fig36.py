@@ -71,14 +71,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves of paths and edges, their peak, and the loss after the peak.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``hardest, chance``) and ``edges``
-            (:func:`inweights.probes.stepwise`: ``role, recall``). Both have the columns
-            ``graph, condition, seed, part, place, accuracy, exact, statements, step``.
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``graph, condition, seed, part, place, accuracy, exact, statements,
+            step``. Accuracies and recall are fractions from 0 to 1.
+
+            - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
+              additional columns ``hardest, chance``.
+            - ``edges``, from :func:`inweights.probes.stepwise`, with the additional
+              columns ``role, recall``.
+
             The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4)) and
             ``condition`` (``two phases``: edges, then paths alone; ``edges first``:
             edges, then edges and paths; ``geometry first``: edges, then edges and paths
-            with frozen embeddings). Accuracies and recall are fractions from 0 to 1.
+            with frozen embeddings).
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (exact match and hardest token

@@ -71,16 +71,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return cosines of leaves with the first node of their own arm and of other arms.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``cosines``
-            (:func:`inweights.probes.arm_cosines`: ``leaf, first, own, cosine``),
-            ``navigation`` (:func:`inweights.probes.navigation`: ``depth, hops, nearest,
-            ridge, explained, chance``), and ``paths``
-            (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
-            exact, statements, chance``). All have the columns ``graph, condition,
-            seed``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (200,
-            4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, condition, seed``. Accuracies and recall are fractions from
+            0 to 1.
+
+            - ``cosines``, from :func:`inweights.probes.arm_cosines`, with the
+              additional columns ``leaf, first, own, cosine``.
+            - ``navigation``, from :func:`inweights.probes.navigation`, with the
+              additional columns ``depth, hops, nearest, ridge, explained, chance``.
+            - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
+              additional columns ``part, place, hardest, accuracy, exact, statements,
+              chance``.
+
+            The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
+            (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
             ``edges alone``; ``random``: together, with frozen random embeddings).
-            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``runs``: a row per run

@@ -121,16 +121,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the energy in the top eigenspaces, and the number of dimensions in use.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``energy``
-            (:func:`inweights.probes.spectral_energy`: ``axis, value``) and ``deeper``
-            (:func:`inweights.probes.spectral_energy`: ``architecture, condition``).
-            Both have the columns ``graph, seed, space, eigenvalue, size, energy,
-            cumulative, degenerate, null_mean, null_low, null_high``. The labels are
-            ``graph`` (path-star, grid, cycle, irregular); of Node2Vec, ``axis`` (what
-            is varied: ``width``, ``initial scale``) and ``value`` (as text: 2, 8, 17,
-            100, 400; 0.02, 0.3, 1.0); of the others, ``architecture`` (TinyGPT) and
-            ``condition`` (``the code's``: trained as in the paper's code; ``ours``:
-            with the simplest sufficient world and initialisation).
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``graph, seed, space, eigenvalue, size, energy, cumulative,
+            degenerate, null_mean, null_low, null_high``.
+
+            - ``energy``, from :func:`inweights.probes.spectral_energy`, with the
+              additional columns ``axis, value``.
+            - ``deeper``, from :func:`inweights.probes.spectral_energy`, with the
+              additional columns ``architecture, condition``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular); of Node2Vec,
+            ``axis`` (what is varied: ``width``, ``initial scale``) and ``value`` (as
+            text: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); of the others, ``architecture``
+            (TinyGPT) and ``condition`` (``the code's``: trained as in the paper's code;
+            ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
         - ``top``: a row per run: share of the energy in the first eigenspace

@@ -122,17 +122,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     ``curves``, at ``by_space`` in the same module.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``autograd``
-            (:func:`inweights.probes.dynamics.off_descent`: ``distance, travelled``),
-            ``spaces`` (:func:`inweights.probes.dynamics.along_descent`: ``step, space,
-            size, coefficient, energy, length``), ``moments``
-            (:func:`inweights.probes.dynamics.along_descent`: ``step, loss, outside_c,
-            outside_s, outside_v, outside_random, s_low, s_high, s_trace, walk_low,
-            walk_high, …``), and ``long``
-            (:func:`inweights.probes.dynamics.along_descent`: ``step, loss, outside_c,
-            outside_s, outside_v, outside_random, s_low, s_high, s_trace, walk_low,
-            walk_high, …``). All have the columns ``graph, seed``. The label ``graph``
-            is ``path-star``, ``grid``, ``cycle`` or ``irregular``.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, seed``.
+
+            - ``autograd``, from :func:`inweights.probes.dynamics.off_descent`, with the
+              additional columns ``distance, travelled``.
+            - ``spaces``, from :func:`inweights.probes.dynamics.along_descent`, with the
+              additional columns ``step, space, size, coefficient, energy, length``.
+            - ``moments``, from :func:`inweights.probes.dynamics.along_descent`, with
+              the additional columns ``step, loss, outside_c, outside_s, outside_v,
+              outside_random, s_low, s_high, s_trace, walk_low, walk_high, …``.
+            - ``long``, from :func:`inweights.probes.dynamics.along_descent`, with the
+              additional columns ``step, loss, outside_c, outside_s, outside_v,
+              outside_random, s_low, s_high, s_trace, walk_low, walk_high, …``.
+
+            The label ``graph`` is ``path-star``, ``grid``, ``cycle`` or ``irregular``.
 
     Returns:
         - ``ends``: a row per graph and seed at the last step. Columns: ``graph, seed,

@@ -119,30 +119,38 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return energies relative to random vectors, with and without self-edges, and margins.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``recall``
-            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
-            accuracy, ceiling, loss, floor``), ``margin``
-            (:func:`inweights.probes.edge_margin`: ``rivals, over, margin, worst,
-            positive``), ``own_margin`` (:func:`inweights.probes.geometric_margin`:
-            ``over, margin, worst, positive, null_positive, null_worst, null_all, p``),
-            ``zigzag``
-            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-            :func:`inweights.probes.zigzag`: ``zigzag, bottom, null_mean, null_low,
-            null_high, bottom_null``), ``energy``
-            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-            :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
-            cumulative, degenerate, null_mean, null_low, null_high``), and
-            ``correlation``
-            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-            :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``). All have the columns ``graph, model, self_edges, condition,
-            seed``. The labels are ``graph`` (path-star, grid, cycle, irregular),
-            ``model`` (Node2Vec: tied; untied Node2Vec: from the small scale ``std``;
-            untied, unit normal: from N(0, 1); TinyNN), ``self_edges`` (Boolean: whether
-            every node has an edge to itself), and ``condition`` (``the code's, bf16``:
-            trained as in the paper's code, in emulated bfloat16; ``the code's``: in
-            fp32; ``ours``: with the simplest sufficient world and initialisation).
-            Accuracies and recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, model, self_edges, condition, seed``. Accuracies and recall
+            are fractions from 0 to 1.
+
+            - ``recall``, from :func:`inweights.probes.graph_recall`, with the
+              additional columns ``recall, worst, recall_others, accuracy, ceiling,
+              loss, floor``.
+            - ``margin``, from :func:`inweights.probes.edge_margin`, with the additional
+              columns ``rivals, over, margin, worst, positive``.
+            - ``own_margin``, from :func:`inweights.probes.geometric_margin`, with the
+              additional columns ``over, margin, worst, positive, null_positive,
+              null_worst, null_all, p``.
+            - ``zigzag``, from
+              :func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+              :func:`inweights.probes.zigzag`, with the additional columns ``zigzag,
+              bottom, null_mean, null_low, null_high, bottom_null``.
+            - ``energy``, from
+              :func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+              :func:`inweights.probes.spectral_energy`, with the additional columns
+              ``space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
+              null_low, null_high``.
+            - ``correlation``, from
+              :func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
+              :func:`inweights.probes.hop_correlation`, with the additional columns
+              ``spearman, null_mean, null_low, null_high, p``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular), ``model``
+            (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
+            normal: from N(0, 1); TinyNN), ``self_edges`` (Boolean: whether every node
+            has an edge to itself), and ``condition`` (``the code's, bf16``: trained as
+            in the paper's code, in emulated bfloat16; ``the code's``: in fp32;
+            ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -89,17 +89,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return correlations of cosine and hop distance, over all and over non-adjacent pairs.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``cosines``
-            (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``),
-            ``correlation`` (:func:`inweights.probes.hop_correlation`: ``spearman,
-            null_mean, null_low, null_high, p``), and ``recall``
-            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
-            accuracy, ceiling, loss, floor``). All have the columns ``graph,
-            architecture, condition, seed``. The labels are ``graph`` (path-star, grid,
-            cycle, irregular), ``architecture`` (associative: TinyNN with frozen
-            embeddings; TinyGPT; Node2Vec), and ``condition`` (``the code's``: trained
-            as in the paper's code; ``ours``: with the simplest sufficient world and
-            initialisation). Accuracies and recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``graph, architecture, condition, seed``. Accuracies and recall are
+            fractions from 0 to 1.
+
+            - ``cosines``, from :func:`inweights.probes.cosines`, with the additional
+              columns ``source, target, hops, cosine``.
+            - ``correlation``, from :func:`inweights.probes.hop_correlation`, with the
+              additional columns ``spearman, null_mean, null_low, null_high, p``.
+            - ``recall``, from :func:`inweights.probes.graph_recall`, with the
+              additional columns ``recall, worst, recall_others, accuracy, ceiling,
+              loss, floor``.
+
+            The labels are ``graph`` (path-star, grid, cycle, irregular),
+            ``architecture`` (associative: TinyNN with frozen embeddings; TinyGPT;
+            Node2Vec), and ``condition`` (``the code's``: trained as in the paper's
+            code; ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
         The measured tables, restricted to the judged condition (trained as in the

@@ -62,16 +62,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies by kind of question, and by whether the answer was stated in training.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``before``
-            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
-            ``after``
-            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
-            ``condition, steps, trained, loss``). Both have the columns ``facts, seed,
-            id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
-            probability, share, others, kind, thought, told, layer, cosine, other,
-            contrast``. The labels are ``facts`` (``real``, ``invented``) and
-            ``condition`` (``one hop``, ``two hops of half``, ``and identity``).
-            Accuracies and recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``facts, seed, id, chain, role, prompt, answer, best, rank, hit,
+            reciprocal, chance, probability, share, others, kind, thought, told, layer,
+            cosine, other, contrast``. Accuracies and recall are fractions from 0 to 1.
+
+            - ``before``, from
+              :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`.
+            - ``after``, from
+              :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`, with
+              the additional columns ``condition, steps, trained, loss``.
+
+            The labels are ``facts`` (``real``, ``invented``) and ``condition`` (``one
+            hop``, ``two hops of half``, ``and identity``).
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,

@@ -104,17 +104,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the panels of the figure, the peaks of the templates, and accuracies.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``tokens``
-            (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
-            value, top, answer``), ``one_hop`` (:func:`inweights.probes.templates`:
-            ``row, row_group, column, column_group, value, top, answer``), and
-            ``two_hop`` (:func:`inweights.probes.templates`: ``row, row_group, column,
-            column_group, value, top, answer``). All have the columns ``n, identity,
-            seed``. The labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (Boolean:
-            whether the identity facts are part of training). Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``n, identity, seed``. Accuracies and recall are fractions from 0 to
+            1.
+
+            - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
+              columns ``part, role, distribution, statements, accuracy, accuracy_among,
+              chance, loss, right_answers``.
+            - ``tokens``, from :func:`inweights.probes.templates`, with the additional
+              columns ``row, row_group, column, column_group, value, top, answer``.
+            - ``one_hop``, from :func:`inweights.probes.templates`, with the additional
+              columns ``row, row_group, column, column_group, value, top, answer``.
+            - ``two_hop``, from :func:`inweights.probes.templates`, with the additional
+              columns ``row, row_group, column, column_group, value, top, answer``.
+
+            The labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (Boolean: whether
+            the identity facts are part of training).
 
     Returns:
         - ``panels``: the templates of the first seed, with ``panel``, the title of the

@@ -77,16 +77,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the mean alignment over the blocks, and the trustworthiness of each projection.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
-            (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
-            contrast, nearest``), and ``states``
-            (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
-            y, trustworthiness``). All have the columns ``model, seed``. The label is
-            ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay; the conditions are
-            explained at :func:`~inweights.recipes.identity_bridge.common.trial`).
-            Accuracies and recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``model, seed``. Accuracies and recall are fractions from 0 to 1.
+
+            - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
+              columns ``part, role, distribution, statements, accuracy, accuracy_among,
+              chance, loss, right_answers``.
+            - ``alignment``, from :func:`inweights.probes.alignment`, with the
+              additional columns ``place, layer, depth, cosine, other, contrast,
+              nearest``.
+            - ``states``, from :func:`inweights.probes.bridge_projection`, with the
+              additional columns ``pair, kind, layer, depth, x, y, trustworthiness``.
+
+            The label is ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay; the
+            conditions are explained at
+            :func:`~inweights.recipes.identity_bridge.common.trial`).
 
     Returns:
         - ``states``: two-dimensional projections of hidden states, with ``note``, which

@@ -92,19 +92,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves for the animation, half-times, and correlations over the training steps.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``alignment``
-            (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
-            contrast, nearest``), ``memory`` (:func:`inweights.probes.shared_memory`:
-            ``prompt, contrast, reached``), ``logits``
-            (:func:`inweights.probes.templates`: ``row, row_group, column, column_group,
-            value, top, answer``), and ``states``
-            (:func:`inweights.probes.bridge_projection`: ``pair, kind, layer, depth, x,
-            y, trustworthiness``). All have the columns ``model, seed, step``. The label
-            is ``model`` (gpt-small, gpt; the conditions are explained at
-            :func:`~inweights.recipes.identity_bridge.common.trial`). Accuracies and
-            recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``model, seed, step``. Accuracies and recall are fractions from 0 to
+            1.
+
+            - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
+              columns ``part, role, distribution, statements, accuracy, accuracy_among,
+              chance, loss, right_answers``.
+            - ``alignment``, from :func:`inweights.probes.alignment`, with the
+              additional columns ``place, layer, depth, cosine, other, contrast,
+              nearest``.
+            - ``memory``, from :func:`inweights.probes.shared_memory`, with the
+              additional columns ``prompt, contrast, reached``.
+            - ``logits``, from :func:`inweights.probes.templates`, with the additional
+              columns ``row, row_group, column, column_group, value, top, answer``.
+            - ``states``, from :func:`inweights.probes.bridge_projection`, with the
+              additional columns ``pair, kind, layer, depth, x, y, trustworthiness``.
+
+            The label is ``model`` (gpt-small, gpt; the conditions are explained at
+            :func:`~inweights.recipes.identity_bridge.common.trial`).
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (``accuracy`` on compositions,

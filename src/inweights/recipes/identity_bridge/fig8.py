@@ -99,16 +99,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how much the answer's probability rises for ``(e1, r2)``, and accuracies.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``before``
-            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
-            ``after``
-            (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
-            ``condition, steps, trained, loss``). Both have the columns ``model, seed,
-            id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
-            probability, share, others, kind, thought, told, layer, cosine, other,
-            contrast``. The label ``condition`` is ``one-hop`` (single facts are
-            trained), ``with identity`` (also identities) or ``second hop only``.
-            Accuracies and recall are fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+            columns ``model, seed, id, chain, role, prompt, answer, best, rank, hit,
+            reciprocal, chance, probability, share, others, kind, thought, told, layer,
+            cosine, other, contrast``. Accuracies and recall are fractions from 0 to 1.
+
+            - ``before``, from
+              :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`.
+            - ``after``, from
+              :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`, with
+              the additional columns ``condition, steps, trained, loss``.
+
+            The label ``condition`` is ``one-hop`` (single facts are trained), ``with
+            identity`` (also identities) or ``second hop only``.
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,

@@ -99,14 +99,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the panels of the figure, peaks of rows, extreme margins, and gaps of the norms.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``tokens`` (``row,
-            row_group, column, column_group, value, top, answer``), ``margins`` (``part,
-            role, distribution, prompt, answer, predicted, margin, margin_among,
-            right_answers``), ``norms`` (``least_margin, norm``), ``first_hop`` (``row,
-            row_group, column, column_group, value, top, answer``), ``composition``
-            (``row, row_group, column, column_group, value, top, answer``), and
-            ``bounds`` (``check, value``). All have the columns ``n, seed``. The label
-            ``n`` is the number of subjects of the world.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``n, seed``.
+
+            - ``tokens``, with the additional columns ``row, row_group, column,
+              column_group, value, top, answer``.
+            - ``margins``, with the additional columns ``part, role, distribution,
+              prompt, answer, predicted, margin, margin_among, right_answers``.
+            - ``norms``, with the additional columns ``least_margin, norm``.
+            - ``first_hop``, with the additional columns ``row, row_group, column,
+              column_group, value, top, answer``.
+            - ``composition``, with the additional columns ``row, row_group, column,
+              column_group, value, top, answer``.
+            - ``bounds``, with the additional columns ``check, value``.
+
+            The label ``n`` is the number of subjects of the world.
 
     Returns:
         - ``panels``: the templates of the world in the figure, with ``panel``, the

@@ -105,18 +105,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the accuracy on the queries and on the facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``ends``
-            (:func:`inweights.probes.direction`: ``cosine, least_margin, excess,
-            query_margin, expected``), ``nuclear``
-            (:func:`inweights.probes.nuclear_norm`: ``least_margin, norm``), and
-            ``frobenius`` (:func:`inweights.probes.nuclear_norm`: ``least_margin,
-            norm``). All have the columns ``members, told, model, seed``. The labels are
-            ``members`` (number of members of a group: 8, 16), ``told`` (number of
-            members of a group whose second value is among the facts: 1, 3), and
-            ``model`` (``two matrices``, ``one matrix``). Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables of a run of :func:`plan`, by name. All tables have the
+            columns ``members, told, model, seed``. Accuracies and recall are fractions
+            from 0 to 1.
+
+            - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
+              columns ``part, role, distribution, statements, accuracy, accuracy_among,
+              chance, loss, right_answers``.
+            - ``ends``, from :func:`inweights.probes.direction`, with the additional
+              columns ``cosine, least_margin, excess, query_margin, expected``.
+            - ``nuclear``, from :func:`inweights.probes.nuclear_norm`, with the
+              additional columns ``least_margin, norm``.
+            - ``frobenius``, from :func:`inweights.probes.nuclear_norm`, with the
+              additional columns ``least_margin, norm``.
+
+            The labels are ``members`` (number of members of a group: 8, 16), ``told``
+            (number of members of a group whose second value is among the facts: 1, 3),
+            and ``model`` (``two matrices``, ``one matrix``).
 
     Returns:
         - ``questions``: a row per run, role and distribution of the queries. Columns:
