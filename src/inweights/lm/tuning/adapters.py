@@ -26,15 +26,15 @@ def adapted(
 
     The adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1), on every
     linear layer except the head. Matrix ``A`` is drawn at random, ``B`` is zero, and
-    there is no dropout. After the block the model has its own modules again. If an
-    error was raised, the adapters are discarded.
+    there is no dropout. After the block, the model has its original modules again. If
+    the block raises an error, the adapters are discarded instead of merged.
 
     Args:
         model: A causal model of ``transformers``.
-        config: Settings, of which method, rank, scale and variant are used.
+        config: Settings; ``method``, ``rank``, ``alpha`` and ``variant`` are used.
         seed: Root seed of the adapters.
         keep: Folder to which the adapters are written before they are merged, in the
-            format of ``peft``; ``None`` (by default) does not write them.
+            format of ``peft``. With ``None`` (the default), they are not written.
         **where: Options of ``peft.LoraConfig``, to adapt other layers.
 
     Yields:
@@ -84,8 +84,8 @@ def adapted(
 def draw_adapters(wrapped: Any, seed: int) -> None:
     """Draw the matrices ``A`` of all adapters at random.
 
-    They are drawn as ``peft`` draws them (Kaiming's uniform distribution), but from a
-    random stream of the seed. The matrices ``B`` are not changed.
+    The distribution is that of ``peft`` (Kaiming's uniform distribution), but the
+    random stream is determined by the seed. The matrices ``B`` are not changed.
 
     Args:
         wrapped: A model with the adapters of ``peft``.
@@ -108,7 +108,7 @@ def draw_adapters(wrapped: Any, seed: int) -> None:
 
 @contextmanager
 def with_adapters(model: Any, folder: Path) -> Iterator[None]:
-    """Use stored adapters within a block; restore the original modules afterwards.
+    """Use stored adapters within a block, and restore the original modules afterwards.
 
     Args:
         model: The causal model of ``transformers`` for which the adapters were trained.

@@ -26,16 +26,16 @@ _OWN = 200
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated cost of a fine-tuning that makes all its epochs.
+    """Estimated cost of a fine-tuning that does not end before its last epoch.
 
     Attributes:
         rows: Number of examples.
         tokens: Number of tokens of one pass over the examples.
-        epochs: Largest number of passes.
+        epochs: Number of passes.
         updates: Number of updates of all passes.
         seconds: Estimated time of all updates in seconds, without the preparation.
-        padding: Share of the positions in batches that are padding, without replayed
-            texts; 0 if examples are packed.
+        padding: Share of the positions in batches that are padding, from 0 to 1,
+            replayed texts not counted; 0 if examples are packed.
     """
 
     rows: int
@@ -47,7 +47,7 @@ class Cost:
 
     @property
     def each(self) -> float:
-        """Seconds per token of one pass; the time of all epochs divided by :attr:`tokens`."""
+        """Time of all epochs in seconds, divided by the number of tokens of one pass."""
         return self.seconds / self.tokens
 
 
@@ -86,7 +86,7 @@ def least_seconds(
         config: Settings of the fine-tuning.
 
     Returns:
-        Seconds for all updates of all epochs.
+        Lower bound on the time of all updates of all epochs, in seconds.
 
     Raises:
         DataError: There are no examples, or one has no tokens to train.
@@ -131,18 +131,18 @@ def cost_of(
     steps: int = 20,
     each: float = 0.0,
 ) -> Cost:
-    """Estimate the time of a fine-tuning by making some of its updates, which changes the model.
+    """Estimate the time of a fine-tuning from some of its updates, which change the model.
 
-    The first two updates are slower and are not counted.
+    The first two updates are slower and are not included in the estimate.
 
     Args:
         lm: The model, which must not be used afterwards.
         examples: Examples to train on.
         config: Settings of the fine-tuning.
-        steps: Largest number of updates that are timed; by default 20.
-        each: Seconds per token (:attr:`Cost.each`), if known from other examples. In
-            this case nothing is timed, and the model is not changed. With 0 (by
-            default), updates are timed.
+        steps: Maximum number of updates that are timed; by default 20.
+        each: :attr:`Cost.each`, if it is known from other examples. In this case
+            nothing is timed, and the model is not changed. With 0 (the default),
+            updates are timed.
 
     Returns:
         Sizes and estimated time of the whole fine-tuning.

@@ -36,8 +36,8 @@ class About(Config):
 
     Attributes:
         base: Source of the original model.
-        method: ``lora``: the adapters of each epoch are stored; ``full``: the whole
-            model is.
+        method: ``lora`` if the adapters of each epoch are stored, ``full`` if the whole
+            model is stored.
         chat: Whether the model is trained with its chat template.
         dtype: Data type of the weights.
         seed: Root seed.
@@ -72,13 +72,14 @@ def keeping(
         target: Folder that the fine-tuning writes.
         lm: The model that is trained.
         about: Description that is stored with the epochs.
-        fresh: Whether the epochs of an earlier training are removed first.
+        fresh: Whether to remove the stored epochs of an earlier training first. The
+            returned function would otherwise not replace them.
 
     Returns:
-        A function of the number of the epoch, the number of epochs and the trained
-        model, to be passed to :func:`inweights.lm.finetune` as ``passed``. It does
-        nothing if the epoch is already stored, and raises a DataError if the epoch
-        cannot be written.
+        A function to be passed to :func:`inweights.lm.finetune` as ``passed``. Its
+        arguments are the number of the epoch, the number of epochs and the trained
+        model. It does nothing if the epoch is already stored, and raises a DataError if
+        the epoch cannot be written.
 
     Raises:
         DataError: The folder of the epochs cannot be written.
@@ -127,7 +128,7 @@ def score_epochs(
         device: Torch device of the model; by default ``cpu``.
         dtype: Data type of the weights; by default (empty) that of the training.
         download: Whether a model may be downloaded from the Hugging Face hub; by
-            default not.
+            default False.
         progress: Called with a count, its total and a description; ``None`` disables
             it.
 

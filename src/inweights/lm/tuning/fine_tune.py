@@ -23,14 +23,14 @@ class FineTune(Config):
         weight_decay: Weight decay of AdamW; by default 0.
         epochs: Largest number of passes over the examples of each stage; by default 10.
         until: Share of known examples, from 0 to 1, at which a stage ends before its
-            last pass. An example is known if in the latest pass the model found each
-            token of its completion the most likely one, just before the update that
-            trains on it. Texts of ``replay`` are not counted. By default 0: every stage
-            makes all its passes.
-        batch_tokens: Largest number of tokens in a batch, padding included; by default
+            last pass. An example is known if in the latest pass, just before the update
+            that trains on it, each token of its completion was the model's most likely
+            one. Texts of ``replay`` are not counted. With 0 (the default), every stage
+            has all its passes.
+        batch_tokens: Maximum number of tokens in a batch, padding included; by default
             256. A longer example is a batch by itself.
-        warmup: Share of a stage's updates over which the rate rises linearly to
-            ``rate``; by default .1.
+        warmup: Share of a stage's updates over which the learning rate rises linearly
+            to ``rate``; by default .1.
         schedule: Learning rate after the warmup: ``constant``, or a ``linear`` (by
             default) or ``cosine`` decay to zero.
         clip: Largest norm of the gradient; by default 1. Larger gradients are scaled
@@ -43,12 +43,12 @@ class FineTune(Config):
             trains the magnitudes of the weights separately from their directions (Liu
             et al. 2024, arXiv:2402.09353).
         end: Whether the end-of-text token is trained after each completion, so that the
-            model stops after an answer; by default it is.
+            model stops after an answer; by default True.
         replay: Number of tokens of the model's own texts per token of the examples,
-            from 0 to 4; by default 0, none. The model writes these texts before its
-            training. Every update also minimises the KL divergence from its former
-            predictions on them, so that it forgets less (Li & Hoiem 2016, Learning
-            without Forgetting, arXiv:1606.09282).
+            from 0 to 4; by default 0, which means no such texts. The model writes these
+            texts before its training. Every update also minimises the KL divergence
+            from the model's former predictions on them, so that it forgets less (Li &
+            Hoiem 2016, Learning without Forgetting, arXiv:1606.09282).
         precision: ``fp32`` (by default); or ``bf16``, which computes only matrix
             products in bfloat16 (autocast).
         layout: How a batch is computed: ``padded`` (by default), with each example

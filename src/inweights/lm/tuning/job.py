@@ -56,11 +56,12 @@ def finetune_to(
     The folder also contains a model card and, in ``adapter/``, the adapters of ``lora``
     in the format of ``peft``.
 
-    An interrupted call can be repeated and continues from its last state. Until the
-    folder is complete, ``<out>.texts`` contains the texts that the model has written
-    before the training, in blocks. ``<out>.state`` contains the training; it is written
-    every five minutes, on SIGINT, SIGTERM or SIGHUP, and at the end. If ``accelerate
-    launch`` started several processes, only the first one writes and reports.
+    If the same call is repeated after an interruption, it continues from the last
+    stored state. Until the folder is complete, ``<out>.texts`` contains the texts that
+    the model has written before the training, and ``<out>.state`` contains the state of
+    the training. The state is written every five minutes, on SIGINT, SIGTERM or SIGHUP,
+    and at the end. If ``accelerate launch`` started several processes, only the first
+    one writes and reports.
 
     Args:
         out: Path of the folder, which must not exist.
@@ -73,7 +74,7 @@ def finetune_to(
         seed: Root seed of the order, the adapters, the model's own texts, and the
             weights of ``@tiny``; by default 0.
         download: Whether a model may be downloaded from the Hugging Face hub; by
-            default not.
+            default False.
         device: Torch device of the model, by default ``cpu``. If accelerate has started
             several processes, it chooses the devices.
         dtype: Data type of the weights: ``float32``, ``bfloat16`` or ``float16``.
@@ -83,9 +84,9 @@ def finetune_to(
         keep_epochs: Whether to store the adapters (for ``full``, the model) after each
             epoch in ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
         show: Called before training with five values: the first examples as text, with
-            brackets around tokens to which the loss applies; the numbers of examples
-            and of their tokens; the largest number of updates; and the number of texts
-            that the model wrote. ``None`` disables it.
+            brackets around tokens to which the loss applies; the number of examples;
+            the number of their tokens; the maximum number of updates; and the number of
+            texts that the model wrote. ``None`` disables it.
         progress: Called with a count, its total and a description, while the model
             writes texts and while it is trained; ``None`` disables it.
 

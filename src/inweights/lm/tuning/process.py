@@ -1,4 +1,4 @@
-"""Handle signals that end a fine-tuning properly, and processes that train together."""
+"""Handle signals that stop a fine-tuning, and detect processes that train together."""
 
 import os
 import signal
@@ -14,13 +14,14 @@ __all__ = ["accelerator_of_processes", "stop_signals"]
 
 @contextmanager
 def stop_signals(wanted: bool) -> Iterator[threading.Event]:
-    """Provide an event that is set by a signal to stop; a second signal interrupts at once.
+    """Provide an event that a signal sets to stop a training, for use as a context manager.
 
-    After the block, the former signal handlers are restored.
+    A second signal raises ``KeyboardInterrupt``. After the block, the former signal
+    handlers are restored.
 
     Args:
         wanted: Whether SIGINT, SIGTERM and SIGHUP (unless it is ignored) set the event.
-            Outside of the main thread they never do.
+            Outside of the main thread, signals never set it.
 
     Yields:
         The event.

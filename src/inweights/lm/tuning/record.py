@@ -23,12 +23,12 @@ __all__ = ["LossTable", "PaddingCount", "Reports"]
 
 
 class LossTable:
-    """Losses by update: finished tables, which a checkpoint can store, and the rows after them.
+    """Losses of all updates: closed tables, which a checkpoint can store, and later rows.
 
     Args:
-        tables: Tables of earlier updates, with the columns of :meth:`add`, from a
-            checkpoint; by default none. The attribute ``tables`` lists them and those
-            that :meth:`close` added.
+        tables: Tables of earlier updates from a checkpoint, with the columns of
+            :meth:`add`; by default none. The attribute ``tables`` contains these and
+            the tables that :meth:`close` added.
     """
 
     def __init__(self, tables: Iterable[pl.DataFrame] = ()) -> None:
@@ -40,7 +40,7 @@ class LossTable:
         self._rows: list[dict[str, float]] = []
 
     def add(self, row: dict[str, float]) -> None:
-        """Add the numbers of one update, in memory.
+        """Append a row with the numbers of one update, in memory.
 
         Args:
             row: Numbers by column: ``stage``; ``step``, the number of the update over
@@ -77,7 +77,7 @@ class LossTable:
 
 @dataclass
 class PaddingCount:
-    """Counts of tokens that were read, and of positions in batches.
+    """Counts of the tokens and of the padded positions of batches.
 
     Attributes:
         packed: Whether examples are packed, so that there is no padding.
@@ -105,10 +105,11 @@ class PaddingCount:
                 self.positions += len(part) * longest
 
     def add_done(self, updates: Iterable[Sequence[Encoded]], number: int) -> None:
-        """Count the updates of a stage that an earlier call has already made.
+        """Count the updates of a stage that an interrupted call made before.
 
         Args:
-            updates: The batch of each update.
+            updates: Batches of the stage, one per update, of which the first ``number``
+                are counted.
             number: Number of updates that were made.
         """
         for rows in islice(updates, number):
@@ -179,7 +180,7 @@ class Reports:
             index: Index of the stage, from 0.
             stage: The stage.
             step: Index of the latest update within the stage, from 0.
-            model: The model with its adapters.
+            model: The model with its adapters, which is passed on.
         """
         if self.passed and (step + 1) % stage.epoch == 0:
             before = index * self.config.epochs

@@ -1,6 +1,6 @@
 """Divide a fine-tuning into stages: the examples of each update and the texts to replay.
 
-:func:`stages_of` makes the :class:`Stage` objects over which
+:func:`stages_of` returns the :class:`Stage` objects over which
 :func:`inweights.lm.finetune` loops.
 """
 
@@ -18,7 +18,7 @@ class Stage:
     """Examples that are trained together, before those of the next stage.
 
     Attributes:
-        name: Number of the stage, as its examples state it.
+        name: Number of the stage, which is the ``stage`` of its examples.
         rows: Examples to train on.
         old: Texts to replay, on which the model's predictions should not change.
         steps: Number of updates of all its epochs, which :func:`stages_of` sets.
@@ -35,8 +35,7 @@ class Stage:
         """Yield the batch of each update of all epochs: examples, followed by texts to replay.
 
         Args:
-            config: Settings, of which epochs, size of batches and amount of replay are
-                used.
+            config: Settings; ``epochs``, ``batch_tokens`` and ``replay`` are used.
             seed: Root seed of the order.
 
         Yields:
@@ -65,8 +64,8 @@ class Stage:
                 (:meth:`~.record.LossTable.add`), one row per update.
 
         Returns:
-            The share, from 0 to 1, over the latest updates: those of one epoch, or all
-            if there are fewer. NaN if there are no examples in them.
+            The share, from 0 to 1, in the latest updates: those of one epoch, or all if
+            there are fewer. NaN if these updates contain no examples.
             :attr:`FineTune.until` explains when an example is known.
         """
         lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)
@@ -80,8 +79,7 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
     Args:
         encoded: Examples to train on, and texts to replay (``old``), each with its
             stage.
-        config: Settings, of which the number of epochs and the size of batches are
-            used.
+        config: Settings; ``epochs`` and ``batch_tokens`` are used.
 
     Returns:
         One :class:`Stage` per stage, with its examples, texts to replay, and numbers of
@@ -114,8 +112,7 @@ def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
 
     Args:
         encoded: Examples to train on, and texts to replay.
-        config: Settings, of which the number of epochs and the size of batches are
-            used.
+        config: Settings; ``epochs`` and ``batch_tokens`` are used.
 
     Example:
         >>> steps_of([Encoded((0,) * 6, 1)] * 4, FineTune(epochs=3, batch_tokens=12))

@@ -49,8 +49,7 @@ class FineTuned:
         losses: One row per update: ``stage``, ``step`` (its number over all stages,
             from 1) and ``loss`` (nats per token of the completions). If
             :attr:`FineTune.until` is set, also ``new``, the number of examples, and
-            ``known``, the number of those whose completion was most likely, token by
-            token, just before the update.
+            ``known``, the number of those that were known just before the update.
         tokens: Number of tokens that were read, with replayed texts, without padding.
         padding: Share of the positions in batches that were padding; 0 if examples were
             packed.
@@ -58,9 +57,9 @@ class FineTuned:
         known: If :attr:`FineTune.until` is set, the share of known examples in the
             latest epoch of each stage, from 0 to 1, by the number of the stage;
             otherwise empty.
-        positions: Number of positions that were computed: more than ``tokens`` with
-            padding; fewer if examples were packed, because a shared beginning is
-            computed once, and nothing is predicted from the last token of an example.
+        positions: Number of positions that were computed. With padding it is above
+            ``tokens``. If examples were packed it is below, because a shared beginning
+            is computed once, and the last token of an example is left out.
     """
 
     losses: pl.DataFrame
@@ -86,12 +85,12 @@ def finetune(
     passed: Callable[[int, int, Any], None] | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
-    """Train a model on the completions of examples, stage by stage, which changes the model.
+    """Train a model in place on the completions of examples, stage by stage.
 
     If there is a checkpoint file, SIGINT, SIGTERM and SIGHUP end the training after the
     present update, write the file and raise ``KeyboardInterrupt``. A second signal
-    stops the process at once. If ``config.replay`` is set and no example is ``old``,
-    the model first writes the texts to replay.
+    raises it at once. If ``config.replay`` is above 0 and no example is ``old``, the
+    model first writes the texts to replay.
 
     Args:
         lm: The model.
@@ -103,8 +102,9 @@ def finetune(
             and the optimizer's state, three times the size of the trained weights. With
             ``None`` (the default), no file is written.
         every_seconds: Seconds between two writes of the file; by default 300.
-        every_steps: If above 0, updates between two writes instead; by default 0.
-        keep: Whether the file is kept, with the finished training; by default not.
+        every_steps: Number of updates between two writes. With 0 (the default),
+            ``every_seconds`` is used instead.
+        keep: Whether the file is not removed at the end; by default False.
         adapter: Folder for the adapters of ``lora``; by default they are not written.
         observers: Observers that receive the loss and the learning rate of each update
             (:class:`inweights.training.Step`); by default none.

@@ -43,18 +43,18 @@ def own_text(
 ) -> list[Example]:
     """Let a model write whole sentences at temperature 1, up to a number of tokens.
 
-    In chat the model answers, and the loss will apply to its answers; otherwise it
-    applies to each whole text.
+    With a chat template, the texts are answers of the model to a user, and the loss
+    will apply only to the answers. Otherwise it will apply to each whole text.
 
     Args:
         lm: The model before training.
-        tokens: Largest number of tokens of all texts together. The first text that is
+        tokens: Maximum number of tokens of all texts together. The first text that is
             not empty is returned even if it is longer.
         seed: Root seed of the random draws; by default 0.
         stage: Number of the stage of the examples, by default 0; each stage has
             different texts.
-        questions: Whether the model continues short questions of many kinds with a few
-            words; by default it writes prose.
+        questions: Whether the model answers short questions of many kinds in a few
+            words. By default (False), it writes prose.
         begun: File in which texts are stored as they are written, so that an
             interrupted call can be resumed; ``None`` stores nothing.
         progress: Called with the number of texts done, their total number and a
@@ -125,7 +125,7 @@ def tokens_to_write(tokens: int, config: FineTune) -> float:
 
     Args:
         tokens: Number of tokens of one pass over the stage's examples.
-        config: Settings, of which the amount of replay and the epochs are used.
+        config: Settings; ``replay`` and ``epochs`` are used.
 
     Returns:
         ``config.replay`` times ``tokens``, but at least 2,000 (unless all epochs
@@ -155,8 +155,8 @@ def replayed(
     Args:
         lm: The model before training.
         examples: Examples, whose stages and lengths determine the amount of text.
-        config: Settings, of which the amount of replay is used; with 0 there are no
-            texts.
+        config: Settings; ``replay`` and ``epochs`` are used. If ``replay`` is 0, no
+            texts are written.
         seed: Root seed of the random draws.
         progress: Called with the number of texts done, their total number and a
             description; ``None`` disables it.
@@ -200,10 +200,11 @@ def replayed(
 def paraphraser(
     lm: LanguageModel, *, progress: Progress | None = None
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Return a function that rewrites sentences: it returns the most likely line of the model.
+    """Return a function that lets a model paraphrase sentences.
 
-    The caller has to check whether a fact is preserved. In chat the model is given an
-    instruction, otherwise two examples.
+    A paraphrase is the most likely line that the model writes. With a chat template,
+    the prompt is an instruction; otherwise it contains two examples. The caller has to
+    check whether the fact is preserved.
 
     Args:
         lm: The model.

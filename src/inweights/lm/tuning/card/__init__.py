@@ -1,6 +1,6 @@
 """Write the model card of a fine-tuned model: training data, method and scores.
 
-:func:`model_card` makes the text, and :func:`add_scores` adds an evaluation to it.
+:func:`model_card` returns the text, and :func:`add_scores` adds an evaluation to it.
 """
 
 from collections.abc import Mapping
@@ -122,7 +122,7 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
 
     Raises:
         DataError: The folder has no card, or the card cannot be written (for example
-            because the disk is full). In this case the card is unchanged.
+            because the disk is full). The card is then left unchanged.
     """
     card = card_of(folder)
     before = {test["role"]: test for test in made.get("paired", ())}

@@ -1,5 +1,5 @@
 """Update a model on a batch of examples: how it is read, and the loss.
 
-:mod:`~.objective` makes an update. A batch is padded (:mod:`~.reading`) or packed
+:mod:`~.objective` performs an update. A batch is padded (:mod:`~.reading`) or packed
 (:mod:`~.packing`); :mod:`~.low_rank` computes a frozen layer and its adapter together.
 """

@@ -1,6 +1,6 @@
 """Compute a frozen linear layer and its adapter as one operation.
 
-Within a block, :func:`joined_adapters` makes the adapters of ``peft`` use this
+Within a ``with`` block, :func:`joined_adapters` lets the adapters of ``peft`` use this
 operation. The product of the adapter is added to the layer's result in place, so that
 neither a sum of two matrices nor a scaled copy is stored. The numbers are the same up
 to rounding.

@@ -33,7 +33,7 @@ def update(
     accelerator: Any,
     read: Reader = read_padded,
 ) -> tuple[float, dict[str, float]]:
-    """Make one update of the weights on all processes, and return its loss.
+    """Update the weights once on all processes, and return the loss of the batch.
 
     Args:
         lm: The model, with its tokenizer.
@@ -47,8 +47,9 @@ def update(
     Returns:
         Two values: the mean loss over the trained tokens of the examples on all
         processes, in nats, without replayed texts; and a dictionary with the number of
-        examples (``new``) and the number of those that were ``known`` before the update
-        (see :attr:`FineTune.until`), which is empty if ``config.until`` is 0.
+        examples (``new``) and the number of examples that were known before the update
+        (``known``, see :attr:`FineTune.until`). The dictionary is empty if
+        ``config.until`` is 0.
     """
     trained = optimizer.param_groups[0]["params"]
     device = trained[0].device
@@ -101,7 +102,8 @@ def drift(
 ) -> tuple[Tensor, Tensor]:
     """Compute the KL divergence from the earlier to the present predictions on replayed texts.
 
-    All tokens except the 32 that were most likely before training are treated as one.
+    All tokens except the 32 that were most likely before training are treated as a
+    single one.
 
     Args:
         lm: The model, with its tokenizer.
@@ -130,7 +132,7 @@ def drift(
 def remembered(
     lm: LanguageModel, encoded: Sequence[Encoded], read: Reader = read_padded
 ) -> list[Encoded]:
-    """Store the model's predictions of the next tokens on the texts that will be replayed.
+    """Return the examples with the model's predictions on the texts that will be replayed.
 
     Args:
         lm: The model before training.

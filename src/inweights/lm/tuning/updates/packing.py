@@ -74,7 +74,7 @@ class PackedRows:
             states: States of ``H`` heads of width ``D``, ``[1, H, S, D]``.
 
         Returns:
-            ``[B, H, T, D]`` for ``T`` tokens, where padding has the first token's state.
+            States ``[B, H, T, D]``, where padding has the first token's state.
         """
         by_token = states[0].transpose(0, 1)
         by_example = by_token.index_select(0, self.table.flatten())
@@ -87,7 +87,7 @@ class PackedRows:
             states: States of ``H`` heads of width ``D``, ``[B, T, H, D]``.
 
         Returns:
-            ``[1, S, H, D]``.
+            States ``[1, S, H, D]``.
         """
         return states.flatten(0, 1).index_select(0, self.first)[None]
 
@@ -98,8 +98,8 @@ class PackedRows:
             size: Number of tokens in the window; ``None`` if there is no limit.
 
         Returns:
-            A boolean mask ``[1, 1, T, T]``, True if the token of the row attends to
-            that of the column, for ``T`` positions; ``None`` if no example is longer
+            A boolean mask ``[1, 1, T, T]`` for ``T`` positions, True where the token of
+            the row attends to the token of the column; ``None`` if no example is longer
             than the window.
         """
         length = self.table.shape[1]
@@ -111,7 +111,7 @@ class PackedRows:
 
 
 def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedRows:
-    """Concatenate examples to one sequence, in which a shared beginning occurs only once.
+    """Concatenate examples into one sequence, in which a shared beginning occurs only once.
 
     Args:
         rows: The examples, at least one.
@@ -197,15 +197,15 @@ class PackedReader:
 
 
 def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
-    """Return why a model cannot read packed examples; empty if it can.
+    """Return why a model cannot read packed examples, or an empty text if it can.
 
     The model is tested on two short examples: its logits must not depend on the tokens
-    of the example before, and must equal those for each single example.
+    of the preceding example, and must equal the logits of each example on its own.
 
     Args:
         lm: The model.
-        rows: Examples, at least one, of which the beginnings of the first and the last
-            are used.
+        rows: Examples, at least one. The beginnings of the first and of the last are
+            used for the test.
 
     Returns:
         The end of a sentence, such as ``it does not accept position ids``; an empty

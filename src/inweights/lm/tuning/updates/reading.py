@@ -64,7 +64,7 @@ def read_padded(
         device: Torch device of the model.
 
     Returns:
-        Logits, token ids and examples of all trained tokens, example by example.
+        The logits, the id and the example of each trained token, example by example.
     """
     table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
     ids = torch.from_numpy(table).to(device)
