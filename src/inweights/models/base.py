@@ -229,7 +229,7 @@ class Model(ReadableStates):
 
     @property
     def head_matrix(self) -> Float[Tensor, "R D K"] | None:
-        """Matrix that maps the deepest state to logits, ``[R, D, K]``; ``None`` if there is none.
+        """Matrix ``[R, D, K]`` that maps the deepest state (width ``D``) to ``K`` logits, or ``None``.
 
         It is the weight of ``head`` if this layer is a :class:`Linear` without bias. If
         there is no ``head`` and all tokens are candidates, it is the transposed weight

@@ -70,7 +70,7 @@ class Packed:
         return groups
 
     def to(self, device: torch.device | str) -> Packed:
-        """Return a copy of the batch on a device.
+        """Return a batch with the same content, whose tensors are on a device.
 
         Args:
             device: The device, such as ``cpu`` or ``cuda``. Tensors that are already on

@@ -23,10 +23,10 @@ Rowwise = Callable[[Tensor], Tensor]
 
 
 class Rows:
-    """The replica for which a module is called; under ``vmap``, a symbol for every replica.
+    """The replica for which a module is called; under ``vmap``, it represents all replicas.
 
     Args:
-        row: Index of the replica; under ``vmap`` a tensor, which stands for all
+        row: Index of the replica; under ``vmap`` a tensor, which represents all
             replicas.
         replicas: Number of replicas.
     """
@@ -35,7 +35,7 @@ class Rows:
         """Store the index and the number of replicas.
 
         Args:
-            row: Index of the replica; under ``vmap`` a tensor, which stands for all
+            row: Index of the replica; under ``vmap`` a tensor, which represents all
                 replicas.
             replicas: Number of replicas.
         """
