@@ -126,17 +126,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return margins, the predicted accuracy minus 1/C, and whether signs of margins agree.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``directions`` and
-            ``ends`` (:func:`inweights.probes.direction`: ``identity, training, seed,
-            cosine, least_margin, excess, query_margin, expected``; ``directions`` also
-            ``step``); ``accuracy``, which is not used; and the tables of the
-            computations, with the columns ``check`` and ``value``, ``seed`` and their
-            labels: ``with`` and ``without`` (``n``) and ``full`` (``n, identity,
-            complexity``) are used. The labels are ``identity`` (Boolean: whether the
-            identity facts are part of training) and ``training`` (standard, small
-            initialisation, large initialisation, weight decay: the initial scale and
-            decay of :data:`TRAININGS`). Accuracies and recall are fractions from 0 to
-            1.
+        tables: The tables of a run of :func:`plan`, by name. Accuracies are fractions
+            from 0 to 1.
+
+            - ``directions`` and ``ends``, from :func:`inweights.probes.direction`, with
+              the columns ``identity, training, seed, cosine, least_margin, excess,
+              query_margin, expected``. ``directions`` also has the column ``step``.
+            - The tables of the computations, with the columns ``check, value, seed``
+              and their labels. Of these, ``with`` and ``without`` (label ``n``) and
+              ``full`` (labels ``n, identity, complexity``) are used.
+            - ``accuracy``, which is not used.
+
+            The labels are ``identity`` (Boolean: whether the identity facts are part of
+            training) and ``training`` (standard, small initialisation, large
+            initialisation, weight decay: the initial scale and decay of
+            :data:`TRAININGS`).
 
     Returns:
         - ``margins``: a row per ``n`` and theorem: the margin of the compositions at
