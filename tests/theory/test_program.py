@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import linalg
 
 from inweights.errors import ConfigError, DataError
 from inweights.theory import Program
+from inweights.theory.programs.large_scale.pieces import largest_of_gram
 from inweights.theory.programs.operators import MarginProjection, operator_norm, shrink
 from inweights.theory.programs.splitting import Anderson
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
+from inweights.worlds.arrays import Floats
 
 VOCABULARY = Vocabulary({"entity": ["a", "b", "x", "y", "z"], "relation": ["r", "s"]})
 
@@ -146,3 +150,25 @@ def test_anderson_undoes_a_step_that_makes_things_worse() -> None:
 def test_anderson_without_memory_is_the_plain_iteration() -> None:
     x, f = np.array([[1.0, 2.0]]), np.array([[0.5, -1.0]])
     np.testing.assert_array_equal(Anderson(memory=0).step(x, f), x + f)
+
+
+@pytest.mark.parametrize("converges", [True, False])
+@pytest.mark.parametrize("size", [1, 4, 9])
+def test_the_largest_of_a_gram_matrix_are_those_of_all(
+    monkeypatch: pytest.MonkeyPatch, converges: bool, size: int
+) -> None:
+    """Also where the search for the largest alone does not converge, as of equal eigenvalues."""
+    whole = linalg.eigh
+
+    def eigh(matrix: Floats, **options: Any) -> tuple[Floats, Floats]:
+        if not converges and "subset_by_index" in options:
+            raise linalg.LinAlgError("2 eigenvectors failed to converge.")
+        return whole(matrix, **options)
+
+    monkeypatch.setattr(linalg, "eigh", eigh)
+    matrix = np.random.default_rng(size).normal(size=(2 * size, size))
+    gram = matrix.T @ matrix
+    values, vectors = largest_of_gram(gram, 4)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(gram)[-4:], rtol=1e-9)
+    np.testing.assert_allclose(gram @ vectors, vectors * values, atol=1e-9)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(len(values)), atol=1e-9)
