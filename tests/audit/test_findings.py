@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from inweights.audit import Audit, audit, findings, headline, outlook
-from inweights.audit.findings import _asserted, _late
+from inweights.audit.findings import _asserted, _bridges, _late, _some
 from inweights.audit.homonyms import contradicted_chains
 from inweights.worlds import read_knowledge
 from inweights.worlds.knowledge.words.wording import Wording
@@ -195,3 +195,47 @@ def test_a_value_of_ones_own_is_no_contradiction(
     path.write_text(rows, encoding="utf-8")
     found = contradicted_chains(read_knowledge(path), Wording())
     assert len(found) == count
+
+
+@pytest.mark.parametrize(
+    ("mended", "broken", "most", "said"),
+    [
+        (2, 0, (1, 2), "With 1 identity 2 more questions of all kinds follow"),
+        (2, 1, (1, 1), "With 1 identity 1 more questions of all kinds follow"),
+        (2, 0, (2, 3), "no longer do; with all 2 that could help, 3."),
+        (1, 1, (1, 0), ""),
+        (0, 0, (1, 0), ""),
+        (1, 2, (1, -1), ""),
+    ],
+)
+def test_identities_are_counted_if_more_questions_follow_than_before(
+    mended: int, broken: int, most: tuple[int, int], said: str
+) -> None:
+    """All that could help are named only if they are more than those that are advised."""
+    advice = SimpleNamespace(
+        mended=range(mended),
+        broken=range(broken),
+        identities=("b",),
+        most=most,
+        status="certified",
+    )
+    bridges = pl.DataFrame({"identity": [False]})
+    forecast = SimpleNamespace(advice=advice)
+    made = SimpleNamespace(bridges=bridges, forecast=forecast)
+    (finding,) = _bridges(cast("Audit", made))
+    assert said in finding.text
+    assert ("follow" in finding.text) == bool(said)
+    assert ("could help" in finding.text) == (most[0] > 1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ("a", "a."),
+        ("abc", "a, b, c."),
+        ("abcd", "a, b, c … and 1 more."),
+        ("abcde", "a, b, c … and 2 more."),
+    ],
+)
+def test_three_texts_are_shown_and_the_others_counted(texts: str, told: str) -> None:
+    assert _some(texts, ", ") == told

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
+from scipy.stats import spearmanr
 
 from inweights.errors import ConfigError, DataError
 from inweights.probes import (
@@ -215,3 +216,21 @@ def test_two_pairs_have_a_correlation() -> None:
     pairs = Pairs(np.array([0, 0]), np.array([1, 2]), np.array([1, 2]), nodes=3)
     assert pairs.correlation(np.array([2.0, 1.0])) == pytest.approx(-1)
     assert np.isnan(pairs.correlation(np.array([1.0, 1.0])))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 40])
+@pytest.mark.parametrize("code", [2.0**32, 8.0])
+def test_a_correlation_of_counted_groups_is_scipys(
+    monkeypatch: pytest.MonkeyPatch, count: int, code: float
+) -> None:
+    """With gaps between groups, of as few as two pairs, and where sums of ranks reach the code."""
+    monkeypatch.setattr("inweights.probes.geometry.pairs._CODE", code)
+    rng = np.random.default_rng(count)
+    for _ in range(20):
+        hops = rng.permutation([1, 2, *rng.integers(1, 4, size=count - 2)])
+        groups = rng.permutation([2, 3, *rng.integers(7, size=count - 2)])
+        ends = np.zeros(count, dtype=np.int64)
+        pairs = Pairs(ends, ends + 1, hops, nodes=2)
+        assert pairs.counted(groups) == pytest.approx(spearmanr(groups, hops)[0])
+        assert np.isnan(pairs.counted(np.full(count, 3)))
+        assert np.isnan(Pairs(ends, ends + 1, ends + 1, nodes=2).counted(groups))

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from scipy.linalg import orthogonal_procrustes
 
 from inweights.errors import DataError
 from inweights.models import GPTConfig, Node2VecConfig, TinyNNConfig
@@ -83,6 +84,15 @@ def test_alignment_undoes_turns_and_mirrors() -> None:
     last = np.random.default_rng(0).normal(size=(8, 3))
     frames = np.stack([turned(last, 1), last * [1, -1, 1], turned(last, 2), last])
     np.testing.assert_allclose(align(frames), np.stack([last] * 4), atol=1e-10)
+
+
+def test_each_frame_fits_the_next_one_best_and_the_last_one_stays() -> None:
+    frames = np.random.default_rng(0).normal(size=(5, 8, 3))
+    shown = align(frames)
+    np.testing.assert_array_equal(shown[-1], frames[-1])
+    for frame, now, following in zip(frames, shown, shown[1:], strict=False):
+        best, _ = orthogonal_procrustes(frame, following)
+        np.testing.assert_allclose(now, frame @ best, atol=1e-10)
 
 
 def test_alignment_does_not_embellish() -> None:

@@ -76,6 +76,11 @@ def test_a_reversed_range_of_close_numbers_is_refused() -> None:
         STATE("c", "Text.", share("t", "x") >= 0.9, published="0.95", close=(1.0, 0.9))
 
 
+def test_a_single_close_number_is_a_range() -> None:
+    claim = STATE("c", "Text.", share("t", "x") >= 0.9, published="1", close=(1.0, 1.0))
+    assert claim.close == (1.0, 1.0)
+
+
 def test_a_long_quote_does_not_load() -> None:
     stated(quote="word " * 25).check_sources("one.toml")
     with pytest.raises(ConfigError, match="has 26 words; shorten it to 25"):

@@ -89,9 +89,9 @@ def _bridges(audit: Audit) -> Iterator[Finding]:
         return
     advice = audit.forecast.advice if audit.forecast else None
     few = ""
-    net = len(advice.mended) - len(advice.broken) if advice else 0
-    if advice and net > 0:
+    if advice and len(advice.mended) > len(advice.broken):
         bridges = len(advice.identities)
+        net = len(advice.mended) - len(advice.broken)
         few = f"With {plural(bridges, 'identity', 'identities')} {net:,} more questions of all "
         few += "kinds follow, "
         few += "less those that no longer do"

@@ -148,7 +148,7 @@ def _inverses(
     """
     inverses: defaultdict[int, list[int]] = defaultdict(list)
     for (relation, other), count in both.items():
-        other_is_covered = relation != other and count >= _TURNED * size[other]
+        other_is_covered = count >= _TURNED * size[other]
         least_share = _HALF if other_is_covered else _TURNED
         if count >= max(_PAIRS, least_share * size[relation]):
             inverses[relation].append(other)
