@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from inweights.theory import (
 )
 from inweights.theory.prediction import prediction
 from inweights.theory.prediction.bounds.lower_bound import EVERY, lower_bound, prove
+from inweights.theory.prediction.bounds.margin_bounds import _interval
 from inweights.theory.programs.prompts import count_tokens
 from inweights.worlds import Triples, TwoHop, World
 
@@ -151,6 +153,33 @@ def test_margins_up_to_the_tie_are_ties(monkeypatch, lower, upper, proved) -> No
     )
     table = margin_bounds(solve(TwoHop(n=2).build()), queries=[0], tie=0.03)
     assert table.select("lower", "upper", "proved").row(0) == (lower, upper, proved)
+
+
+@pytest.mark.parametrize(
+    ("margin", "accuracy", "lower", "upper"),
+    [
+        (0.5, None, 0.1, np.inf),
+        (-0.5, None, -np.inf, -0.1),
+        (0.05, None, -0.1, 0.1),
+        (0.1, None, -0.1, 0.1),
+        (-0.1, None, -0.1, 0.1),
+        (0.5, 0.02, 0.48, 0.52),
+        (-0.5, 0.02, -0.52, -0.48),
+    ],
+)
+def test_bounds_that_are_just_reached_prove_strict_inequalities(
+    margin: float, accuracy: float | None, lower: float, upper: float
+) -> None:
+    """Of a solver that stops where it was told to, with a tie of .1."""
+
+    def reached(_: Array, *, goal: float) -> Any:
+        return SimpleNamespace(value=goal)
+
+    leads = np.array([margin + 1, np.inf, margin])
+    found = _interval(reached, np.ones(2), [1], leads, accuracy, 0.1, None)
+    assert found == pytest.approx((lower, upper), abs=1e-6)
+    assert lower < found[0] or lower == -np.inf
+    assert found[1] < upper or upper == np.inf
 
 
 def test_time_and_progress() -> None:
