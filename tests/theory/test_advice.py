@@ -64,7 +64,9 @@ def unstored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advice, "unstored", lambda solution: solution.unstored)
 
 
-def chained(facts: set[tuple[str, str]], prompt: list[str], answers: set[str]) -> set:
+def chained(
+    facts: set[tuple[str, str]], prompt: list[str], answers: set[str]
+) -> set[str]:
     """The definition, for facts of two tokens: put one's answer in the place of its prompt."""
     found: set[str] = set()
     for one, other in permutations(range(len(prompt)), 2):

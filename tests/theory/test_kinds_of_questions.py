@@ -120,9 +120,20 @@ def test_one_counter_example_is_enough_if_half_of_the_others_turn(
     )
 
 
-def test_parts_share_the_time_and_those_without_get_no_advice(monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("late", "second", "shares"),
+    [
+        (12.0, 5.0, [6.0, 12.0]),
+        (12.0, 3.1, [6.0, 12.0]),
+        (12.0, 3.0, [6.0, 12.0, 12.0]),
+        (60.0, 5.0, [20.0, 33.0, 60.0]),
+    ],
+)
+def test_parts_share_the_time_and_those_without_get_no_advice(
+    monkeypatch, late: float, second: float, shares: list[float]
+) -> None:
     """The part with most failing queries comes first; three solutions' time is the least."""
-    clock, takes = [0.0], [6.0, 5.0, 0.0]
+    clock, takes = [0.0], [6.0, second, 0.0]
     asked: list[tuple[int, float]] = []
 
     def advised(
@@ -140,8 +151,8 @@ def test_parts_share_the_time_and_those_without_get_no_advice(monkeypatch) -> No
     queries = pl.DataFrame(
         {"query": [0, 0, 1, 0], "part": [0, 1, 1, 2], "verdict": "fails"}
     )
-    assert advice_by_parts.advise_parts([part] * 3, queries, None, 12.0) == (None, ())  # type: ignore[arg-type]
-    assert asked == [(1, 6.0), (0, 12.0)]
+    assert advice_by_parts.advise_parts([part] * 3, queries, None, late) == (None, ())  # type: ignore[arg-type]
+    assert asked == list(zip((1, 0, 2), shares, strict=False))
 
 
 @pytest.mark.parametrize(

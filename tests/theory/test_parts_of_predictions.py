@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
@@ -12,13 +12,15 @@ import pytest
 
 from inweights import predict
 from inweights.errors import SolverError
-from inweights.theory.prediction import parts_in_time
+from inweights.theory import solve
+from inweights.theory.prediction import advice_by_parts, parts_in_time, whole
 from inweights.theory.prediction.advice import Advice
 from inweights.theory.prediction.advice_by_parts import _joined, _together
 from inweights.theory.prediction.calibration.fitted import Nearest
 from inweights.theory.prediction.remedies import Remedy
 from inweights.theory.prediction.tables import _read
 from inweights.theory.prediction.trust import propose_training
+from inweights.theory.programs.large_scale import WIDEST_GAP
 from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds import TwoHop
 
@@ -141,3 +143,40 @@ def test_a_prediction_says_why_it_has_no_advice(monkeypatch) -> None:
         "No advice was found, as its program was not solved: no matrix with positive "
         "margins was found."
     )
+
+
+def test_each_program_of_the_search_gets_the_time_that_is_left(monkeypatch) -> None:
+    clock, given = [0.0], list[float]()
+
+    def forecast(_world: object, _what: str, seconds: float) -> None:
+        given.append(seconds)
+
+    def advised(world: object, _rows: object, solve: Any, *_: object) -> None:
+        for clock[0] in (5.0, 20.0):
+            solve(world, "with 1 identity")
+
+    watch = SimpleNamespace(perf_counter=lambda: clock[0])
+    monkeypatch.setattr(advice_by_parts, "time", watch)
+    monkeypatch.setattr(advice_by_parts, "advise_identities", advised)
+    monkeypatch.setattr(advice_by_parts, "in_time", lambda _: False)
+    part = replace(solve(TwoHop(n=2).build()), seconds=1.0)
+    queries = pl.DataFrame({"query": [0], "part": [0], "verdict": "fails"})
+    for late in (12.0, None):
+        clock[0] = 0.0
+        advice_by_parts.advise_parts([part], queries, cast("Any", forecast), late)
+    assert given == [7.0, 0.0, np.inf, np.inf]
+
+
+def test_one_program_of_all_facts_with_a_gap_beyond_the_widest_is_refused(
+    monkeypatch,
+) -> None:
+    world = TwoHop(n=3).build()
+    for gap, refused in ((WIDEST_GAP, False), (1.01 * WIDEST_GAP, True)):
+        found = replace(solve(world), gap=gap, status="not certified")
+        monkeypatch.setattr(whole, "solve_large", lambda *_, found=found, **__: found)
+        options: dict[str, Any] = {"answers": "one", "gap": 1e-2, "seconds": None}
+        if refused:
+            with pytest.raises(SolverError, match="had a gap of"):
+                whole.solve_whole(world, **options)
+        else:
+            assert whole.solve_whole(world, **options)[0] is found
