@@ -107,8 +107,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``condition`` (``the code's``: trained as in the paper's code).
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code) and without the column ``condition``, and:
+        The measured tables, restricted to the condition ``the code's`` (the settings of
+        the paper's code) and without the column ``condition``, and:
 
         - ``skew``: a row per run, with ``beyond``, the mean of the skew
           (:func:`inweights.probes.skew`) over all eigenspaces except the first,

@@ -165,8 +165,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``embeddings`` (``free``: trained; ``frozen``).
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code) and without the column ``condition``, and:
+        The measured tables, restricted to the condition ``the code's`` (the settings of
+        the paper's code) and without the column ``condition``, and:
 
         - ``beside``: a row per run with frozen embeddings in each condition, at its
           last step, with ``recall``. Columns: all columns of ``recall``.

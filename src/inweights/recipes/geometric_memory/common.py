@@ -203,7 +203,7 @@ def trial(
     """Return the trial of an architecture that learns a graph.
 
     Args:
-        how: Settings of the training, or of Node2Vec and its descent.
+        how: Settings of training, or of Node2Vec and its gradient descent.
         world: Config of the graph.
         condition: Name of the condition (``the code's``, ``the code's, bf16`` or
             ``ours``, see :func:`trials`), which becomes a label. With ``None``, the

@@ -161,7 +161,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the dimensions of an embedding that is not squeezed), with its number as
           ``value``. Columns: ``seed, nodes, embedding, value``.
         - ``sparse``: the rows of ``costs`` of the cycle and the path-star, with
-          ``storage`` (directions and tying, in words) and ``panel`` (graph and
+          ``storage`` (a text with directions and tying) and ``panel`` (graph and
           measure). Columns: all columns of ``costs``, plus ``storage, panel``.
         - ``ratios``: the rows of ``sparse``, and the rows of the complete bipartite
           graph whose ``measure`` is ``norm``. Columns: as in ``sparse``.

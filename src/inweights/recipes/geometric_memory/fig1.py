@@ -101,9 +101,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             and initialisation).
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code) and without the column ``condition``; ``conditions``, the table
-        ``correlation`` in every condition; and the tables of
+        The measured tables, restricted to the condition ``the code's`` (the settings of
+        the paper's code) and without the column ``condition``; ``conditions``, the
+        table ``correlation`` in every condition; and the tables of
         :func:`~.filming.pictures`, of which ``correlation`` has the additional column
         ``size``, the absolute value of ρ.
 

@@ -111,8 +111,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             initialisation).
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code) and without the column ``condition``, and:
+        The measured tables, restricted to the condition ``the code's`` (the settings of
+        the paper's code) and without the column ``condition``, and:
 
         - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
           value ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile)

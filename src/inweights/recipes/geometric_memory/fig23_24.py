@@ -103,12 +103,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (:func:`~.derived.far_correlation`), with the columns of ``far``; the column
           ``all`` is renamed ``spearman``. Columns: ``graph, architecture, condition,
           seed, spearman, far, near, drop``.
-        - ``far``: a row per run in the judged condition (the settings of the paper's
-          code): ``all`` and ``far``, Spearman's ρ of cosine and hops over all pairs and
-          over pairs of nodes two or more hops apart; ``near``, the mean cosine at one
-          hop minus the mean cosine at two hops; and ``drop``, the mean cosine at two
-          hops minus the mean cosine at more hops. Columns: ``graph, architecture, seed,
-          all, far, near, drop``.
+        - ``far``: a row per run in the condition ``the code's`` (the settings of the
+          paper's code): ``all`` and ``far``, Spearman's ρ of cosine and hops over all
+          pairs and over pairs of nodes two or more hops apart; ``near``, the mean
+          cosine at one hop minus the mean cosine at two hops; and ``drop``, the mean
+          cosine at two hops minus the mean cosine at more hops. Columns: ``graph,
+          architecture, seed, all, far, near, drop``.
         - ``early``: the same for TinyNN at the step that the code's notebook plots
           (:data:`DRAWN`, or the last step if that is sooner). Columns: as in ``far``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.

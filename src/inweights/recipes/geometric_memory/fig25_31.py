@@ -218,14 +218,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             initialisation). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code, in emulated bfloat16) and without the column ``condition``, and:
+        The measured tables, restricted to the condition ``the code's, bf16`` (the
+        settings of the paper's code, in emulated bfloat16) and without the column
+        ``condition``, and:
 
         - ``conditions``: a row per run in each condition, with Spearman's ρ of cosine
           and hops. Columns: all columns of ``correlation``, plus ``graph``.
-        - ``correlation``: a row per run in the judged condition, with ``geometry`` (−ρ)
-          and ``size`` (the absolute value of ρ). Columns: ``setting, seed, spearman,
-          null_mean, null_low, null_high, p, geometry, size``.
+        - ``correlation``: a row per run in the condition ``the code's, bf16``, with
+          ``geometry`` (−ρ) and ``size`` (the absolute value of ρ). Columns: ``setting,
+          seed, spearman, null_mean, null_low, null_high, p, geometry, size``.
         - ``correlations``: the rows of ``correlation``, and rows whose ``setting`` is
           ``random vectors``. Columns: ``setting, seed, spearman, null_mean, null_low,
           null_high, p, geometry, size, graph``.

@@ -130,8 +130,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             code; ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code) and without the column ``condition``, and:
+        The measured tables, restricted to the condition ``the code's`` (the settings of
+        the paper's code) and without the column ``condition``, and:
 
         - ``conditions``: a row per run of TinyGPT in each condition, with Spearman's ρ
           of cosine and hops. Columns: all columns of ``correlation``.

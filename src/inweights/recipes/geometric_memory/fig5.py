@@ -112,8 +112,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             code; ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code) and without the column ``condition``, and:
+        The measured tables, restricted to the condition ``the code's`` (the settings of
+        the paper's code) and without the column ``condition``, and:
 
         - ``course``: a row per run and step, except step 0, with the correlation of
           cosine and hops and the recall of edges. Columns: ``graph, architecture, seed,

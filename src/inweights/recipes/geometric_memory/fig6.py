@@ -208,8 +208,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``stored`` is 1.0 if it is above 0. Columns: all columns of ``margin``, plus
           ``stored``.
         - ``end``: the same at the last step. Columns: as in ``soon``.
-        - ``margins``: the same at every step except 0, with ``moment``, the ``β₂`` of
-          AdamW in words. Columns: all columns of ``margin``, plus ``stored, moment``.
+        - ``margins``: the same at every step except 0, with ``moment``, a text with the
+          ``β₂`` of AdamW. Columns: all columns of ``margin``, plus ``stored, moment``.
         - ``curves``: a row per graph, seed, step up to 20 and ``series`` (``recall,
           frozen``; ``recall, free``; ``energy in the top eigenspaces, free``) of
           TinyNN, with its ``value``. Columns: ``graph, seed, step, value, series``.

@@ -153,8 +153,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code, in emulated bfloat16) and without the column ``condition``, and:
+        The measured tables, restricted to the condition ``the code's, bf16`` (the
+        settings of the paper's code, in emulated bfloat16) and without the column
+        ``condition``, and:
 
         - ``zigzags``: a row per run: energy along negative eigendirections, with
           ``excess`` (``zigzag`` minus its mean for random vectors) and

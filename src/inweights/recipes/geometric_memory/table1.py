@@ -107,8 +107,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             code; ``ours``: with the simplest sufficient world and initialisation).
 
     Returns:
-        The measured tables, restricted to the judged condition (trained as in the
-        paper's code) and without the column ``condition``, and:
+        The measured tables, restricted to the condition ``the code's`` (the settings of
+        the paper's code) and without the column ``condition``, and:
 
         - ``far``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine and hops
           over all pairs and over pairs of nodes two or more hops apart; ``near``, the
