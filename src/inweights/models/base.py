@@ -229,13 +229,13 @@ class Model(ReadableStates):
 
     @property
     def head_matrix(self) -> Float[Tensor, "R D K"] | None:
-        """Matrix ``[R, D, K]`` that maps the deepest state (width ``D``) to ``K`` logits, or ``None``.
+        """Matrix ``[R, D, K]`` that maps the deepest state, of width ``D``, to ``K`` logits.
 
         It is the weight of ``head`` if this layer is a :class:`Linear` without bias. If
         there is no ``head`` and all tokens are candidates, it is the transposed weight
-        of the embedding ``tokens`` (tied weights). With many candidates, training uses
-        the matrix to compute the loss without storing all logits at once, after it has
-        compared its logits with those of :meth:`unembed`. A model that overrides
+        of the embedding ``tokens`` (tied weights). Otherwise it is ``None``. Training
+        uses the matrix to compute the loss of many candidates without storing all
+        logits, after comparing it with :meth:`unembed` once. A model that overrides
         :meth:`unembed` must also override this property if it has such layers.
         """
         head = getattr(self, "head", None)

@@ -192,7 +192,7 @@ class Embedding(Layer):
                 S]``.
 
         Raises:
-            DataError: An id is not from 0 to ``V - 1`` (checked only on the CPU).
+            DataError: An id is not in the table (checked only on the CPU).
         """
         replicas, tokens, width = self.weight.shape
         check_ids(ids, tokens)

@@ -215,7 +215,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
         Raises:
             ConfigError: ``vocabulary`` is not the config's, there are no seeds, a seed
-                is not the index of a module, or the modules cannot be found.
+                is not an index (with several modules), or a module cannot be found.
             DataError: The file of the weights cannot be read, or does not match.
         """
         del inits, candidates
