@@ -27,7 +27,8 @@ class Statement(NamedTuple):
     Attributes:
         role: Name of the role.
         prompt: Token ids of the prompt.
-        answer: Token ids of the first answer (of :meth:`Statements.right_answers`).
+        answer: Token ids of the answer; for a query with several right answers, of the
+            first one.
     """
 
     role: str
@@ -50,8 +51,8 @@ class Statements:
         roles: Role of each statement, as an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
         out_of_distribution: Whether each query is out of distribution, ``[M]``.
-        further: ``F`` further right answers to queries: index of the query and token,
-            ``[F, 2]``.
+        further: ``F`` further right answers to queries, each as the index of the query
+            and the token, ``[F, 2]``.
 
     Example:
         >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -172,9 +173,9 @@ class Statements:
     def right_answers(self, index: int) -> Int[Ids, " k"]:
         """Return the first tokens of all ``k`` right answers to the prompt of a statement, ``[k]``.
 
-        These are the answers of all statements in this object with the same prompt, that
-        of the statement with the given index (from 0) first. Statements whose roles begin with
-        ``moved_`` describe a different graph, and are only compared with each other.
+        These are the answers of all statements with the same prompt, that of statement
+        ``index`` (from 0) first. Statements whose roles begin with ``moved_`` describe a
+        different graph, and are only compared with each other.
 
         Example:
             >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})

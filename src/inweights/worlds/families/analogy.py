@@ -1,9 +1,9 @@
 """Analogies between entities, and two hops as an analogy (Feature Resemblance §2 and §6).
 
-Two entities ``a_i`` and ``b_i`` share a property, and ``a_i`` has a further one. A
-query asks whether ``b_i`` has it, too (:class:`Analogy`). Two-hop reasoning is the same
-question with ``a`` and ``b`` renamed, where the bridge is the shared property
-(:class:`AnalogicalTwoHop`).
+Two entities ``a_i`` and ``b_i`` share a property, and ``a_i`` has a further property. A
+query asks whether ``b_i`` also has the further property (:class:`Analogy`). Two-hop
+reasoning is the same question with ``a`` and ``b`` renamed, where the bridge is the
+shared property (:class:`AnalogicalTwoHop`).
 """
 
 from typing import Literal
@@ -48,8 +48,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
             sizes are assigned at random, depending on the seed).
 
     Raises:
-        ConfigError: There are fewer than 2 tuples, no category or more categories than
-            tuples, or no relation of a type.
+        ConfigError: There are fewer than 2 tuples, ``categories`` is not from 1 to
+            ``n``, a number of relations is below 1, or a number is above 10**12.
 
     Example:
         >>> world = Analogy(n=4).build()
@@ -149,7 +149,8 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
             the seed).
 
     Raises:
-        ConfigError: There are fewer than 2 chains, or ``identity`` is not from 0 to 1.
+        ConfigError: ``n`` is below 2 or above 10**12, or ``identity`` is not from 0 to
+            1.
 
     Example:
         >>> world = AnalogicalTwoHop(n=4, identity=0.5).build()

@@ -37,8 +37,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
             planning.
 
     Raises:
-        ConfigError: A count is too small, or there are fewer labels than nodes in a
-            graph.
+        ConfigError: A count is below this minimum or above 10**12, or there are fewer
+            labels than nodes in a graph.
 
     Example:
         >>> world = InContextStar(arms=2, nodes=3, labels=9, trained=50, asked=5).build(seed=0)

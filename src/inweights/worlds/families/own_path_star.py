@@ -55,8 +55,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     Raises:
         ConfigError: ``pauses`` is negative, ``train`` is not between 0 and 1, a link is
             not a pair, ``reverse`` is combined with ``answer="first"``, or there are
-            neither pauses nor task tokens. (:meth:`build` raises a DataError if there
-            is no path.)
+            neither pauses nor task tokens. (The paths are checked by :meth:`build`.)
 
     Example:
         >>> star = OwnPathStar(paths=[["r", "a", "b"], ["r", "c", "d"]], held_out=[["r", "e", "f"]])
@@ -94,7 +93,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             DataError: The paths have no common root, differ in length, have fewer than
                 3 nodes, contain a node twice or a step that is not among the links; two
                 paths lead to one leaf; there are fewer than two paths, or none to
-                train; or a label is that of a special token, such as ``<pause>``.
+                train; or a node has the name of a special token, such as ``<pause>``.
             ConfigError: The seed is out of range.
         """
         lines = [*self.paths, *self.held_out]
@@ -198,8 +197,8 @@ def read_path_star(
     Args:
         paths: File of paths to train, one ``leaf=root,…,leaf`` per line; lines ``u=v``
             are edges.
-        held_out: File of paths to hold out. By default, some of the other paths are
-            drawn with the seed when the world is built.
+        held_out: File of paths to hold out. By default, some of the paths in ``paths``
+            are held out; they are drawn with the seed when the world is built.
         edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction
             or both. By default, edges are the lines ``u=v`` of the other files, or else
             the steps of paths.

@@ -46,7 +46,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     with ``<edge>`` or ``<path>``.
 
     The first answer token, the root, is the same for all paths. The *hardest* token is
-    the second one, the first node of the arm; each later one follows from an edge.
+    the second one, the first node of the arm; each later token follows from an edge.
 
     Attributes:
         arms: Number of children of the root, ``d``, at least 2.
@@ -76,10 +76,11 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             be an answer that no fact trains.
 
     Raises:
-        ConfigError: A count is too small, ``train`` is not between 0 and 1, the tree
-            has too many nodes, the prompts of paths and edges would be the same
-            (neither pauses nor task tokens), ``reverse`` is combined with
-            ``answer="first"``, or ``after_leaf`` is set without ``reverse``.
+        ConfigError: A count is too small or above 10**12, ``train`` is not between 0
+            and 1, the tree may have more than 10^18 nodes, there are neither pauses nor
+            task tokens (prompts of paths and edges would be the same), ``reverse`` is
+            combined with ``answer="first"``, or ``after_leaf`` is set without
+            ``reverse``.
 
     Example:
         >>> world = PathStar(arms=4, nodes=3, pauses=1).build(seed=0)

@@ -39,8 +39,8 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             whose subject occurs nowhere else: ``(x, leads) → a``.
 
     Raises:
-        ConfigError: There are fewer than 2 pairs, or ``told`` is not from 0 to ``n -
-            1``.
+        ConfigError: ``n`` is below 2 or above 10**12, or ``told`` is not from 0 to ``n
+            - 1``.
 
     Example:
         >>> world = Reversal(n=5, told=2, identity="both").build()
